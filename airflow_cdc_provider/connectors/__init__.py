@@ -1,0 +1,9 @@
+"""Source systems, one folder each. The registry names a connector's class and its options without importing them."""
+
+SOURCES: dict[str, str] = {
+    "postgres": "airflow_cdc_provider.connectors.postgres.source:PostgresSource",
+}
+
+OPTIONS: dict[str, str] = {
+    "postgres": "airflow_cdc_provider.connectors.postgres.options:PostgresOptions",
+}

@@ -1,0 +1,136 @@
+"""What every source connector answers: to the worker about the stream, to a Spark job about rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, Protocol
+
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import TableSchema
+
+
+class Ordering(StrEnum):
+    """How far the order keys of a source can be trusted; the fold chooses its regime by it."""
+
+    ORDERED = "ordered"
+    DOUBLE_HOLDING = "double_holding"
+    UNORDERED = "unordered"
+
+
+@dataclass(frozen=True)
+class News:
+    """``anything`` new for our tables behind the position? ``limit`` is how far a window may reach. ``idle`` is the
+    position an empty window may end at, where the stream moved on without changes of ours far enough to say so.
+    ``backlog_bytes`` is how much the source keeps for us; None where it does not say."""
+
+    anything: bool
+    limit: Position
+    idle: Position | None = None
+    backlog_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """A transaction ended: a window may end at ``position``."""
+
+    position: Position
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """``count`` changes were read that belong to no table of ours, or that the row filter leaves out."""
+
+    count: int
+
+
+StreamItem = ChangeRecord | TableSchema | Boundary | Ignored
+"""What a reader yields, in stream order. A TableSchema comes before the first record decoded with it."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A share of a window that one task reads. ``body`` is JSON-able and holds no secret."""
+
+    lo: Position
+    limit: Position
+    body: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class JdbcRead:
+    """A table as Spark's JDBC source reads it: ``query`` is a parenthesised SELECT with alias, ``predicates`` split it
+    into tasks, ``session_init`` runs first on each connection. ``casts``: column -> Spark SQL expression that turns the
+    column as read into the target's type, where Spark's own reading is not it."""
+
+    url: str
+    driver: str
+    user: str
+    password: str
+    query: str
+    predicates: tuple[str, ...]
+    session_init: str
+    fetch_rows: int
+    casts: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return f"JdbcRead({self.query!r}, {len(self.predicates)} predicates)"
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A consistent view of one table while the context that gave it is open. It holds everything up to ``floor`` (an
+    order key) and nothing after. ``rows`` is an estimate for the progress line."""
+
+    floor: str
+    position: Position
+    schema: TableSchema
+    read: JdbcRead
+    rows: int
+
+
+class SourceConnector(Protocol):
+    """Made from the definition's source, its connection, and the replicator's name. Opens nothing until asked.
+
+    Every method raises SourceUnavailable where a retry can help, PositionLost or IdentityChanged where it cannot.
+    """
+
+    ordering: ClassVar[Ordering]
+    has_transactions: ClassVar[bool]
+    full_images: ClassVar[bool]
+    exact_snapshot: ClassVar[bool]
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        """Every obstacle at once, each with the statement that cures it. An empty list means ready."""
+
+    def identity(self) -> dict[str, str]:
+        """What makes this source this source (PostgreSQL: system identifier, timeline, database)."""
+
+    def tables(self) -> list[TableSchema]:
+        """Every table the connection can see, described."""
+
+    def open_stream(self, tables: Sequence[str]) -> Position:
+        """Make the stream exist, once, with these tables in it; where it exists already, its position. The position is
+        where the first window starts."""
+
+    def news(self, position: Position, tables: Sequence[str]) -> News:
+        """What lies behind ``position``. Raises PositionLost where the source no longer serves it."""
+
+    def acknowledge(self, position: Position) -> None:
+        """Let the source forget everything up to ``position``. Going back, or repeating, does nothing."""
+
+    def drop_stream(self) -> None:
+        """Remove what the source keeps for us. Nothing there is no error."""
+
+    def partitions(self, lo: Position, limit: Position) -> list[Partition]: ...
+
+    def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        """Records of transactions that end in ``(lo, limit]``, whole transactions only, in stream order."""
+
+    def copy(self, table: TableTask, epoch: int, partitions: int) -> AbstractContextManager[Copy]:
+        """A view for a full copy. The driver keeps the context open until the last row is read."""

@@ -1,0 +1,1 @@
+"""What replication is: types and pure decisions. Standard library only, no I/O."""

@@ -1,0 +1,154 @@
+"""The YAML of a replicator, typed. Every field carries its documentation; loader, JSON Schema, table of the docs and
+job files are made from these classes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+from airflow_cdc_provider.core.plain import to_plain
+
+
+def doc(text: str, default: Any = ..., **more: Any) -> Any:
+    """A field with documentation. ``default`` may be a factory (list, dict, tuple or a class)."""
+    metadata = {"doc": text, **more}
+    if default is ...:
+        return field(metadata=metadata)
+    if callable(default):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+class OnDelete(StrEnum):
+    HARD = "hard"
+    SOFT = "soft"
+    IGNORE = "ignore"
+
+
+class Reconcile(StrEnum):
+    MANUAL = "manual"
+    AUTO = "auto"
+
+
+class Comparison(StrEnum):
+    EQUAL = "="
+    NOT_EQUAL = "!="
+    LESS = "<"
+    LESS_OR_EQUAL = "<="
+    GREATER = ">"
+    GREATER_OR_EQUAL = ">="
+    IN = "in"
+    NOT_IN = "not in"
+    IS_NULL = "is null"
+    IS_NOT_NULL = "is not null"
+
+
+Scalar = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Condition:
+    column: str = doc("Source column.")
+    op: Comparison = doc("How the column is compared; comparisons with NULL are not true, as in SQL.")
+    value: Scalar | tuple[Scalar, ...] | None = doc(
+        "Value, a list for `in` and `not in`, absent for `is null` and `is not null`.", None
+    )
+
+
+@dataclass(frozen=True)
+class Columns:
+    include: tuple[str, ...] = doc("Columns to copy; all others are left out. Not together with `exclude`.", tuple)
+    exclude: tuple[str, ...] = doc("Columns to leave out. Their values never reach staging or target.", tuple)
+
+
+@dataclass(frozen=True)
+class TableRule:
+    source: str = doc("Source table, or a pattern with `*` and `?` (`public.*`). A plain name wins over a pattern.")
+    target: str = doc("Target table name; by default made from the source name. Not for patterns.", "")
+    columns: Columns = doc("Columns to take.", Columns)
+    where: tuple[Condition, ...] = doc(
+        "Rows to take: all conditions must hold. A row that stops matching is deleted. Needs full before images.", tuple
+    )
+    key: tuple[str, ...] = doc("Columns that identify a row, instead of the source's own key.", tuple)
+    on_delete: OnDelete = doc(
+        "`hard` deletes the row, `soft` sets `_cdc_deleted`, `ignore` keeps the row as it was.", OnDelete.HARD
+    )
+    cluster_by: tuple[str, ...] = doc("Columns the target is laid out by; the key by default.", tuple)
+
+
+@dataclass(frozen=True)
+class Source:
+    type: str = doc("Kind of source.", choices="sources")
+    connection: str = doc("Airflow connection id.")
+    reconcile: Reconcile = doc(
+        "When the source no longer serves our position: `manual` blocks with the remedy, `auto` copies again.",
+        Reconcile.MANUAL,
+    )
+    options: dict[str, Any] = doc("Keys of the source type, written beside `type`.", dict, inline=True)
+
+
+@dataclass(frozen=True)
+class Target:
+    type: str = doc("Kind of target.", choices="targets")
+    location: str = doc("Folder or URL under which the tables live.", "")
+    connection: str = doc("Airflow connection id, for an object store or a database.", "")
+    catalog: str = doc("Catalog and schema for named tables (`catalog.schema`), instead of paths alone.", "")
+    options: dict[str, Any] = doc("Keys of the target type, written beside `type`.", dict, inline=True)
+
+
+@dataclass(frozen=True)
+class Staging:
+    location: str = doc("Folder or URL of the change log, reachable from every worker and executor.")
+    connection: str = doc("Airflow connection id, for an object store.", "")
+    retain: timedelta = doc("How long windows are kept after every table has applied them.", timedelta(days=7))
+
+
+@dataclass(frozen=True)
+class Spark:
+    connection: str = doc("Airflow connection id of type `spark`.", "spark_default")
+    conf: dict[str, str] = doc("Spark settings of the jobs.", dict)
+
+
+@dataclass(frozen=True)
+class Resync:
+    max_delete: float = doc(
+        "Largest share of a table's rows (0 to 1) that a resync may delete without an operator's yes.", 0.2
+    )
+
+
+@dataclass(frozen=True)
+class Dag:
+    owner: str = doc("Owner shown in Airflow.", "airflow")
+    tags: tuple[str, ...] = doc("Tags shown in Airflow.", tuple)
+    retries: int = doc("How often a failed task is tried again, where trying again can help.", 2)
+    pool: str = doc("Airflow pool of the Spark tasks.", "default_pool")
+
+
+@dataclass(frozen=True)
+class Definition:
+    name: str = doc("Name of the replicator and of its DAG: lower-case letters, digits, `_`; starts with a letter.")
+    source: Source = doc("Where the changes come from.")
+    target: Target = doc("Where the copies live.")
+    tables: tuple[TableRule, ...] = doc("Which tables are copied, and how.")
+    staging: Staging = doc("Where the change log lives.")
+    schedule: str | None = doc("Cron expression (UTC); without it the DAG runs by hand only.", None)
+    spark: Spark = doc("How the jobs run.", Spark)
+    freshness: timedelta = doc("How old the copy may be before the replicator counts as late.", timedelta(hours=1))
+    resync: Resync = doc("Limits of a resync.", Resync)
+    dag: Dag = doc("How the DAG looks in Airflow.", Dag)
+
+
+def rule_fingerprint(definition: Definition, rule: TableRule) -> str:
+    """SHA-256 over what decides the content of a target table. A change of it needs a resync."""
+    content = {
+        "source": [definition.source.type, definition.source.connection],
+        "columns": to_plain(rule.columns),
+        "where": to_plain(rule.where),
+        "key": list(rule.key),
+        "on_delete": rule.on_delete.value,
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

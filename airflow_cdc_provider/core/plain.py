@@ -1,0 +1,70 @@
+"""Frozen dataclasses to JSON-able values and back. The form of every step file, result and control record."""
+
+from __future__ import annotations
+
+import types
+import typing
+from dataclasses import fields, is_dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def to_plain(value: Any) -> Any:
+    """Dataclasses become dicts in field order, tuples lists, durations seconds, times ISO text."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple | list):
+        return [to_plain(item) for item in value]
+    if isinstance(value, typing.Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value.value if isinstance(value, StrEnum) else value
+
+
+def from_plain(kind: type[T], value: Any) -> T:
+    """Rebuild a ``kind`` from what ``to_plain`` made of it.
+
+    Members that ``kind`` does not know are left out: an older reader accepts a newer file of the same format.
+    """
+    return typing.cast(T, _build(kind, value))
+
+
+def _build(kind: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return _build(_member(arguments, value), value)
+    if origin in (tuple, list):
+        return origin(_build(arguments[0], item) for item in value)
+    if origin is not None and isinstance(value, dict):
+        return {key: _build(arguments[1], item) for key, item in value.items()}
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = typing.get_type_hints(kind)
+        known = {f.name for f in fields(kind)}
+        return kind(**{name: _build(hints[name], item) for name, item in value.items() if name in known})
+    if kind is timedelta:
+        return timedelta(seconds=value)
+    if kind is datetime:
+        return datetime.fromisoformat(value)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return kind(value)
+    return value
+
+
+def _member(members: tuple[Any, ...], value: Any) -> Any:
+    """Which member of a union a JSON value belongs to: a list goes to the tuple, a dict to the dataclass or mapping."""
+    for member in members:
+        shape = typing.get_origin(member) or member
+        if isinstance(value, list) and shape in (tuple, list):
+            return member
+        if isinstance(value, dict) and (is_dataclass(member) or shape is dict):
+            return member
+    scalars = [m for m in members if m is not type(None) and typing.get_origin(m) is None and not is_dataclass(m)]
+    return scalars[0] if len(scalars) == 1 else Any

@@ -1,0 +1,84 @@
+"""The states of a table and the moves between them.
+
+    pending → snapshotting → replicating ⇄ paused
+    replicating → failing, blocked, resyncing, rewinding → replicating
+
+| state | who sets it | where it lives |
+|---|---|---|
+| pending | nobody: the target holds no table of ours | derived |
+| snapshotting | the copy lane, while the first copy runs | state store; the target after an inexact copy |
+| replicating | the commit of a copy, or the end of a resync | target |
+| paused | an operator, and nobody else | target |
+| resyncing | pause_stream | target |
+| rewinding | the rewind command | target |
+| failing | close_window: a retry can cure it | state store |
+| blocked | a step that met what no retry can cure | target where it can hold it, else derived in each run |
+| dropped | the definition no longer names the table | state store |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from airflow_cdc_provider.core.errors import CommandRefused, Problem
+
+
+class TableState(StrEnum):
+    PENDING = "pending"
+    SNAPSHOTTING = "snapshotting"
+    REPLICATING = "replicating"
+    PAUSED = "paused"
+    RESYNCING = "resyncing"
+    FAILING = "failing"
+    BLOCKED = "blocked"
+    REWINDING = "rewinding"
+    DROPPED = "dropped"
+
+
+S = TableState
+
+MOVES: dict[TableState, frozenset[TableState]] = {
+    S.PENDING: frozenset({S.SNAPSHOTTING, S.BLOCKED, S.DROPPED}),
+    S.SNAPSHOTTING: frozenset({S.REPLICATING, S.PENDING, S.BLOCKED, S.FAILING, S.DROPPED}),
+    S.REPLICATING: frozenset({S.PAUSED, S.RESYNCING, S.FAILING, S.BLOCKED, S.REWINDING, S.DROPPED}),
+    S.PAUSED: frozenset({S.REPLICATING, S.RESYNCING, S.DROPPED}),
+    S.RESYNCING: frozenset({S.REPLICATING, S.PAUSED, S.BLOCKED, S.FAILING, S.DROPPED}),
+    S.FAILING: frozenset({S.REPLICATING, S.PAUSED, S.RESYNCING, S.BLOCKED, S.DROPPED}),
+    S.BLOCKED: frozenset({S.REPLICATING, S.RESYNCING, S.PAUSED, S.DROPPED}),
+    S.REWINDING: frozenset({S.REPLICATING, S.RESYNCING, S.BLOCKED}),
+    S.DROPPED: frozenset({S.PENDING}),
+}
+
+TAKES_CHANGES = frozenset({S.REPLICATING, S.FAILING})
+"""States in which the stream lane may commit to the table."""
+
+HOLDS_ACKNOWLEDGEMENT = frozenset({S.REPLICATING, S.FAILING})
+"""States whose cursor holds the source back. Paused and blocked tables do not: the change log keeps their windows."""
+
+
+@dataclass(frozen=True)
+class State:
+    """A state with its story: ``since`` (UTC, ISO), why, what cures it, who set it, by which command."""
+
+    name: TableState
+    since: str
+    reason: str = ""
+    remedy: str = ""
+    set_by: str = ""
+    command: str = ""
+
+
+def require_move(table: str, now: TableState, to: TableState) -> None:
+    """Raise CommandRefused where a table in state ``now`` may not go to ``to``. A move to the same state is allowed."""
+    if to is now or to in MOVES[now]:
+        return
+    raise CommandRefused(
+        Problem(
+            "CMD001",
+            f"{table} cannot go from {now} to {to}",
+            where=table,
+            found=now,
+            allowed=", ".join(sorted(MOVES[now])),
+        )
+    )

@@ -1,0 +1,150 @@
+"""What a Spark job is told and what it says. A step file holds one Step; the result beside it one StepResult."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.definition import Definition, TableRule
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.tables import Column, TableSchema
+
+
+class StepKind(StrEnum):
+    SNAPSHOT = "snapshot"
+    EXTRACT = "extract"
+    STAGE = "stage"
+    MERGE = "merge"
+    RESYNC = "resync"
+    REPLAY = "replay"
+    VERIFY = "verify"
+
+
+@dataclass(frozen=True)
+class TableTask:
+    """One table as a run sees it.
+
+    ``schema`` holds the selected columns as the source describes them now, with the key in force (the YAML's, else the
+    source's own). ``control`` is the newest control record of the target, None where the target holds no table of ours.
+    """
+
+    table: str
+    target: str
+    schema: TableSchema
+    rule: TableRule
+    definition_sha256: str
+    state: TableState
+    control: ControlRecord | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """``attempt`` is unique per submission. ``folder`` is where step and result stand, relative to the replicator's
+    staging folder. ``secrets_path`` is a local 0600 file that the driver reads and deletes.
+
+    ``window`` is the window to land (extract, verify) or the last sealed window to apply (stage, merge, replay), or the
+    one sealed before a copy's anchor (snapshot, resync). ``lo`` is where the window starts, ``limit`` where it must end
+    at the latest. ``repair`` names the first and last window of a slice to apply again. ``merge_of`` is the attempt
+    whose batches a merge applies.
+    """
+
+    kind: StepKind
+    definition: Definition
+    run_id: str
+    attempt: str
+    folder: str
+    secrets_path: str
+    owner: str
+    log_id: str
+    epoch: int
+    source_identity: dict[str, str]
+    tables: tuple[TableTask, ...]
+    window: int = 0
+    lo: dict[str, str] = field(default_factory=dict)
+    limit: dict[str, str] = field(default_factory=dict)
+    repair: tuple[int, ...] = ()
+    merge_of: str = ""
+    jars: tuple[str, ...] = ()
+
+
+class Outcome(StrEnum):
+    """``unchanged``: nothing to do. ``fenced``: somebody newer owns the table; quiet. ``failing``: a retry can cure it.
+    ``blocked``: no retry can."""
+
+    DONE = "done"
+    UNCHANGED = "unchanged"
+    FENCED = "fenced"
+    FAILING = "failing"
+    BLOCKED = "blocked"
+
+
+@dataclass(frozen=True)
+class TableResult:
+    """``rows`` read or written; ``counts`` by operation; ``differences`` are filled by verify only."""
+
+    table: str
+    outcome: Outcome
+    rows: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    fence: int | None = None
+    window: int | None = None
+    problem: Problem | None = None
+    phases: dict[str, float] = field(default_factory=dict)
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class WindowResult:
+    """What extract sealed, or found sealed by another attempt (``adopted``)."""
+
+    window: int
+    lo: dict[str, str]
+    hi: dict[str, str]
+    records: int
+    files: int
+    bytes: int
+    adopted: bool = False
+    cut: str = ""
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """``problem`` is set where the step as a whole failed. ``phases`` are seconds per phase of the job."""
+
+    kind: StepKind
+    attempt: str
+    tables: tuple[TableResult, ...] = ()
+    window: WindowResult | None = None
+    problem: Problem | None = None
+    retryable: bool = True
+    phases: dict[str, float] = field(default_factory=dict)
+    peak_memory_bytes: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What stage hands to merge for one table: merge-ready rows in ``folder`` and how to apply them.
+
+    Built from the target's state at ``fence`` and ``lo_window``; after it the cursor is ``window``. ``partial``: some
+    rows do not know all columns. ``truncated``: rows not in the batch go. ``bounds``: per leading key column the least
+    and the largest value, as SQL literals of the target. ``added``: columns the target lacks. ``repair``: the batch
+    applies a slice again, with the guard "not older", and leaves the cursor.
+    """
+
+    table: str
+    folder: str
+    fence: int
+    lo_window: int
+    window: int
+    schema: TableSchema
+    rows: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    partial: bool = False
+    truncated: bool = False
+    repair: bool = False
+    bounds: tuple[tuple[str, str, str], ...] = ()
+    added: tuple[Column, ...] = ()
+    accounting: dict[str, int] = field(default_factory=dict)

@@ -1,0 +1,109 @@
+"""A staging folder on a file system that all workers and executors share."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
+
+
+class LocalStore:
+    """Exclusive creation is ``link()``: of two writers one gets EEXIST, over NFS too; no reader sees half a file."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root.removeprefix("file://").rstrip("/")
+
+    def url(self, path: str) -> str:
+        return f"{self.root}/{path}"
+
+    def read(self, path: str) -> bytes:
+        with self._guarded("read", path):
+            return self._path(path).read_bytes()
+
+    def exists(self, path: str) -> bool:
+        return self._path(path).exists()
+
+    def create(self, path: str, content: bytes) -> bool:
+        target = self._path(path)
+        with self._guarded("create", path), self._temporary(target, content) as temporary:
+            try:
+                os.link(temporary, target)
+            except FileExistsError:
+                return False
+            _sync_folder(target.parent)
+        return True
+
+    def write(self, path: str, content: bytes) -> None:
+        target = self._path(path)
+        with self._guarded("write", path), self._temporary(target, content) as temporary:
+            os.replace(temporary, target)
+            _sync_folder(target.parent)
+
+    def open_output(self, path: str) -> BinaryIO:
+        target = self._path(path)
+        with self._guarded("open", path):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            return target.open("xb")
+
+    def names(self, path: str) -> list[str]:
+        with self._guarded("list", path):
+            try:
+                return sorted(entry.name for entry in os.scandir(self._path(path)) if not entry.name.startswith("."))
+            except FileNotFoundError:
+                return []
+
+    def delete(self, path: str) -> None:
+        target = self._path(path)
+        with self._guarded("delete", path):
+            if target.is_dir():
+                shutil.rmtree(target)
+            else:
+                target.unlink(missing_ok=True)
+
+    def _path(self, path: str) -> Path:
+        return Path(self.root, path)
+
+    @contextlib.contextmanager
+    def _temporary(self, target: Path, content: bytes) -> Iterator[Path]:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.parent / f".{target.name}.{uuid.uuid4().hex}"
+        try:
+            with temporary.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            yield temporary
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _guarded(self, act: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise StagingUnavailable(
+                Problem(
+                    "STG010",
+                    f"cannot {act} a file in staging",
+                    where=f"{self.root}/{path}",
+                    found=error.strerror or type(error).__name__,
+                    do="free space or mend permissions of staging; the next run goes on where this one stopped",
+                    data="sealed windows and target tables are unchanged",
+                )
+            ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

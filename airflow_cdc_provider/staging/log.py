@@ -1,0 +1,100 @@
+"""The change log of one replicator: its identity, its sealed windows, its control records."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+
+from airflow_cdc_provider.core import changelog
+from airflow_cdc_provider.core.changelog import Manifest, seal, unseal
+from airflow_cdc_provider.core.cursors import ControlRecord, split_token
+from airflow_cdc_provider.core.errors import Problem, StagingInvalid
+from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.staging.store import Store
+
+
+class ChangeLog:
+    """``store`` is the replicator's own folder under the staging location."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def identity(self) -> str | None:
+        """The log's id, None where there is no log yet."""
+        if not self.store.exists(changelog.LOG):
+            return None
+        return str(unseal(self.store.read(changelog.LOG), self.store.url(changelog.LOG))["log_id"])
+
+    def create(self, owner: str, created_at: str) -> str:
+        """The id of the log, made now or found; two callers get the same one."""
+        body = {"log_id": uuid.uuid4().hex, "created_at": created_at, "owner": owner}
+        self.store.create(changelog.LOG, seal(body))
+        identity = self.identity()
+        assert identity is not None
+        return identity
+
+    def sealed(self) -> int:
+        """Number of the last sealed window, 0 before the first. Numbers are dense from the oldest window kept."""
+        for name in reversed(self.store.names(changelog.WINDOWS)):
+            if self.store.exists(changelog.manifest_path(int(name))):
+                return int(name)
+        return 0
+
+    def oldest(self) -> int:
+        """Number of the oldest window kept, 0 where there is none."""
+        for name in self.store.names(changelog.WINDOWS):
+            if self.store.exists(changelog.manifest_path(int(name))):
+                return int(name)
+        return 0
+
+    def manifest(self, window: int) -> Manifest:
+        """Raises StagingInvalid: STG001 where the window is missing, STG002 where its manifest is damaged."""
+        path = changelog.manifest_path(window)
+        try:
+            return Manifest.decode(self.store.read(path), self.store.url(path))
+        except FileNotFoundError:
+            raise StagingInvalid(
+                Problem(
+                    "STG001",
+                    f"window {window} of the change log is missing",
+                    where=self.store.url(path),
+                    found=f"windows {self.oldest()} to {self.sealed()}",
+                    do="restore the staging folder, or resync the tables whose cursor is before this window",
+                )
+            ) from None
+
+    def manifest_sha256(self, window: int) -> str:
+        """SHA-256 of the manifest's bytes; empty for window 0."""
+        if window == 0:
+            return ""
+        return hashlib.sha256(self.store.read(changelog.manifest_path(window))).hexdigest()
+
+    def seal(self, manifest: Manifest) -> Manifest:
+        """Seal a window. The first attempt wins; everybody gets the winner's manifest."""
+        if not self.store.create(changelog.manifest_path(manifest.window), manifest.encode()):
+            return self.manifest(manifest.window)
+        return manifest
+
+    def write_schema(self, schema: TableSchema) -> None:
+        path = changelog.schema_path(schema.schema_id)
+        if not self.store.exists(path):
+            self.store.write(path, json.dumps(to_plain(schema)).encode())
+
+    def schema(self, schema_id: str) -> TableSchema:
+        return from_plain(TableSchema, json.loads(self.store.read(changelog.schema_path(schema_id))))
+
+    def write_control(self, record: ControlRecord) -> bool:
+        """Name what the commit with this token says. False where another attempt has named it otherwise: the token is
+        taken and the caller must raise the fence."""
+        path = changelog.control_path(record.table, record.fence, record.window)
+        content = seal(to_plain(record))
+        return self.store.create(path, content) or self.store.read(path) == content
+
+    def control(self, table: str, token: int) -> ControlRecord | None:
+        """The record a token names, None where staging does not know it."""
+        path = changelog.control_path(table, *split_token(token))
+        if not self.store.exists(path):
+            return None
+        return from_plain(ControlRecord, unseal(self.store.read(path), self.store.url(path)))

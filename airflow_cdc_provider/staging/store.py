@@ -1,0 +1,35 @@
+"""What the change log asks of a storage system."""
+
+from __future__ import annotations
+
+from typing import BinaryIO, Protocol
+
+
+class Store(Protocol):
+    """A folder or bucket prefix. Paths are relative to it, with ``/``. Every method raises StagingUnavailable (STG010)
+    where the storage fails; missing files raise FileNotFoundError."""
+
+    root: str
+    """Absolute folder or URL."""
+
+    def url(self, path: str) -> str:
+        """What Spark and other libraries open."""
+
+    def read(self, path: str) -> bytes: ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Write a file that must not exist yet, durably and all at once. False where somebody else was first."""
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write or replace a file, all at once."""
+
+    def open_output(self, path: str) -> BinaryIO:
+        """A new file to be written as a stream; closing makes it durable."""
+
+    def names(self, path: str) -> list[str]:
+        """Names of files and folders directly under ``path``, sorted; empty where there is no such folder."""
+
+    def delete(self, path: str) -> None:
+        """Remove a file or a folder with all in it. Nothing there is no error."""

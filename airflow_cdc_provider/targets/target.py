@@ -1,0 +1,49 @@
+"""What every target answers without Spark: what stands in a table, and a fence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.steps import TableTask
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a target table holds now.
+
+    ``control`` is the newest control record that counts (nobody restored the table to before it); None with
+    ``exists`` means a table that is not ours. ``version`` is the table's version as the target counts it, ``identity``
+    the table's own id. ``token`` is the highest number ever recorded; it may be above ``control`` after a restore.
+    ``restored`` says that somebody took the table back to an earlier version.
+    """
+
+    exists: bool
+    control: ControlRecord | None = None
+    version: int | None = None
+    identity: str = ""
+    token: int | None = None
+    restored: bool = False
+
+
+class TargetTables(Protocol):
+    """Made from the definition's target, its connection and the change log."""
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        """Every obstacle at once, each with its cure."""
+
+    def table_name(self, source_table: str) -> str:
+        """The name a source table gets where the YAML gives none, folded to what the target allows."""
+
+    def locate(self, target_table: str) -> str:
+        """Where the table is: a path, URL or qualified name."""
+
+    def held(self, table: str, target_table: str) -> Held: ...
+
+    def fence(self, target_table: str, expected: Held, record: ControlRecord) -> None:
+        """Commit ``record`` (made by ``ControlRecord.fenced``) without data, on condition that the table is still as
+        ``expected``. Writes the record into the change log first. Raises Fenced where it is not, TargetUnavailable
+        where the answer was lost twice."""
