@@ -125,6 +125,7 @@ class Dag:
     owner: str = doc("Owner shown in Airflow.", "airflow")
     tags: tuple[str, ...] = doc("Tags shown in Airflow.", tuple)
     retries: int = doc("How often a failed task is tried again, where trying again can help.", 2)
+    retry_delay: timedelta = doc("Pause before the first retry; it doubles each time.", timedelta(seconds=30))
     pool: str = doc("Airflow pool of the Spark tasks.", "default_pool")
 
 
