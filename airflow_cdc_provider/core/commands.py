@@ -1,0 +1,52 @@
+"""Requests of an operator: written into the state store, carried out by the next run, safe to repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class CommandKind(StrEnum):
+    """``pause`` and ``resume`` need no Spark; ``resync`` copies a table again; ``verify`` compares both sides."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    RESYNC = "resync"
+    VERIFY = "verify"
+
+
+class CommandStatus(StrEnum):
+    PENDING = "pending"
+    STARTED = "started"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Command:
+    """``tables`` empty means every table. ``key`` makes a repeated request the same request. Times are UTC, ISO form.
+
+    ``run_id`` is the run that carries it out. ``outcome`` says in one line how it ended; ``result`` in detail.
+    """
+
+    id: str
+    replicator: str
+    kind: CommandKind
+    tables: tuple[str, ...]
+    arguments: dict[str, Any]
+    key: str
+    requested_by: str
+    requested_at: str
+    status: CommandStatus = CommandStatus.PENDING
+    run_id: str = ""
+    outcome: str = ""
+    result: dict[str, Any] = field(default_factory=dict)
+    finished_at: str = ""
+
+    @property
+    def finished(self) -> bool:
+        return self.status in (CommandStatus.DONE, CommandStatus.FAILED)
+
+    def names(self, table: str) -> bool:
+        return not self.tables or table in self.tables

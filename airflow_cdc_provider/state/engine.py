@@ -1,0 +1,36 @@
+"""From a URL to a database engine whose transactions are safe to compare and set in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Engine, make_url
+from sqlalchemy.pool import NullPool
+
+BUSY_TIMEOUT_S = 30
+
+
+def open_engine(url: str) -> Engine:
+    """An engine that holds no idle connection. SQLite: write-ahead log, a patient lock, and transactions that take the
+    write lock when they begin, so that what was read is still true when it is written."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite":
+        return sa.create_engine(parsed, poolclass=NullPool)
+    if parsed.database:
+        Path(parsed.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    engine = sa.create_engine(parsed, poolclass=NullPool, connect_args={"timeout": BUSY_TIMEOUT_S})
+    sa.event.listen(engine, "connect", _prepare)
+    sa.event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _prepare(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+
+
+def _begin(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -1,0 +1,198 @@
+"""The state store, on SQLite as it stands on one host."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sqlite3
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from airflow_cdc_provider.core.commands import CommandKind, CommandStatus
+from airflow_cdc_provider.core.errors import CheckFailed, CommandRefused, StateUnavailable
+from airflow_cdc_provider.core.index import Lane, TableRow
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.state import tables
+from airflow_cdc_provider.state.engine import open_engine
+from airflow_cdc_provider.state.store import StateStore
+
+HOUR_S = 3600.0
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/cdc/state.db"
+
+
+@pytest.fixture
+def store(url: str) -> StateStore:
+    return StateStore(url)
+
+
+def test_the_owner_is_made_once_and_is_the_same_for_everybody(store: StateStore, url: str) -> None:
+    assert store.owner() == StateStore(url).owner()
+    assert len(store.owner()) == 36
+
+
+def test_two_stores_have_two_owners(store: StateStore, tmp_path: Path) -> None:
+    assert store.owner() != StateStore(f"sqlite:///{tmp_path}/other.db").owner()
+
+
+def test_a_lane_is_held_by_one_run_at_a_time(store: StateStore) -> None:
+    assert store.acquire("shop", Lane.STREAM, "run-1", HOUR_S)
+    assert not store.acquire("shop", Lane.STREAM, "run-2", HOUR_S)
+    assert store.holder("shop", Lane.STREAM) == "run-1"
+
+
+def test_lanes_and_replicators_do_not_hinder_each_other(store: StateStore) -> None:
+    assert store.acquire("shop", Lane.STREAM, "run-1", HOUR_S)
+    assert store.acquire("shop", Lane.COPY, "run-2", HOUR_S)
+    assert store.acquire("crm", Lane.STREAM, "run-3", HOUR_S)
+
+
+def test_a_retried_task_of_the_same_run_gets_its_lane_again(store: StateStore) -> None:
+    assert store.acquire("shop", Lane.STREAM, "run-1", HOUR_S)
+    assert store.acquire("shop", Lane.STREAM, "run-1", HOUR_S)
+
+
+def test_a_lease_that_ran_out_is_free_and_its_old_holder_cannot_renew_once_it_is_taken(store: StateStore) -> None:
+    assert store.acquire("shop", Lane.STREAM, "run-1", 0)
+    assert store.holder("shop", Lane.STREAM) is None
+    assert store.renew("shop", Lane.STREAM, "run-1", 0)
+    assert store.acquire("shop", Lane.STREAM, "run-2", HOUR_S)
+    assert not store.renew("shop", Lane.STREAM, "run-1", HOUR_S)
+    assert store.holder("shop", Lane.STREAM) == "run-2"
+
+
+def test_only_the_holder_releases_a_lane(store: StateStore) -> None:
+    store.acquire("shop", Lane.STREAM, "run-1", HOUR_S)
+    assert not store.release("shop", Lane.STREAM, "run-2")
+    assert store.release("shop", Lane.STREAM, "run-1")
+    assert store.holder("shop", Lane.STREAM) is None
+
+
+def _race(arguments: tuple[str, int]) -> bool:
+    url, number = arguments
+    return StateStore(url).acquire("shop", Lane.STREAM, f"run-{number}", HOUR_S)
+
+
+def test_of_many_processes_that_race_for_a_new_store_and_its_lane_one_wins(url: str) -> None:
+    with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
+        won = list(pool.map(_race, [(url, number) for number in range(12)]))
+    assert won.count(True) == 1
+    assert sqlite3.connect(url.removeprefix("sqlite:///")).execute("SELECT count(*) FROM cdc_schema").fetchone() == (1,)
+
+
+def test_the_same_key_is_the_same_request(store: StateStore) -> None:
+    first = store.request("shop", CommandKind.PAUSE, ["public.b", "public.a"], {}, "k1", "ann")
+    again = store.request("shop", CommandKind.PAUSE, ["public.a", "public.b"], {}, "k1", "bob")
+    assert again == first
+    assert len(store.pending("shop")) == 1
+    assert first.requested_by == "ann" and first.tables == ("public.a", "public.b")
+
+
+def test_a_key_used_for_another_request_is_refused(store: StateStore) -> None:
+    store.request("shop", CommandKind.PAUSE, [], {}, "k1", "ann")
+    with pytest.raises(CommandRefused, match="CMD002.*found: pause of all tables"):
+        store.request("shop", CommandKind.RESUME, [], {}, "k1", "ann")
+
+
+def test_requests_are_pending_in_the_order_they_came_until_they_are_finished(store: StateStore) -> None:
+    ids = [store.request("shop", CommandKind.VERIFY, [], {}, f"k{n}", "ann").id for n in range(3)]
+    assert store.start(ids[0], "run-1")
+    assert [command.id for command in store.pending("shop")] == ids
+    assert store.finish(ids[0], "identical", {"public.a": True})
+    assert [command.id for command in store.pending("shop")] == ids[1:]
+    done = store.command(ids[0])
+    assert done and done.finished and done.status is CommandStatus.DONE and done.result == {"public.a": True}
+
+
+def test_the_first_end_of_a_request_stands(store: StateStore) -> None:
+    command = store.request("shop", CommandKind.VERIFY, [], {}, "k", "ann")
+    assert store.finish(command.id, "first", {}, failed=True)
+    assert not store.finish(command.id, "second", {})
+    assert not store.start(command.id, "run-9")
+    ended = store.command(command.id)
+    assert ended and ended.outcome == "first" and ended.status is CommandStatus.FAILED
+
+
+def test_an_attempt_is_open_until_the_end_of_its_driver_was_seen(store: StateStore) -> None:
+    for _ in range(2):
+        store.open_attempt("a1", "shop", "merge", "run-1", "merge", 1, "steps/run-1/merge/1", ["public.a"])
+    (attempt,) = store.open_attempts("shop")
+    assert (attempt.tables, attempt.folder) == (("public.a",), "steps/run-1/merge/1")
+    assert store.close_attempt("a1", "done")
+    assert not store.close_attempt("a1", "done")
+    assert store.open_attempts("shop") == ()
+
+
+def test_a_table_is_claimed_by_one_run_and_keeps_its_first_window(store: StateStore) -> None:
+    assert store.claim("shop", "public.a", "run-1", 4)
+    assert store.claim("shop", "public.a", "run-1", 9)
+    assert not store.claim("shop", "public.a", "run-2", 9)
+    assert not store.release_claim("shop", "public.a", "run-2")
+    (claim,) = store.claims("shop")
+    assert (claim.run_id, claim.sealed_window) == ("run-1", 4)
+    assert store.release_claim("shop", "public.a", "run-1")
+    assert store.claims("shop") == ()
+
+
+def test_what_was_seen_of_a_table_replaces_what_was_seen_before_and_nothing_else(store: StateStore) -> None:
+    a, b = (TableRow(f"public.{n}", n, TableState.REPLICATING, window=1) for n in "ab")
+    store.record_tables("shop", [a, b])
+    changed = TableRow("public.a", "a", TableState.FAILING, attempts=2, error="SRC001", changes={"insert": 3})
+    store.record_tables("shop", [changed])
+    assert store.tables("shop") == {"public.a": changed, "public.b": b}
+    assert store.tables("crm") == {}
+
+
+def test_the_audit_gives_the_latest_lines_first(store: StateStore) -> None:
+    for number in range(5):
+        store.note("shop", "ann", "pause", {"number": number})
+    assert [note.detail["number"] for note in store.audit("shop", 2)] == [4, 3]
+
+
+def test_a_store_of_a_newer_version_is_left_alone(store: StateStore, url: str) -> None:
+    store.owner()
+    with open_engine(url).begin() as connection:
+        connection.execute(tables.schema.update().values(version=99))
+    with pytest.raises(CheckFailed, match=r"STA002.*schema version 99.*allowed: up to 1"):
+        StateStore(url).owner()
+
+
+def test_an_older_store_is_upgraded_in_place_and_keeps_its_rows(store: StateStore, url: str) -> None:
+    owner = store.owner()
+
+    def add_colour(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("ALTER TABLE cdc_table ADD COLUMN colour TEXT")
+
+    for _ in range(2):
+        with open_engine(url).begin() as connection:
+            tables.upgrade(connection, (*tables.STEPS, add_colour))
+            assert connection.execute(sa.select(tables.schema)).all() == [(2, owner)]
+            connection.exec_driver_sql("SELECT colour FROM cdc_table")
+
+
+def test_a_store_that_is_no_database_says_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    path.write_bytes(b"not a database, but long enough to look like a damaged one" * 20)
+    with pytest.raises(StateUnavailable, match="STA010.*state rebuild"):
+        StateStore(f"sqlite:///{path}").owner()
+
+
+def test_an_unreachable_database_is_retryable_and_its_password_stays_secret() -> None:
+    store = StateStore("postgresql+psycopg://cdc:geheim@127.0.0.1:9/cdc")
+    with pytest.raises(StateUnavailable) as caught:
+        store.owner()
+    assert caught.value.retryable
+    assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(StateUnavailable, match=str(tmp_path)):
+        StateStore(f"sqlite:///{tmp_path}/cdc/state.db").owner()
