@@ -318,11 +318,11 @@ def _claim(statement: Any, replicator: str, table: str) -> Any:
     return statement.where(t.claims.c.replicator == replicator, t.claims.c.table == table)
 
 
-def _inserted(connection: Connection, table: sa.Table, **values: Any) -> bool:
+def _inserted(connection: Connection, into: sa.Table, /, **values: Any) -> bool:
     """Insert a row; False where one with this key is there already."""
     try:
         with connection.begin_nested():
-            connection.execute(table.insert().values(**values))
+            connection.execute(into.insert().values(**values))
     except IntegrityError:
         return False
     return True

@@ -96,7 +96,7 @@ def test_the_same_key_is_the_same_request(store: StateStore) -> None:
 
 def test_a_key_used_for_another_request_is_refused(store: StateStore) -> None:
     store.request("shop", CommandKind.PAUSE, [], {}, "k1", "ann")
-    with pytest.raises(CommandRefused, match="CMD002.*found: pause of all tables"):
+    with pytest.raises(CommandRefused, match=r"CMD002.*found: pause of all tables"):
         store.request("shop", CommandKind.RESUME, [], {}, "k1", "ann")
 
 
@@ -179,7 +179,7 @@ def test_an_older_store_is_upgraded_in_place_and_keeps_its_rows(store: StateStor
 def test_a_store_that_is_no_database_says_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     path.write_bytes(b"not a database, but long enough to look like a damaged one" * 20)
-    with pytest.raises(StateUnavailable, match="STA010.*state rebuild"):
+    with pytest.raises(StateUnavailable, match=r"STA010.*state rebuild"):
         StateStore(f"sqlite:///{path}").owner()
 
 
