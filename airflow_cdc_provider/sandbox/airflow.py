@@ -1,0 +1,211 @@
+"""A private Airflow on loopback: own home folder, own ports, real scheduler, stopped with everything it started."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import requests
+
+START_LIMIT_S = 180
+STOP_LIMIT_S = 30
+ENDED = frozenset({"success", "failed"})
+
+
+class SandboxAirflow:
+    """``home`` holds configuration, database, logs and ``dags/``. Use as a context manager.
+
+    ``connections`` maps a connection id to the JSON form of an Airflow connection. ``python`` is the interpreter that has
+    Airflow and the provider installed.
+    """
+
+    def __init__(
+        self, home: Path, connections: Mapping[str, Mapping[str, Any]], python: str = sys.executable
+    ) -> None:
+        self.home = home
+        self.python = python
+        self.dags = home / "dags"
+        self.dags.mkdir(parents=True, exist_ok=True)
+        self.port, worker_port, trigger_port = free_ports(3)
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.environment = os.environ | {
+            "AIRFLOW_HOME": str(home),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+            "AIRFLOW__CORE__PARALLELISM": "4",
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
+            "AIRFLOW__API__HOST": "127.0.0.1",
+            "AIRFLOW__API__PORT": str(self.port),
+            "AIRFLOW__API__BASE_URL": self.url,
+            "AIRFLOW__API__WORKERS": "1",
+            "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(worker_port),
+            "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(trigger_port),
+            "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
+            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
+            "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.2",
+            "AIRFLOW__WORKERS__SOCKET_CLEANUP_TIMEOUT": "5",
+            "PATH": f"{Path(python).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+            **{f"AIRFLOW_CONN_{name.upper()}": json.dumps(fields) for name, fields in connections.items()},
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+        self._token = ""
+
+    def __enter__(self) -> SandboxAirflow:
+        self.cli("db", "migrate")
+        log = (self.home / "standalone.log").open("ab")
+        self._process = subprocess.Popen(
+            [self.python, "-m", "airflow", "standalone"],
+            env=self.environment,
+            cwd=self.home,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            self._wait_until_healthy()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End the whole process group: politely first, then for certain."""
+        if self._process is None:
+            return
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self._process.pid, sign)
+            except ProcessLookupError:
+                break
+            if self._group_ended():
+                break
+        self._process.wait()
+        self._process = None
+
+    def cli(self, *arguments: str, check: bool = True, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run ``airflow …`` in this home; output is captured as text."""
+        done = subprocess.run(
+            [self.python, "-m", "airflow", *arguments],
+            env=self.environment,
+            cwd=self.home,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            **options,
+        )
+        if check and done.returncode:
+            raise RuntimeError(f"airflow {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        return done
+
+    @property
+    def login(self) -> tuple[str, str]:
+        passwords = json.loads((self.home / "simple_auth_manager_passwords.json.generated").read_text())
+        return next(iter(passwords.items()))
+
+    def request(self, method: str, path: str, **options: Any) -> Any:
+        """Call the public REST API (``path`` below ``/api/v2``); the answer's JSON."""
+        if not self._token:
+            user, password = self.login
+            answer = requests.post(f"{self.url}/auth/token", json={"username": user, "password": password}, timeout=30)
+            answer.raise_for_status()
+            self._token = answer.json()["access_token"]
+        answer = requests.request(
+            method,
+            f"{self.url}/api/v2{path}",
+            headers={"Authorization": f"Bearer {self._token}"},
+            timeout=30,
+            **options,
+        )
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
+
+    def wait_for_dag(self, dag_id: str, limit_s: float = 60) -> None:
+        """Wait until the DAG is parsed, then unpause it. An import error ends the wait with its text."""
+        end = time.monotonic() + limit_s
+        while time.monotonic() < end:
+            if errors := self.request("GET", "/importErrors")["import_errors"]:
+                raise RuntimeError("\n".join(error["stack_trace"] for error in errors))
+            try:
+                self.request("PATCH", f"/dags/{dag_id}", json={"is_paused": False})
+                return
+            except requests.HTTPError:
+                time.sleep(0.5)
+        raise TimeoutError(f"DAG {dag_id} did not appear within {limit_s:.0f} s")
+
+    def trigger(self, dag_id: str, **conf: Any) -> str:
+        """Start a run by hand; its run id."""
+        body = {"logical_date": None, "conf": conf}
+        return cast(str, self.request("POST", f"/dags/{dag_id}/dagRuns", json=body)["dag_run_id"])
+
+    def wait(self, dag_id: str, run_id: str, limit_s: float = 300) -> str:
+        """Wait for the end of a run; its state."""
+        end = time.monotonic() + limit_s
+        while time.monotonic() < end:
+            state = self.request("GET", f"/dags/{dag_id}/dagRuns/{run_id}")["state"]
+            if state in ENDED:
+                return cast(str, state)
+            time.sleep(0.5)
+        raise TimeoutError(f"run {run_id} of {dag_id} did not end within {limit_s:.0f} s")
+
+    def tasks(self, dag_id: str, run_id: str) -> dict[str, str]:
+        """State of each task of a run."""
+        instances = self.request("GET", f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")["task_instances"]
+        return {instance["task_id"]: instance["state"] for instance in instances}
+
+    def task_log(self, dag_id: str, run_id: str, task_id: str, attempt: int = 1) -> str:
+        path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/logs/{attempt}"
+        content = self.request("GET", path, params={"full_content": "true"})["content"]
+        return "\n".join(str(line.get("event", "")) if isinstance(line, dict) else str(line) for line in content)
+
+    def _wait_until_healthy(self) -> None:
+        end = time.monotonic() + START_LIMIT_S
+        while time.monotonic() < end:
+            assert self._process
+            if self._process.poll() is not None:
+                break
+            try:
+                health = requests.get(f"{self.url}/api/v2/monitor/health", timeout=5).json()
+                if all(health[part]["status"] == "healthy" for part in ("metadatabase", "scheduler", "dag_processor")):
+                    return
+            except (requests.RequestException, KeyError, ValueError):
+                pass
+            time.sleep(0.5)
+        tail = (self.home / "standalone.log").read_text(errors="replace")[-4000:]
+        raise TimeoutError(f"Airflow did not become healthy within {START_LIMIT_S} s:\n{tail}")
+
+    def _group_ended(self) -> bool:
+        assert self._process
+        end = time.monotonic() + STOP_LIMIT_S
+        while time.monotonic() < end:
+            self._process.poll()
+            try:
+                os.killpg(self._process.pid, 0)
+            except ProcessLookupError:
+                return True
+            time.sleep(0.1)
+        return False
+
+
+def free_ports(count: int) -> list[int]:
+    """Different free ports on loopback, as the kernel gives them."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
