@@ -1,0 +1,1 @@
+"""Links on a task's page."""

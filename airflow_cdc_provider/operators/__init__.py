@@ -1,0 +1,1 @@
+"""The tasks of a replicator's DAG."""
