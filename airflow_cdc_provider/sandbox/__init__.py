@@ -1,1 +1,1 @@
-"""Embedded systems for the demo and the tests. Independent readings of the protocols: nothing here imports a connector."""
+"""Embedded systems for the demo and the tests. Nothing here imports a connector."""

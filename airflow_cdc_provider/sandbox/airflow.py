@@ -20,16 +20,14 @@ STOP_LIMIT_S = 30
 ENDED = frozenset({"success", "failed"})
 
 
-class SandboxAirflow:
+class EmbeddedAirflow:
     """``home`` holds configuration, database, logs and ``dags/``. Use as a context manager.
 
     ``connections`` maps a connection id to the JSON form of an Airflow connection. ``python`` is the interpreter that has
     Airflow and the provider installed.
     """
 
-    def __init__(
-        self, home: Path, connections: Mapping[str, Mapping[str, Any]], python: str = sys.executable
-    ) -> None:
+    def __init__(self, home: Path, connections: Mapping[str, Mapping[str, Any]], python: str = sys.executable) -> None:
         self.home = home
         self.python = python
         self.dags = home / "dags"
@@ -59,7 +57,7 @@ class SandboxAirflow:
         self._process: subprocess.Popen[bytes] | None = None
         self._token = ""
 
-    def __enter__(self) -> SandboxAirflow:
+    def __enter__(self) -> EmbeddedAirflow:
         self.cli("db", "migrate")
         log = (self.home / "standalone.log").open("ab")
         self._process = subprocess.Popen(
@@ -107,7 +105,9 @@ class SandboxAirflow:
             **options,
         )
         if check and done.returncode:
-            raise RuntimeError(f"airflow {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+            raise RuntimeError(
+                f"airflow {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+            )
         return done
 
     @property

@@ -20,8 +20,8 @@ from pathlib import Path
 from rich.console import Console
 
 from airflow_cdc_provider.sandbox import shop
-from airflow_cdc_provider.sandbox.airflow import SandboxAirflow
-from airflow_cdc_provider.sandbox.postgres import SandboxPostgres
+from airflow_cdc_provider.sandbox.airflow import EmbeddedAirflow
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 
 REPLICATOR = """\
 name: shop
@@ -47,7 +47,7 @@ from airflow_cdc_provider.factory import build_dag
 dag = build_dag(__file__)  # an Airflow DAG, made of replicators/shop.yaml
 """
 
-STEPS_PER_ROUND = 60
+STEPS_PER_ROUND = 150
 """Transactions the load generator makes before each further run; each changes up to 160 rows."""
 
 console = Console(highlight=False)
@@ -57,11 +57,11 @@ def main() -> int:
     """Run the demo. 0 when both sides are identical, 1 when not."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     started = time.monotonic()
-    with workplace() as home, SandboxPostgres(home / "postgres") as database:
-        say(started, f"PostgreSQL {database.version} listens on 127.0.0.1:{database.port}")
+    with workplace() as home, EmbeddedPostgres() as database:
+        say(started, f"PostgreSQL listens on 127.0.0.1:{database.port}")
         shop.build(database.dsn(), shop.DEMO)
         say(started, f"a shop with {shop.DEMO.rows:,} rows in {len(shop.TABLES)} tables, one of them without a key")
-        airflow = SandboxAirflow(home / "airflow", connections(database))
+        airflow = EmbeddedAirflow(home / "airflow", connections(database))
         write_replicator(airflow, home)
         with airflow:
             say(started, f"Airflow is up at {airflow.url}")
@@ -73,7 +73,7 @@ def main() -> int:
     return 0 if identical else 1
 
 
-def replicate(started: float, airflow: SandboxAirflow, database: SandboxPostgres) -> bool:
+def replicate(started: float, airflow: EmbeddedAirflow, database: EmbeddedPostgres) -> bool:
     follow(started, airflow, "first run: copies the four tables")
     load = shop.Load(database.dsn())
     load.run(STEPS_PER_ROUND)
@@ -88,7 +88,7 @@ def replicate(started: float, airflow: SandboxAirflow, database: SandboxPostgres
         return verify(airflow)
 
 
-def follow(started: float, airflow: SandboxAirflow, what: str) -> None:
+def follow(started: float, airflow: EmbeddedAirflow, what: str) -> None:
     say(started, what)
     run = airflow.trigger("shop")
     if airflow.wait("shop", run) != "success":
@@ -98,7 +98,7 @@ def follow(started: float, airflow: SandboxAirflow, what: str) -> None:
         raise SystemExit(f"run {run} failed")
 
 
-def verify(airflow: SandboxAirflow) -> bool:
+def verify(airflow: EmbeddedAirflow) -> bool:
     done = subprocess.run(
         [airflow.python, "-m", "airflow", "cdc", "verify", "shop", "--now", "--wait"],
         env=airflow.environment,
@@ -108,13 +108,13 @@ def verify(airflow: SandboxAirflow) -> bool:
     return done.returncode == 0
 
 
-def write_replicator(airflow: SandboxAirflow, home: Path) -> None:
+def write_replicator(airflow: EmbeddedAirflow, home: Path) -> None:
     (airflow.dags / "replicators").mkdir()
     (airflow.dags / "replicators" / "shop.yaml").write_text(REPLICATOR.format(home=home))
     (airflow.dags / "shop.py").write_text(DAG_FILE)
 
 
-def connections(database: SandboxPostgres) -> dict[str, dict[str, object]]:
+def connections(database: EmbeddedPostgres) -> dict[str, dict[str, object]]:
     return {
         "shop_db": {
             "conn_type": "postgres",
@@ -122,13 +122,13 @@ def connections(database: SandboxPostgres) -> dict[str, dict[str, object]]:
             "port": database.port,
             "login": database.user,
             "password": database.password,
-            "schema": database.database,
+            "schema": "postgres",
         },
         "spark_default": {"conn_type": "spark", "host": "local[2]"},
     }
 
 
-def keep(airflow: SandboxAirflow) -> None:
+def keep(airflow: EmbeddedAirflow) -> None:
     user, password = airflow.login
     console.print(f"Airflow stays up: {airflow.url}  user {user}  password {password}  (Ctrl-C ends it)")
     with contextlib.suppress(KeyboardInterrupt):
