@@ -1,0 +1,1 @@
+"""The Spark jobs: one small file per step, run by ``spark-submit``, with ``harness`` around each."""

@@ -1,0 +1,149 @@
+"""Around every job: read the step, start Spark, run, and always leave a result.
+
+    spark-submit … spark_jobs/<kind>.py <path of step.json>
+
+Beside the step stand ``driver.json`` (written first: host, process ids, start) and ``result.json`` (written last, all
+at once). Exit status: 0 done, also where single tables failed; 75 try again; 65, 70, 78 as the error class says; 143
+stopped by a signal. A job that dies before its result leaves none: then whoever submitted it knows nothing of its
+effects and asks the target.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.errors import Problem, StepFailed
+from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.steps import Step, StepResult
+from airflow_cdc_provider.staging.places import open_log
+from spark_jobs.console import say
+from spark_jobs.failures import exit_code_of, problem_of, scrub
+from spark_jobs.job import Job, timed
+from spark_jobs.sessions import build
+
+STOPPED = 143
+PARENT_CHECK_S = 1.0
+
+Run = Callable[[Job], StepResult]
+
+
+def main(run: Run) -> None:
+    """Run a job as a process of its own; does not return."""
+    signal.signal(signal.SIGTERM, _stop)
+    _follow_parent()
+    step = from_plain(Step, json.loads(Path(sys.argv[1]).read_text()))
+    sys.exit(execute(step, run))
+
+
+def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
+    """Run a step in this process and write its result. Returns the exit status."""
+    secrets = Secrets()
+    phases: dict[str, float] = {}
+    try:
+        secrets = take_secrets(step.secrets_path)
+        _leave(step, secrets, "driver.json", _driver())
+        with timed(phases, "start"):
+            spark = build(f"cdc-{step.definition.name}-{step.kind}", step.definition.target.type, conf)
+            signal_handlers()
+        job = Job(step, secrets, spark, phases)
+        result = run(job)
+        result = replace(result, phases=dict(phases), peak_memory_bytes=_peaks(spark, job.peak_memory_bytes))
+        code = 0
+    # Whatever happened has to stand in the result file: the worker that reads it decides by it.
+    except Exception as error:
+        print(scrub(traceback.format_exc(), secrets), file=sys.stderr)
+        problem, code = problem_of(error, secrets), exit_code_of(error)
+        retryable = bool(getattr(error, "retryable", True))
+        result = StepResult(step.kind, step.attempt, problem=problem, retryable=retryable, phases=dict(phases))
+        say(str(problem))
+    _leave(step, secrets, "result.json", to_plain(result))
+    say(f"{step.kind}: exit {code}; " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in phases.items()))
+    return code
+
+
+def take_secrets(path: str) -> Secrets:
+    """Read the secrets file and delete it. Raises StepFailed (JOB002) where it is gone: its attempt is over."""
+    try:
+        content = Path(path).read_text()
+    except FileNotFoundError:
+        raise StepFailed(
+            Problem(
+                "JOB002",
+                "the secrets of this job are gone",
+                where=path,
+                do="start the task again; a secrets file is read once",
+            )
+        ) from None
+    os.unlink(path)
+    return from_plain(Secrets, json.loads(content))
+
+
+def _leave(step: Step, secrets: Secrets, name: str, body: object) -> None:
+    store = open_log(step.definition, secrets.staging).store
+    store.write(f"{step.folder}/{name}", json.dumps(body, indent=1).encode())
+
+
+def _driver() -> dict[str, object]:
+    return {
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "jvm_pid": _java_parent(),
+        "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _java_parent() -> int | None:
+    """The JVM that ``spark-submit`` became; None where this process was started otherwise."""
+    try:
+        name = Path(f"/proc/{os.getppid()}/comm").read_text().strip()
+    except OSError:
+        return None
+    return os.getppid() if name == "java" else None
+
+
+def signal_handlers() -> None:
+    """Spark puts its own handler for Ctrl-C; ours ends the process at once, and the JVM ends with it."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _stop)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    say(f"stopped by signal {number}")
+    os._exit(STOPPED)
+
+
+def _follow_parent() -> None:
+    """Die with the JVM: a driver without it can do nothing but hold connections."""
+    parent = _java_parent()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_CHECK_S)
+        os._exit(STOPPED)
+
+    threading.Thread(target=watch, daemon=True, name="parent").start()
+
+
+def _peaks(spark: SparkSession, measured: dict[str, int]) -> dict[str, int]:
+    beans = spark.sparkContext._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()  # type: ignore[union-attr]
+    heap = sum(int(bean.getPeakUsage().getUsed()) for bean in beans if bean.getType().toString() == "Heap memory")
+    python = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {"jvm_heap": heap, "python": python, **measured}

@@ -1,0 +1,115 @@
+"""What a job file gets: its step, its session, the log and both ends; and tables worked on side by side."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.connectors.registry import open_source
+from airflow_cdc_provider.connectors.source import SourceConnector
+from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
+from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.targets.registry import open_target
+from airflow_cdc_provider.targets.target import TargetTables
+from spark_jobs.console import say
+from spark_jobs.failures import outcome_of, problem_of, scrub
+from spark_jobs.sessions import cores, fresh
+
+Phases = dict[str, float]
+
+
+@contextlib.contextmanager
+def timed(phases: Phases, name: str) -> Iterator[None]:
+    """Add the seconds of the block to a phase."""
+    started = time.monotonic()
+    try:
+        yield
+    finally:
+        phases[name] = round(phases.get(name, 0.0) + time.monotonic() - started, 3)
+
+
+@dataclass(frozen=True)
+class TableWork:
+    """One table in its own thread, on a session with settings of its own."""
+
+    task: TableTask
+    spark: SparkSession
+    phases: Phases = field(default_factory=dict)
+
+    def phase(self, name: str) -> contextlib.AbstractContextManager[None]:
+        return timed(self.phases, name)
+
+    def result(self, outcome: Outcome, **said: Any) -> TableResult:
+        return TableResult(self.task.table, outcome, phases=dict(self.phases), **said)
+
+
+@dataclass(frozen=True)
+class Job:
+    """``source`` and ``tables`` are opened when first asked for; a merge needs no source."""
+
+    step: Step
+    secrets: Secrets
+    spark: SparkSession
+    phases: Phases = field(default_factory=dict)
+    peak_memory_bytes: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def log(self) -> ChangeLog:
+        return open_log(self.step.definition, self.secrets.staging)
+
+    @cached_property
+    def source(self) -> SourceConnector:
+        return open_source(self.step.definition, self.secrets.source)
+
+    @cached_property
+    def tables(self) -> TargetTables:
+        return open_target(self.step.definition, self.secrets.target, self.log)
+
+    @property
+    def cores(self) -> int:
+        return cores(self.spark)
+
+    def phase(self, name: str) -> contextlib.AbstractContextManager[None]:
+        return timed(self.phases, name)
+
+    def result(self, tables: Sequence[TableResult], window: WindowResult | None = None) -> StepResult:
+        return StepResult(self.step.kind, self.step.attempt, tuple(tables), window)
+
+    def for_each_table(
+        self, tasks: Sequence[TableTask], function: Callable[[TableWork], TableResult]
+    ) -> tuple[TableResult, ...]:
+        """Work on the tables side by side, in their order. A table that fails is recorded and stops no other."""
+        if not tasks:
+            return ()
+        with ThreadPoolExecutor(min(len(tasks), 2 * self.cores), thread_name_prefix="table") as pool:
+            return tuple(pool.map(lambda task: self._one_table(task, function), tasks))
+
+    def _one_table(self, task: TableTask, function: Callable[[TableWork], TableResult]) -> TableResult:
+        phases: Phases = {}
+        started = time.monotonic()
+        try:
+            self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", task.table)
+            work = TableWork(task, fresh(self.spark), phases)
+            result = replace(function(work), phases=phases)
+        # One table's trouble, whatever it is, must not touch the others; it stands in the table's result.
+        except Exception as error:
+            result = TableResult(task.table, outcome_of(error), problem=problem_of(error, self.secrets), phases=phases)
+            print(scrub(traceback.format_exc(), self.secrets), file=sys.stderr)
+        seconds = time.monotonic() - started
+        say(f"{task.table}: {result.outcome}, {result.rows:,} rows, {seconds:.1f} s" + _reason(result))
+        return result
+
+
+def _reason(result: TableResult) -> str:
+    return f", {result.problem}" if result.problem else ""

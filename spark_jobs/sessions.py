@@ -1,0 +1,42 @@
+"""The Spark session of a job: only what must be set inside; master, memory and jars come from ``spark-submit``."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.scheduler.mode": "FAIR",
+    "spark.executor.heartbeatInterval": "5s",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+
+TARGET_SETTINGS: dict[str, dict[str, str]] = {
+    "delta": {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions": "2",
+    }
+}
+
+
+def build(name: str, target_type: str, conf: dict[str, str] | None = None) -> SparkSession:
+    """The session of this process. ``conf`` adds to the settings; tests give their master there."""
+    builder = SparkSession.builder.appName(name)
+    for key, value in {**SETTINGS, **TARGET_SETTINGS.get(target_type, {}), **(conf or {})}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("WARN")
+    return spark
+
+
+def fresh(spark: SparkSession) -> SparkSession:
+    """A session with settings of its own on the same application: commit tokens are session settings."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", str(2 * cores(spark)))
+    return session
+
+
+def cores(spark: SparkSession) -> int:
+    return int(spark.sparkContext.defaultParallelism)
