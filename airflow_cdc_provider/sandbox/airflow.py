@@ -23,8 +23,8 @@ ENDED = frozenset({"success", "failed"})
 class EmbeddedAirflow:
     """``home`` holds configuration, database, logs and ``dags/``. Use as a context manager.
 
-    ``connections`` maps a connection id to the JSON form of an Airflow connection. ``python`` is the interpreter that has
-    Airflow and the provider installed.
+    ``connections`` maps a connection id to the JSON form of an Airflow connection. ``python`` is the interpreter that
+    has Airflow and the provider installed.
     """
 
     def __init__(self, home: Path, connections: Mapping[str, Mapping[str, Any]], python: str = sys.executable) -> None:
@@ -113,7 +113,7 @@ class EmbeddedAirflow:
     @property
     def login(self) -> tuple[str, str]:
         passwords = json.loads((self.home / "simple_auth_manager_passwords.json.generated").read_text())
-        return next(iter(passwords.items()))
+        return cast(tuple[str, str], next(iter(passwords.items())))
 
     def request(self, method: str, path: str, **options: Any) -> Any:
         """Call the public REST API (``path`` below ``/api/v2``); the answer's JSON."""
