@@ -115,8 +115,8 @@ class EmbeddedAirflow:
         passwords = json.loads((self.home / "simple_auth_manager_passwords.json.generated").read_text())
         return cast(tuple[str, str], next(iter(passwords.items())))
 
-    def request(self, method: str, path: str, **options: Any) -> Any:
-        """Call the public REST API (``path`` below ``/api/v2``); the answer's JSON."""
+    def request(self, method: str, path: str, missing_is_fine: bool = False, **options: Any) -> Any:
+        """Call the public REST API (``path`` below ``/api/v2``); the answer's JSON, None where there is none."""
         if not self._token:
             user, password = self.login
             answer = requests.post(f"{self.url}/auth/token", json={"username": user, "password": password}, timeout=30)
@@ -129,6 +129,8 @@ class EmbeddedAirflow:
             timeout=30,
             **options,
         )
+        if answer.status_code == 404 and missing_is_fine:
+            return None
         answer.raise_for_status()
         return answer.json() if answer.content else None
 

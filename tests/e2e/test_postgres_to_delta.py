@@ -1,0 +1,73 @@
+"""One replicator from PostgreSQL into Delta, installed from the wheel, run by a real scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.scenario import Scenario
+
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
+
+
+@pytest.fixture(scope="module")
+def shop(scenario: Callable[..., Scenario]) -> Scenario:
+    return scenario("shop")
+
+
+def test_the_first_run_copies_and_the_next_ones_follow(shop: Scenario) -> None:
+    first = shop.must_tick()
+    assert first["snapshot"] == "success"
+
+    shop.load.run(40)
+    shop.load.truncate()
+    second = shop.must_tick()
+    assert (second["snapshot"], second["extract"], second["merge"]) == ("skipped", "success", "success")
+
+    shop.load.grow("channel")
+    with shop.load:
+        shop.must_tick()
+        shop.verify()
+
+
+def test_a_run_with_nothing_new_starts_no_spark(shop: Scenario) -> None:
+    shop.must_tick()
+    idle = shop.must_tick()
+    ran = {task for task, state in idle.items() if state == "success"}
+    assert ran == {"run", "open_window", "close_window"}
+
+
+def test_two_runs_started_by_hand_double_nothing(shop: Scenario) -> None:
+    shop.load.run(20)
+    runs = [shop.start(), shop.start()]
+    assert [shop.finish(run)["run"] for run in runs] == ["success", "success"]
+    shop.verify()
+
+
+def test_a_paused_table_takes_no_commit_until_it_is_resumed(shop: Scenario) -> None:
+    shop.cdc("pause", "shop", "--table", "public.orders")
+    before = cursor(shop, "public.orders")
+    shop.load.run(20)
+    shop.must_tick()
+    assert cursor(shop, "public.orders") == before
+    assert shop.cdc("status", "shop")
+    shop.cdc("resume", "shop", "--table", "public.orders")
+    shop.must_tick()
+    shop.verify()
+
+
+def test_a_resync_copies_again_and_meets_the_stream(shop: Scenario) -> None:
+    shop.cdc("resync", "shop", "--table", "public.order_lines")
+    with shop.load:
+        states = shop.must_tick()
+    assert states["reconcile.resync"] == "success"
+    shop.must_tick()
+    shop.verify()
+
+
+def cursor(shop: Scenario, table: str) -> int:
+    (row,) = [row for row in shop.cdc("status", "shop")["tables"] if row["table"] == table]
+    window = row["window"]
+    assert isinstance(window, int)
+    return window
