@@ -14,7 +14,11 @@ from airflow_cdc_provider.core.plain import to_plain
 
 
 def doc(text: str, default: Any = ..., **more: Any) -> Any:
-    """A field with documentation. ``default`` may be a factory (list, dict, tuple or a class)."""
+    """A field with documentation. ``default`` may be a factory (list, dict, tuple or a class).
+
+    What the loader and the JSON Schema further know of a field: ``form`` (a name of ``loader.forms``), ``minimum`` and
+    ``maximum`` of a number, ``filled`` (a list that is written must not be empty), ``choices`` (a registry of types),
+    ``inline`` (takes the keys that the class does not name)."""
     metadata = {"doc": text, **more}
     if default is ...:
         return field(metadata=metadata)
@@ -61,19 +65,23 @@ class Condition:
 
 @dataclass(frozen=True)
 class Columns:
-    include: tuple[str, ...] = doc("Columns to copy; all others are left out. Not together with `exclude`.", tuple)
+    include: tuple[str, ...] = doc(
+        "Columns to copy; all others are left out. Not together with `exclude`.", tuple, filled=True
+    )
     exclude: tuple[str, ...] = doc("Columns to leave out. Their values never reach staging or target.", tuple)
 
 
 @dataclass(frozen=True)
 class TableRule:
     source: str = doc("Source table, or a pattern with `*` and `?` (`public.*`). A plain name wins over a pattern.")
-    target: str = doc("Target table name; by default made from the source name. Not for patterns.", "")
+    target: str = doc("Target table name; by default made from the source name. Not for patterns.", "", form="table")
     columns: Columns = doc("Columns to take.", Columns)
     where: tuple[Condition, ...] = doc(
-        "Rows to take: all conditions must hold. A row that stops matching is deleted. Needs full before images.", tuple
+        "Rows to take: all conditions must hold. A row that stops matching is deleted. Needs full before images.",
+        tuple,
+        form="filter",
     )
-    key: tuple[str, ...] = doc("Columns that identify a row, instead of the source's own key.", tuple)
+    key: tuple[str, ...] = doc("Columns that identify a row, instead of the source's own key.", tuple, filled=True)
     on_delete: OnDelete = doc(
         "`hard` deletes the row, `soft` sets `_cdc_deleted`, `ignore` keeps the row as it was.", OnDelete.HARD
     )
@@ -83,7 +91,7 @@ class TableRule:
 @dataclass(frozen=True)
 class Source:
     type: str = doc("Kind of source.", choices="sources")
-    connection: str = doc("Airflow connection id.")
+    connection: str = doc("Airflow connection id.", form="connection")
     reconcile: Reconcile = doc(
         "When the source no longer serves our position: `manual` blocks with the remedy, `auto` copies again.",
         Reconcile.MANUAL,
@@ -94,53 +102,59 @@ class Source:
 @dataclass(frozen=True)
 class Target:
     type: str = doc("Kind of target.", choices="targets")
-    location: str = doc("Folder or URL under which the tables live.", "")
-    connection: str = doc("Airflow connection id, for an object store or a database.", "")
+    location: str = doc("Folder or URL under which the tables live.", "", form="location")
+    connection: str = doc("Airflow connection id, for an object store or a database.", "", form="connection")
     catalog: str = doc("Catalog and schema for named tables (`catalog.schema`), instead of paths alone.", "")
     options: dict[str, Any] = doc("Keys of the target type, written beside `type`.", dict, inline=True)
 
 
 @dataclass(frozen=True)
 class Staging:
-    location: str = doc("Folder or URL of the change log, reachable from every worker and executor.")
-    connection: str = doc("Airflow connection id, for an object store.", "")
+    location: str = doc("Folder or URL of the change log, reachable from every worker and executor.", form="location")
+    connection: str = doc("Airflow connection id, for an object store.", "", form="connection")
     retain: timedelta = doc("How long windows are kept after every table has applied them.", timedelta(days=7))
 
 
 @dataclass(frozen=True)
 class Spark:
-    connection: str = doc("Airflow connection id of type `spark`.", "spark_default")
-    conf: dict[str, str] = doc("Spark settings of the jobs.", dict)
+    connection: str = doc("Airflow connection id of type `spark`.", "spark_default", form="connection")
+    conf: dict[str, str] = doc("Spark settings of the jobs.", dict, form="spark")
 
 
 @dataclass(frozen=True)
 class Resync:
     max_delete: float = doc(
-        "Largest share of a table's rows (0 to 1) that a resync may delete without an operator's yes.", 0.2
+        "Largest share of a table's rows (0 to 1) that a resync may delete without an operator's yes.",
+        0.2,
+        minimum=0,
+        maximum=1,
     )
 
 
 @dataclass(frozen=True)
 class Dag:
     owner: str = doc("Owner shown in Airflow.", "airflow")
-    tags: tuple[str, ...] = doc("Tags shown in Airflow.", tuple)
-    retries: int = doc("How often a failed task is tried again, where trying again can help.", 2)
+    tags: tuple[str, ...] = doc("Tags shown in Airflow.", tuple, form="tag")
+    retries: int = doc("How often a failed task is tried again, where trying again can help.", 2, minimum=0, maximum=20)
     retry_delay: timedelta = doc("Pause before the first retry; it doubles each time.", timedelta(seconds=30))
     pool: str = doc("Airflow pool of the Spark tasks.", "default_pool")
 
 
 @dataclass(frozen=True)
 class Definition:
-    name: str = doc("Name of the replicator and of its DAG: lower-case letters, digits, `_`; starts with a letter.")
+    name: str = doc(
+        "Name of the replicator and of its DAG: lower-case letters, digits, `_`; starts with a letter.", form="name"
+    )
     source: Source = doc("Where the changes come from.")
     target: Target = doc("Where the copies live.")
-    tables: tuple[TableRule, ...] = doc("Which tables are copied, and how.")
+    tables: tuple[TableRule, ...] = doc("Which tables are copied, and how.", filled=True)
     staging: Staging = doc("Where the change log lives.")
-    schedule: str | None = doc("Cron expression (UTC); without it the DAG runs by hand only.", None)
+    schedule: str | None = doc("Cron expression (UTC); without it the DAG runs by hand only.", None, form="cron")
     spark: Spark = doc("How the jobs run.", Spark)
     freshness: timedelta = doc("How old the copy may be before the replicator counts as late.", timedelta(hours=1))
     resync: Resync = doc("Limits of a resync.", Resync)
     dag: Dag = doc("How the DAG looks in Airflow.", Dag)
+    version: int = doc("Version of this YAML format.", 1, minimum=1, maximum=1)
 
 
 def rule_fingerprint(definition: Definition, rule: TableRule) -> str:
