@@ -1,0 +1,108 @@
+"""The cache of jars. A fetcher that writes small files stands in for Ivy."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider import jars
+from airflow_cdc_provider.core.errors import CheckFailed, Retryable
+from airflow_cdc_provider.jars import Jar
+
+CONTENT = b"a jar"
+ONE = Jar("org.example:one:1.0", "one-1.0.jar", hashlib.sha256(CONTENT).hexdigest())
+TWO = Jar("org.example:two:2.0", "two-2.0.jar", hashlib.sha256(CONTENT).hexdigest())
+
+
+class Network:
+    """Serves the same bytes for every coordinate and remembers what was asked for."""
+
+    def __init__(self, content: bytes = CONTENT) -> None:
+        self.content = content
+        self.asked: list[str] = []
+
+    def __call__(self, wanted: Sequence[Jar], scratch: Path) -> list[Path]:
+        self.asked += [jar.coordinates for jar in wanted]
+        for jar in wanted:
+            (scratch / jar.file).write_bytes(self.content)
+        return [scratch / jar.file for jar in wanted]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AIRFLOW_CDC_JARS", str(tmp_path / "cache"))
+    monkeypatch.setattr(jars, "read_lock", lambda: {"a": [ONE], "b": [TWO]})
+    return tmp_path / "cache"
+
+
+def test_the_lock_names_every_jar_with_a_checksum() -> None:
+    groups = jars.read_lock()
+    assert set(groups) == {"delta", "postgres"}
+    for jar in (jar for group in groups.values() for jar in group):
+        assert jar.file == jars.file_name(jar.coordinates)
+        assert len(bytes.fromhex(jar.sha256)) == 32
+
+
+def test_the_lock_is_written_as_it_was_read(tmp_path: Path) -> None:
+    jars.write_lock(jars.read_lock(), tmp_path / "lock.json")
+    assert (tmp_path / "lock.json").read_bytes() == jars.LOCK.read_bytes()
+
+
+def test_only_what_is_missing_is_fetched(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = Network()
+    monkeypatch.setattr(jars, "fetch", network)
+    assert jars.ensure(["a"]) == [cache / "one-1.0.jar"]
+    assert jars.ensure() == [cache / "one-1.0.jar", cache / "two-2.0.jar"]
+    assert jars.ensure() == [cache / "one-1.0.jar", cache / "two-2.0.jar"]
+    assert network.asked == [ONE.coordinates, TWO.coordinates]
+
+
+def test_a_fetched_jar_with_another_checksum_never_enters_the_cache(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jars, "fetch", Network(b"something else"))
+    with pytest.raises(CheckFailed, match=r"ENV002 org\.example:one:1\.0"):
+        jars.ensure(["a"])
+    assert not cache.exists()
+
+
+def test_a_jar_changed_in_the_cache_is_refused_with_both_checksums(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jars, "fetch", Network())
+    (jar,) = jars.ensure(["a"])
+    jar.write_bytes(b"tampered")
+    with pytest.raises(CheckFailed) as caught:
+        jars.ensure(["a"])
+    (problem,) = caught.value.problems
+    assert problem.where == str(jar)
+    assert problem.found == f"sha256 {hashlib.sha256(b'tampered').hexdigest()}"
+    assert problem.allowed == f"sha256 {ONE.sha256}"
+
+
+def test_a_failed_fetch_names_the_jar_and_shows_what_ivy_said(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jars, "RESOLVE", "print('no route to host')")
+    with pytest.raises(Retryable) as caught:
+        jars.ensure(["a"])
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.found, problem.where) == ("ENV003", "no route to host", str(cache))
+    assert ONE.coordinates in problem.what
+
+
+def test_a_renewed_lock_takes_file_names_and_checksums_from_what_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = tmp_path / "lock.json"
+    jars.write_lock({"a": [Jar("org.example:one:1.1", ONE.file, ONE.sha256)]}, lock)
+    monkeypatch.setattr(jars, "fetch", Network(b"newer"))
+    jars.relock(lock)
+    (written,) = json.loads(lock.read_text())["groups"]["a"]
+    assert written == {
+        "coordinates": "org.example:one:1.1",
+        "file": "one-1.1.jar",
+        "sha256": hashlib.sha256(b"newer").hexdigest(),
+    }
