@@ -1,0 +1,90 @@
+# From a fresh checkout with Python 3.11+ and nothing else: every target first makes what it needs, once.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench faults docs jars java venv clean
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+# One stamp per set of requirements: with the stamp there, nothing is asked of anybody.
+INSTALLED := $(VENV)/installed-$(shell cat pyproject.toml constraints.txt | sha256sum | cut -c1-16)
+# Spark's scripts look for python and java by name.
+READY = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" JAVA_HOME="$$($(PYTHON) -m airflow_cdc_provider.java)" PYTHONUNBUFFERED=1
+
+help:
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
+
+demo: jars  ## a shop database, copied and kept exact; KEEP=1 leaves Airflow's pages up
+	@$(READY)
+	KEEP="$(KEEP)" exec $(PYTHON) -m airflow_cdc_provider.sandbox.demo
+
+test: lint jars  ## lint, then every layer of tests within its budget; LAYERS="core spark" for some
+	@$(READY)
+	exec $(PYTHON) -m tests.run_layers $(LAYERS)
+
+lint: $(INSTALLED)  ## style, types, import rules
+	@export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
+	set -x
+	ruff check .
+	ruff format --check .
+	mypy
+	lint-imports
+
+bench: jars  ## the figures of docs, measured on this machine
+	@$(READY)
+	exec $(PYTHON) -m tests.bench
+
+faults: jars  ## every fault, each followed by the invariant checker
+	@$(READY)
+	exec $(PYTHON) -m tests.faults
+
+docs: $(INSTALLED)  ## the generated pages
+	@exec $(PYTHON) -m airflow_cdc_provider.reference --write
+
+venv: $(INSTALLED)  ## the Python environment
+
+clean:  ## removes the environment and what tools left; the jar cache stays
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+jars: java
+	@$(PYTHON) -m airflow_cdc_provider.jars > /dev/null
+
+java: $(INSTALLED)
+	@if $(PYTHON) -m airflow_cdc_provider.java > /dev/null 2>&1; then exit; fi
+	if [ "$$(id -u)" = 0 ] && [ -z "$${JAVA_HOME:-}" ] && command -v apt-get > /dev/null; then
+		apt-get update -qq
+		# Debian 13 has no 17 any more.
+		for version in 17 21; do
+			if DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+				openjdk-$$version-jre-headless < /dev/null > /dev/null; then break; fi
+		done
+	fi
+	$(PYTHON) -m airflow_cdc_provider.java > /dev/null
+
+$(INSTALLED):
+	@rm -f $(VENV)/installed-*
+	for python in python3 python3.13 python3.12 python3.11 none; do
+		if "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2> /dev/null; then break; fi
+	done
+	if [ "$$python" = none ]; then
+		echo 'No Python 3.11, 3.12 or 3.13 here. On Debian 12 or later: apt-get install python3 python3-venv' >&2
+		exit 1
+	fi
+	if command -v uv > /dev/null; then
+		uv venv --quiet --allow-existing --python "$$(command -v "$$python")" $(VENV)
+		uv pip install --quiet --python $(PYTHON) --constraint constraints.txt --editable '.[all,sandbox,dev]'
+	else
+		if ! "$$python" -c 'import ensurepip' 2> /dev/null; then
+			if [ "$$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
+				echo 'This Python cannot make environments. Type: sudo apt-get install python3-venv' >&2
+				exit 1
+			fi
+			apt-get update -qq
+			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv < /dev/null
+		fi
+		"$$python" -m venv $(VENV)
+		$(PYTHON) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,sandbox,dev]'
+	fi
+	touch $@

@@ -1,0 +1,131 @@
+"""Runs the layers of tests one after another, each in its own pytest and within its time.
+
+A layer that needs half as much again as its budget is stopped and has failed. The last line counts all layers the way
+pytest counts one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+# Seconds on two busy cores.
+BUDGETS_S = {
+    "architecture": 90,
+    "core": 30,
+    "connectors": 240,
+    "provider": 180,
+    "spark": 720,
+    "e2e": 720,
+    "faults": 480,
+}
+GRACE = 1.5
+INTERRUPTED_LIMIT_S = 60
+NOTHING_COLLECTED = 5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    layer: str
+    status: int
+    took_s: float
+    counts: dict[str, int]
+
+    @property
+    def late(self) -> bool:
+        return self.took_s > BUDGETS_S[self.layer] * GRACE
+
+    @property
+    def failed(self) -> bool:
+        return self.status not in (0, NOTHING_COLLECTED) or self.late
+
+
+def run(layer: str, tests: Path = TESTS) -> Outcome:
+    """Own process group, so that a layer stopped the hard way leaves no server or JVM behind."""
+    with tempfile.TemporaryDirectory(prefix="cdc-layer-") as scratch:
+        report = Path(scratch) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "--durations=3", f"--junitxml={report}", str(tests / layer)]
+        began = time.monotonic()
+        process = subprocess.Popen(command, cwd=tests.parent, stdin=subprocess.DEVNULL, start_new_session=True)
+        try:
+            status = process.wait(BUDGETS_S[layer] * GRACE)
+        except subprocess.TimeoutExpired:
+            status = interrupt(process)
+        except KeyboardInterrupt:
+            interrupt(process)
+            raise
+        return Outcome(layer, status, time.monotonic() - began, counts(report))
+
+
+def interrupt(process: subprocess.Popen[bytes]) -> int:
+    """SIGINT first: pytest then says which test it was in and lets fixtures stop their servers."""
+    process.send_signal(signal.SIGINT)
+    try:
+        return process.wait(INTERRUPTED_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return process.wait()
+
+
+def counts(report: Path) -> dict[str, int]:
+    """From pytest's JUnit report; a run that was killed leaves none."""
+    if not report.exists():
+        return {}
+    totals = {"failed": 0, "passed": 0, "skipped": 0, "errors": 0}
+    for suite in ElementTree.parse(report).iter("testsuite"):
+        found = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "skipped", "errors")}
+        totals["failed"] += found["failures"]
+        totals["skipped"] += found["skipped"]
+        totals["errors"] += found["errors"]
+        totals["passed"] += found["tests"] - found["failures"] - found["skipped"] - found["errors"]
+    return totals
+
+
+def table(outcomes: list[Outcome]) -> str:
+    lines = [f"{'layer':<14}{'seconds':>8}{'budget':>8}"]
+    for outcome in outcomes:
+        remark = "" if not outcome.failed else "  too slow" if outcome.late else "  failed"
+        lines.append(f"{outcome.layer:<14}{outcome.took_s:>8.0f}{BUDGETS_S[outcome.layer]:>8}{remark}")
+    return "\n".join(lines)
+
+
+def closing_line(outcomes: list[Outcome]) -> str:
+    """As pytest writes its own: ``== 2 failed, 40 passed in 12.34s ==``. A layer cut short counts as an error."""
+    totals = {
+        name: sum(outcome.counts.get(name, 0) for outcome in outcomes)
+        for name in ("failed", "passed", "skipped", "errors")
+    }
+    cut_short = [outcome for outcome in outcomes if outcome.failed and not has_failures(outcome)]
+    totals["errors"] += len(cut_short)
+    said = ", ".join(f"{number} {name}" for name, number in totals.items() if number) or "no tests ran"
+    return f" {said} in {sum(outcome.took_s for outcome in outcomes):.2f}s ".center(80, "=")
+
+
+def has_failures(outcome: Outcome) -> bool:
+    return bool(outcome.counts.get("failed") or outcome.counts.get("errors"))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.run_layers", description=__doc__)
+    parser.add_argument("layers", nargs="*", choices=list(BUDGETS_S), default=list(BUDGETS_S), metavar="layer")
+    chosen = parser.parse_args().layers
+    present = [layer for layer in BUDGETS_S if layer in chosen and any((TESTS / layer).rglob("test_*.py"))]
+    outcomes = []
+    for layer in present:
+        print(f"\n--- {layer} ---", flush=True)
+        outcomes.append(run(layer))
+    print(f"\n{table(outcomes)}\n{closing_line(outcomes)}", flush=True)
+    return int(not outcomes or any(outcome.failed for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
