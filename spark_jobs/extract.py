@@ -1,0 +1,196 @@
+"""Land one window of the stream and seal it.
+
+Dies before the seal: files nobody names, the next attempt reads the same changes again. Dies in the seal: the manifest
+stands or does not. Dies after it: the next attempt adopts the window.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from airflow_cdc_provider.core.changelog import Manifest, TableSlice, position_text
+from airflow_cdc_provider.core.errors import IdentityChanged, Problem, StagingInvalid
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
+from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.staging.log import ChangeLog
+from spark_jobs import harness
+from spark_jobs.job import Job
+from spark_jobs.landing import Cut, Landed, Limits
+from spark_jobs.progress import Progress, reported
+from spark_jobs.readers.stream import Share, land_share, records_so_far
+
+
+def run(job: Job) -> StepResult:
+    manifest, window = land_window(job)
+    return job.result([_table_result(task, manifest) for task in job.step.tables], window)
+
+
+def land_window(job: Job, limits: Limits | None = None) -> tuple[Manifest, WindowResult]:
+    """Land and seal ``step.window`` from ``step.lo`` to at most ``step.limit``; a window that is sealed is adopted.
+
+    Raises IdentityChanged or StagingInvalid where the window would not join on to the log, SourceUnavailable and
+    StagingUnavailable where a retry helps, PositionLost.
+    """
+    step, log = job.step, job.log
+    _require_log(log, step)
+    if log.sealed() >= step.window:
+        return _adopted(log.manifest(step.window))
+    _require_joint(log, step)
+    with job.phase("read"), reported(f"window {step.window}", lambda: Progress(records_so_far(log.store, step))):
+        shares = _shares(job, limits or Limits())
+        landed = _run_shares(job, shares)
+    with job.phase("seal"):
+        manifest = _manifest(log, step, shares, landed)
+        for schema in {schema.schema_id: schema for part in landed for schema in part.schemas}.values():
+            log.write_schema(schema)
+        failpoint("seal.before")
+        sealed = log.seal(manifest)
+        failpoint("seal.after")
+    if sealed.attempt != step.attempt:
+        return _adopted(sealed)
+    return sealed, replace(_window_result(sealed), cut=_cut(landed))
+
+
+def newest_schemas(log: ChangeLog, tasks: Iterable[TableTask], window: int) -> dict[str, TableSchema]:
+    """The schema each table had at the end of ``window``: of its last records in the log, else what its target holds.
+    Tables without a copy have none yet: their first schema breaks nothing."""
+    wanted = {task.table: task.control for task in tasks if task.control}
+    found: dict[str, TableSchema] = {}
+    oldest = min((control.window for control in wanted.values()), default=window) + 1
+    for number in range(window, max(oldest, log.oldest()) - 1, -1):
+        if wanted.keys() <= found.keys():
+            break
+        for table, part in log.manifest(number).tables.items():
+            if part.schema_ids and table in wanted and table not in found and number > wanted[table].window:
+                found[table] = log.schema(part.schema_ids[-1])
+    held = {table: control.schema for table, control in wanted.items() if control.schema and table not in found}
+    return {**held, **found}
+
+
+def _shares(job: Job, limits: Limits) -> list[Share]:
+    step = job.step
+    known = newest_schemas(job.log, step.tables, step.window - 1)
+    partitions = job.source.partitions(step.lo, step.limit)
+    return [Share(step, job.secrets, known, partition, number, limits) for number, partition in enumerate(partitions)]
+
+
+def _run_shares(job: Job, shares: Sequence[Share]) -> list[Landed]:
+    if not shares:
+        return []
+    told = job.spark.sparkContext.parallelize(shares, len(shares)).map(land_share).collect()
+    job.peak_memory_bytes["python_worker"] = max(one.peak_bytes for one in told)
+    for one in told:
+        if one.error:
+            raise one.error
+    return [one.landed for one in told if one.landed]
+
+
+def _manifest(log: ChangeLog, step: Step, shares: Sequence[Share], landed: Sequence[Landed]) -> Manifest:
+    files = [written for part in landed for table in part.files.values() for written in table]
+    times = [time for written in files for time in (written.commit_ts_min, written.commit_ts_max) if time]
+    return Manifest(
+        log_id=step.log_id,
+        window=step.window,
+        epoch=step.epoch,
+        lo=step.lo,
+        hi=_hi(step.lo, shares, landed),
+        previous_sha256=log.manifest_sha256(step.window - 1),
+        attempt=step.attempt,
+        sealed_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        tables={task.table: _slice(task, landed) for task in step.tables},
+        commit_ts_min=min(times).isoformat() if times else None,
+        commit_ts_max=max(times).isoformat() if times else None,
+        holes=tuple(hole for part in landed for hole in part.holes),
+        ignored=sum(part.ignored for part in landed),
+    )
+
+
+def _hi(lo: Position, shares: Sequence[Share], landed: Sequence[Landed]) -> dict[str, str]:
+    """The end of the last transaction of each channel; the limit, where the stream was read to it and held none."""
+    hi = dict(lo)
+    for share, part in zip(shares, landed, strict=True):
+        if part.hi is not None:
+            hi.update(part.hi)
+        elif part.cut is Cut.LIMIT:
+            hi.update(share.partition.limit)
+    return hi
+
+
+def _slice(task: TableTask, landed: Sequence[Landed]) -> TableSlice:
+    written = [one for part in landed for one in part.files.get(task.table, ())]
+    counts: Counter[str] = Counter()
+    for one in written:
+        counts.update(one.counts)
+    schema_ids = tuple(dict.fromkeys(schema_id for one in written for schema_id in one.schema_ids))
+    return TableSlice(task.definition_sha256, schema_ids, tuple(one.file for one in written), dict(counts))
+
+
+def _cut(landed: Sequence[Landed]) -> str:
+    return next((part.cut.value for part in landed if part.cut is not Cut.LIMIT), Cut.LIMIT.value)
+
+
+def _adopted(manifest: Manifest) -> tuple[Manifest, WindowResult]:
+    return manifest, replace(_window_result(manifest), adopted=True)
+
+
+def _window_result(manifest: Manifest) -> WindowResult:
+    files = [file for part in manifest.tables.values() for file in part.files]
+    return WindowResult(
+        manifest.window,
+        manifest.lo,
+        manifest.hi,
+        records=sum(file.rows for file in files),
+        files=len(files),
+        bytes=sum(file.bytes for file in files),
+    )
+
+
+def _table_result(task: TableTask, manifest: Manifest) -> TableResult:
+    part = manifest.tables.get(task.table)
+    if part is None or not part.rows:
+        return TableResult(task.table, Outcome.UNCHANGED, window=manifest.window)
+    return TableResult(task.table, Outcome.DONE, part.rows, part.counts, window=manifest.window)
+
+
+def _require_log(log: ChangeLog, step: Step) -> None:
+    found = log.identity()
+    if found != step.log_id:
+        raise IdentityChanged(
+            Problem(
+                "STG003",
+                "the change log is not the one this run was planned on",
+                where=log.store.root,
+                found=found or "no LOG file",
+                allowed=step.log_id,
+                do="restore the staging folder; or see 'adopt-log' in the operations page",
+                data="nothing was read or written",
+            )
+        )
+
+
+def _require_joint(log: ChangeLog, step: Step) -> None:
+    """A window starts where the one before it ended: no range is ever stepped over."""
+    if step.window == 1:
+        return
+    before = log.manifest(step.window - 1)
+    if before.epoch == step.epoch and before.hi != step.lo:
+        raise StagingInvalid(
+            Problem(
+                "STG004",
+                f"window {step.window} would not start where window {before.window} ended",
+                where=log.store.root,
+                found=position_text(step.lo),
+                allowed=position_text(before.hi),
+                do="start the run again: it plans from the log as it is now",
+                data="nothing was read or written",
+            )
+        )
+
+
+if __name__ == "__main__":
+    harness.main(run)

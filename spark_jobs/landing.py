@@ -1,0 +1,195 @@
+"""From a stream of changes to the files of one window.
+
+A window holds whole transactions only: records of a transaction that is still open are kept apart until it ends, and
+one that is left to the next window leaves nothing behind. Memory is bounded by the buffer, whatever the number of
+tables and the size of transactions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+
+from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
+from airflow_cdc_provider.core.changelog import Hole
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.evolution import compare
+from airflow_cdc_provider.core.tables import TableSchema
+from spark_jobs.record_files import RecordFile, Written
+from spark_jobs.table_files import TableFiles
+
+RECORD_OVERHEAD_BYTES = 700
+"""What a record in memory costs beside its two images."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """A window ends with the transaction that reaches ``window_records``. The buffer is what memory holds at once, over
+    all tables; a full buffer makes at most one row group per table."""
+
+    window_records: int = 2_000_000
+    file_records: int = 250_000
+    buffer_records: int = 50_000
+    buffer_bytes: int = 64 << 20
+    open_files: int = 64
+
+
+class Cut(StrEnum):
+    """Why a window ends where it does: the stream was read to its limit, the window is full, a schema broke."""
+
+    LIMIT = "limit"
+    SIZE = "size"
+    SCHEMA = "schema"
+
+
+@dataclass(frozen=True)
+class Landed:
+    """``hi`` is the end of the last transaction in the window, None where there was none. ``ignored`` counts changes
+    that were read and belong to no table of ours."""
+
+    cut: Cut
+    hi: dict[str, str] | None
+    files: dict[str, tuple[Written, ...]]
+    schemas: tuple[TableSchema, ...]
+    holes: tuple[Hole, ...]
+    records: int
+    ignored: int
+
+
+def land(
+    items: Iterable[StreamItem],
+    tables: Iterable[str],
+    known: Mapping[str, TableSchema],
+    new_file: Callable[[str], RecordFile],
+    progress: Callable[[int], None],
+    limits: Limits,
+) -> Landed:
+    """Write what ``items`` yields until they end, the window is full, or a schema breaks.
+
+    ``known`` is the schema each table had before the window. A change of it that cannot be applied by itself ends the
+    window before its transaction; where that transaction is the window's first, the window ends after it, with a hole
+    of kind ``schema``. ``progress`` is told the number of records so far. Raises StagingUnavailable; a failure leaves
+    no file of this window.
+    """
+    landing = _Landing(tables, known, new_file, limits)
+    try:
+        return landing.result(landing.take(items, progress))
+    except BaseException:
+        landing.discard()
+        raise
+
+
+class _Landing:
+    def __init__(
+        self,
+        tables: Iterable[str],
+        known: Mapping[str, TableSchema],
+        new_file: Callable[[str], RecordFile],
+        limits: Limits,
+    ) -> None:
+        self.limits = limits
+        self.tables = {table: TableFiles(partial(new_file, table), limits.file_records) for table in tables}
+        self.known = dict(known)
+        self.schemas: dict[str, TableSchema] = {}
+        self.breaking: dict[str, str] = {}
+        self.holes: list[Hole] = []
+        self.hi: dict[str, str] | None = None
+        self.ended = _Sum()
+        self.open = _Sum()
+        self.buffered = _Sum()
+        self.buffered_open = _Sum()
+
+    def take(self, items: Iterable[StreamItem], progress: Callable[[int], None]) -> Cut:
+        touched: set[str] = set()
+        for item in items:
+            if isinstance(item, ChangeRecord):
+                touched.add(item.table)
+                self._keep(item)
+                if self._full(self.buffered, 1.0):
+                    self._spill()
+                    progress(self.ended.records + self.open.records)
+            elif isinstance(item, Boundary):
+                self._end_transaction(touched, dict(item.position))
+                progress(self.ended.records)
+                if self.breaking or self.holes:
+                    return Cut.SCHEMA
+                if self.ended.records >= self.limits.window_records:
+                    return Cut.SIZE
+            elif isinstance(item, Ignored):
+                self.open.ignored += item.count
+            elif not self._admit(item):
+                self.open = _Sum()
+                return Cut.SCHEMA
+        return Cut.LIMIT
+
+    def result(self, cut: Cut) -> Landed:
+        return Landed(
+            cut=cut,
+            hi=self.hi,
+            files={name: table.finish() for name, table in self.tables.items()},
+            schemas=tuple(self.schemas.values()),
+            holes=tuple(replace(hole, position=self.hi or {}) for hole in self.holes),
+            records=self.ended.records,
+            ignored=self.ended.ignored + self.open.ignored,
+        )
+
+    def discard(self) -> None:
+        for table in self.tables.values():
+            table.discard()
+
+    def _keep(self, record: ChangeRecord) -> None:
+        self.tables[record.table].rows.append(record)
+        size = RECORD_OVERHEAD_BYTES + len(record.after or "") + len(record.before or "")
+        self.open.records += 1
+        for total in (self.buffered, self.buffered_open):
+            total.records += 1
+            total.bytes += size
+        if self.breaking and record.table in self.breaking:
+            detail = self.breaking.pop(record.table)
+            self.holes.append(Hole("schema", record.table, record.order_key, detail=detail))
+
+    def _end_transaction(self, touched: set[str], position: dict[str, str]) -> None:
+        for name in touched:
+            self.tables[name].end_transaction()
+        touched.clear()
+        self.hi = position
+        self.ended.records += self.open.records
+        self.ended.ignored += self.open.ignored
+        self.open, self.buffered_open = _Sum(), _Sum()
+
+    def _admit(self, schema: TableSchema) -> bool:
+        """Take note of a schema. False where its transaction has to wait for the next window."""
+        before = self.known.get(schema.table)
+        breaking = compare(before, schema).breaking if before else ""
+        if breaking and self.hi is not None:
+            return False
+        if breaking:
+            self.breaking[schema.table] = breaking
+        self.known[schema.table] = schema
+        self.schemas[schema.schema_id] = schema
+        return True
+
+    def _full(self, held: _Sum, share: float) -> bool:
+        limits = self.limits
+        return held.records >= share * limits.buffer_records or held.bytes >= share * limits.buffer_bytes
+
+    def _spill(self) -> None:
+        """Empty the buffer into files. The open transaction stays in memory, unless it fills half of it alone."""
+        with_open = self._full(self.buffered_open, 0.5)
+        for table in self.tables.values():
+            table.spill(with_open)
+        if with_open:
+            self.buffered_open = _Sum()
+        self.buffered = replace(self.buffered_open)
+        if sum(table.file_is_open for table in self.tables.values()) > self.limits.open_files:
+            for table in self.tables.values():
+                table.close_files()
+
+
+@dataclass
+class _Sum:
+    records: int = 0
+    bytes: int = 0
+    ignored: int = 0

@@ -1,0 +1,1 @@
+"""How rows get into Spark: one module per transport."""

@@ -1,0 +1,97 @@
+"""A share of a window, landed by one Spark task wherever that task runs."""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark import TaskContext
+
+from airflow_cdc_provider.connectors.registry import open_source
+from airflow_cdc_provider.connectors.source import Partition
+from airflow_cdc_provider.core.changelog import attempt_folder, table_folder
+from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.errors import CdcError
+from airflow_cdc_provider.core.steps import Step
+from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.staging.store import Store
+from spark_jobs.landing import Landed, Limits, land
+from spark_jobs.progress import EVERY_S
+from spark_jobs.record_files import RecordFile
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one task lands: ``partition`` number ``number`` of the window. Holds secrets: it travels inside the
+    serialised task only."""
+
+    step: Step
+    secrets: Secrets
+    known: Mapping[str, TableSchema]
+    partition: Partition
+    number: int
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a task says at its end. A failure with words travels as a value: as an exception Spark would turn it into
+    text. ``peak_bytes`` is the memory of the task's Python process."""
+
+    landed: Landed | None
+    error: CdcError | None
+    peak_bytes: int
+
+
+def land_share(share: Share) -> Told:
+    """Runs in an executor. Every try of the task writes files of its own; only what it returns is ever named."""
+    try:
+        landed, error = _land(share), None
+    except CdcError as failure:
+        landed, error = None, failure
+    return Told(landed, error, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+
+
+def progress_folder(step: Step) -> str:
+    return f"{step.folder}/progress"
+
+
+def records_so_far(store: Store, step: Step) -> int:
+    """What the tasks of a window have landed up to now, as they last said."""
+    folder = progress_folder(step)
+    return sum(int(json.loads(store.read(f"{folder}/{name}"))) for name in store.names(folder))
+
+
+def _land(share: Share) -> Landed:
+    step = share.step
+    log = open_log(step.definition, share.secrets.staging)
+    context = TaskContext.get()
+    serial = f"{share.number:04d}-{context.taskAttemptId() if context else 0}"
+    folder = attempt_folder(step.window, step.attempt)
+    made = 0
+
+    def new_file(table: str) -> RecordFile:
+        nonlocal made
+        made += 1
+        return RecordFile(log.store, f"{folder}/{table_folder(table)}/{serial}-{made:05d}.parquet")
+
+    source = open_source(step.definition, share.secrets.source)
+    items = source.read(share.partition, step.tables, step.epoch)
+    note = _noted(log.store, f"{progress_folder(step)}/{share.number:04d}")
+    return land(items, [task.table for task in step.tables], share.known, new_file, note, share.limits)
+
+
+def _noted(store: Store, path: str) -> Callable[[int], None]:
+    next_at = time.monotonic() + EVERY_S
+
+    def note(records: int) -> None:
+        nonlocal next_at
+        if time.monotonic() >= next_at:
+            next_at = time.monotonic() + EVERY_S
+            store.write(path, str(records).encode())
+
+    return note

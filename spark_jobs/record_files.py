@@ -1,0 +1,136 @@
+"""Parquet files of change records, as they stand in a window."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from operator import attrgetter
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from airflow_cdc_provider.core.changelog import DataFile
+from airflow_cdc_provider.core.changes import FIELDS, ChangeRecord
+from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.staging.store import Store
+
+TEXTS = pa.list_(pa.string())
+TYPES: dict[str, pa.DataType] = {
+    "before_complete": pa.bool_(),
+    "after_complete": pa.bool_(),
+    "refetch": TEXTS,
+    "phase": pa.int8(),
+    "tx_seq": pa.int64(),
+    "commit_ts": pa.timestamp("us", tz="UTC"),
+    "warnings": TEXTS,
+}
+SCHEMA = pa.schema([(name, TYPES.get(name, pa.string())) for name in FIELDS])
+REPEATING = ["table", "op", "schema_id", "tx_id", "commit_ts", "snapshot"]
+"""Columns with few values; the others would only fill a dictionary in vain."""
+
+_values = attrgetter(*FIELDS)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A closed file and what is in it."""
+
+    file: DataFile
+    counts: dict[str, int]
+    schema_ids: tuple[str, ...]
+    commit_ts_min: datetime | None
+    commit_ts_max: datetime | None
+
+
+class RecordFile:
+    """One file being written, a row group at a time. Raises StagingUnavailable where the storage fails."""
+
+    def __init__(self, store: Store, path: str) -> None:
+        self.rows = 0
+        self._store = store
+        self._path = path
+        self._sink = _HashingSink(store, path)
+        self._parquet = pq.ParquetWriter(self._sink, SCHEMA, compression="zstd", use_dictionary=REPEATING)
+        self._counts: Counter[str] = Counter()
+        self._schema_ids: dict[str, None] = {}
+        self._times: list[datetime] = []
+
+    def write(self, records: Sequence[ChangeRecord]) -> None:
+        """Append the records as one row group."""
+        columns = dict(zip(FIELDS, zip(*map(_values, records), strict=True), strict=True))
+        arrays = [pa.array(columns[field.name], field.type) for field in SCHEMA]
+        self._parquet.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA), row_group_size=len(records))
+        self.rows += len(records)
+        self._counts.update(map(str, columns["op"]))
+        self._schema_ids.update(dict.fromkeys(columns["schema_id"]))
+        times = [*self._times, *(time for time in set(columns["commit_ts"]) if time is not None)]
+        self._times = [min(times), max(times)] if times else []
+
+    def close(self) -> Written:
+        self._parquet.close()
+        self._sink.close()
+        failpoint("extract.after_first_file")
+        file = DataFile(self._path, self.rows, self._sink.bytes, self._sink.sha256.hexdigest())
+        least, most = (self._times[0], self._times[-1]) if self._times else (None, None)
+        return Written(file, dict(self._counts), tuple(self._schema_ids), least, most)
+
+    def discard(self) -> None:
+        """Take the file away; nothing names it."""
+        with contextlib.suppress(StagingUnavailable):
+            self._parquet.close()
+            self._sink.close()
+        self._store.delete(self._path)
+
+
+class _HashingSink:
+    """A file for pyarrow that knows the length and the SHA-256 of what went through it."""
+
+    def __init__(self, store: Store, path: str) -> None:
+        self.sha256 = hashlib.sha256()
+        self.bytes = 0
+        self._where = store.url(path)
+        self._output = store.open_output(path)
+
+    @property
+    def closed(self) -> bool:
+        return self._output.closed
+
+    def write(self, content: bytes) -> int:
+        with self._guarded():
+            failpoint("extract.write")
+            self._output.write(content)
+        self.sha256.update(content)
+        self.bytes += len(content)
+        return len(content)
+
+    def tell(self) -> int:
+        return self.bytes
+
+    def flush(self) -> None:
+        with self._guarded():
+            self._output.flush()
+
+    def close(self) -> None:
+        with self._guarded():
+            self._output.close()
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StagingUnavailable(
+                Problem(
+                    "STG010",
+                    "cannot write a file in staging",
+                    where=self._where,
+                    found=error.strerror or type(error).__name__,
+                    do="free space or mend permissions of staging; the next run lands the window again",
+                    data="the source keeps the changes; sealed windows and target tables are unchanged",
+                )
+            ) from error
