@@ -34,4 +34,4 @@ def target_class(kind: str) -> Any:
 
 def open_target(definition: Definition, connection: ConnectionInfo, log: ChangeLog) -> TargetTables:
     kind = target_class(definition.target.type)
-    return cast(TargetTables, kind(definition.target, connection, log))
+    return cast(TargetTables, kind(definition.target, connection, definition.name, log))

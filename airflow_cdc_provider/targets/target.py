@@ -30,7 +30,7 @@ class Held:
 
 
 class TargetTables(Protocol):
-    """Made from the definition's target, its connection and the change log."""
+    """Made from the definition's target, its connection, the replicator's name and the change log."""
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         """Every obstacle at once, each with its cure."""
@@ -43,7 +43,8 @@ class TargetTables(Protocol):
 
     def held(self, table: str, target_table: str) -> Held: ...
 
-    def fence(self, target_table: str, expected: Held, record: ControlRecord) -> None:
+    def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
         """Commit ``record`` (made by ``ControlRecord.fenced``) without data, on condition that the table is still as
-        ``expected``. Writes the record into the change log first. Raises Fenced where it is not, TargetUnavailable
-        where the answer was lost twice."""
+        ``expected``. Writes the record into the change log first. Returns the record as committed: its fence is higher
+        than asked where attempts that died have taken the names between. Raises Fenced where the table is not as
+        expected, TargetUnavailable where the answer was lost twice."""

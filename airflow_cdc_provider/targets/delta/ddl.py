@@ -1,0 +1,49 @@
+"""How a Delta table is made and grown.
+
+Only table features that the fence's library can append under are switched on. Tried with deltalake 1.6.6 on tables of
+Delta 4.4: deletion vectors, timestampNtz, column mapping, v2 checkpoints and change data feed pass; clustering, type
+widening, row tracking and in-commit timestamps do not. So a table is laid out by sorting, never by CLUSTER BY, and a
+widened column needs a resync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airflow_cdc_provider.core.tables import Column, TableSchema
+from airflow_cdc_provider.targets.delta.names import NEEDS_COLUMN_MAPPING, path_table, quoted, text_literal
+from airflow_cdc_provider.targets.delta.types import column_type
+
+UNFENCEABLE_FEATURES = frozenset({"clustering", "domainMetadata", "typeWidening", "rowTracking", "inCommitTimestamp"})
+
+CHECKPOINT_INTERVAL_COMMITS = 25
+"""Every so many commits Delta writes a checkpoint within a commit: often enough to open the table fast, seldom enough
+not to slow every second merge of a table that changes by the minute."""
+
+STATISTICS_COLUMNS = 32
+"""Delta keeps minima and maxima of this many leading columns unless told otherwise."""
+
+
+def table_properties(schema: TableSchema, layout: Sequence[str]) -> dict[str, str]:
+    """``layout``: the columns that must have statistics because bounds are put on them."""
+    properties = {
+        "delta.enableDeletionVectors": "true",
+        "delta.checkpointInterval": str(CHECKPOINT_INTERVAL_COMMITS),
+    }
+    leading = schema.names[:STATISTICS_COLUMNS]
+    if any(name not in leading for name in layout):
+        properties["delta.dataSkippingStatsColumns"] = ",".join(quoted(name) for name in dict.fromkeys(layout))
+    if any(NEEDS_COLUMN_MAPPING & set(name) for name in schema.names):
+        properties["delta.columnMapping.mode"] = "name"
+    return properties
+
+
+def add_columns(path: str, columns: Sequence[Column]) -> str:
+    listed = ", ".join(f"{quoted(column.name)} {column_type(column.type)}" for column in columns)
+    return f"ALTER TABLE {path_table(path)} ADD COLUMNS ({listed})"
+
+
+def register(catalog: str, target_table: str, path: str) -> str:
+    """A name for the table in Spark's catalog; the folder stays the truth."""
+    name = ".".join(quoted(part) for part in (*catalog.split("."), target_table))
+    return f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {text_literal(path)}"

@@ -1,0 +1,10 @@
+"""The keys of a Delta target in the YAML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DeltaOptions:
+    """Delta takes none of its own: `location` and `catalog` belong to every target."""

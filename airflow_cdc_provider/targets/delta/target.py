@@ -1,0 +1,193 @@
+"""What stands in a Delta table, and a fence, without a JVM."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.cursors import ControlRecord, split_token
+from airflow_cdc_provider.core.definition import Target
+from airflow_cdc_provider.core.errors import Fenced, Problem, TargetUnavailable
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.targets.delta.check import check_tables
+from airflow_cdc_provider.targets.delta.history import Standing, read_commit, standing
+from airflow_cdc_provider.targets.delta.names import default_name
+from airflow_cdc_provider.targets.delta.record_text import record_text
+from airflow_cdc_provider.targets.target import Held
+
+HISTORY_COMMITS = (20, 500, None)
+"""How far back the history is read, in steps: nearly always one of the newest commits is ours."""
+
+FENCE_TRIES = 50
+"""Names taken by attempts that died before their commit are stepped over; this many in a row mean something else."""
+
+
+class DeltaTarget:
+    """Tables are folders under ``target.location``. ``catalog`` only adds names; the folders stay the truth."""
+
+    def __init__(self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog) -> None:
+        self.location = target.location.removeprefix("file://").rstrip("/")
+        self.catalog = target.catalog
+        self.replicator = replicator
+        self.log = log
+
+    def app_id(self, table: str) -> str:
+        """The name under which the commits of one table record their tokens; it never changes."""
+        return f"cdc/{self.replicator}/{table}"
+
+    def table_name(self, source_table: str) -> str:
+        return default_name(source_table)
+
+    def locate(self, target_table: str) -> str:
+        return f"{self.location}/{target_table}"
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        return check_tables(self, tables)
+
+    def held(self, table: str, target_table: str) -> Held:
+        with self._answers(target_table):
+            opened = self.open(target_table)
+            return Held(exists=False) if opened is None else self._read(opened, table)
+
+    def open(self, target_table: str) -> Any:
+        """A ``deltalake.DeltaTable`` at its newest version, None where there is none."""
+        from deltalake import DeltaTable
+
+        path = self.locate(target_table)
+        if not Path(path, "_delta_log").is_dir() or not DeltaTable.is_deltatable(path):
+            return None
+        return DeltaTable(path)
+
+    def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
+        """Commit ``record`` without data, on condition that the table is still as ``expected``.
+
+        The commit is one append of no rows on one table handle, never retried by the library. Where the record's token
+        is already named by an attempt that died, the fence goes higher; returned is the record that was committed.
+        A lost answer is read back: it counts where the nonce is ours.
+        """
+        record = self._named(_above(expected.token, record))
+        for _ in range(2):
+            with self._answers(target_table):
+                opened = self.open(target_table)
+                if opened is None or not self._still(opened, expected, record.table):
+                    raise self._fenced(target_table, expected, record)
+                try:
+                    _append_nothing(opened, self.app_id(record.table), record)
+                except Exception:  # whatever the library raised, only the table can tell whether the commit stands
+                    if self._stands(target_table, record):
+                        return record
+                else:
+                    return record
+        raise TargetUnavailable(
+            Problem(
+                "TGT021",
+                "a fence commit failed twice and left no trace",
+                where=self.locate(target_table),
+                found="the table is as it was",
+                do="look at the permissions and the space of the target; the next run tries again",
+                data="unchanged",
+            )
+        )
+
+    def _named(self, record: ControlRecord) -> ControlRecord:
+        for _ in range(FENCE_TRIES):
+            if self.log.write_control(record):
+                return record
+            record = replace(record, fence=record.fence + 1)
+        raise Fenced(
+            Problem(
+                "TGT022",
+                f"{FENCE_TRIES} fences in a row are already named by other attempts",
+                where=record.table,
+                found=f"fence {record.fence}",
+                do="look for a second Airflow that works on the same target",
+            )
+        )
+
+    def _still(self, opened: Any, expected: Held, table: str) -> bool:
+        return bool(
+            opened.version() == expected.version and opened.transaction_version(self.app_id(table)) == expected.token
+        )
+
+    def _stands(self, target_table: str, record: ControlRecord) -> bool:
+        held = self.held(record.table, target_table)
+        return held.control is not None and (held.control.token, held.control.nonce) == (record.token, record.nonce)
+
+    def _read(self, opened: Any, table: str) -> Held:
+        version, identity = opened.version(), str(opened.metadata().id)
+        token = opened.transaction_version(self.app_id(table))
+        if token is None:
+            return Held(exists=True, version=version, identity=identity)
+        found = self._standing(opened, table)
+        control = found.record
+        if not found.restored:
+            control = self.log.control(table, token) or control
+        elif control is not None:
+            control = self.log.control(table, control.token) or control
+        return Held(True, control, version, identity, token, found.restored)
+
+    def _standing(self, opened: Any, table: str) -> Standing:
+        found = Standing(None, restored=False, known=False)
+        for limit in HISTORY_COMMITS:
+            found = standing([read_commit(entry, self.replicator, table) for entry in opened.history(limit)])
+            if found.known:
+                break
+        return found
+
+    def _fenced(self, target_table: str, expected: Held, record: ControlRecord) -> Fenced:
+        fence, window = split_token(expected.token or 0)
+        return Fenced(
+            Problem(
+                "TGT020",
+                "the table changed since it was looked at",
+                where=f"{record.table} at {self.locate(target_table)}",
+                found=f"no longer version {expected.version} with fence {fence}, window {window}",
+                do="nothing: whoever changed it owns it now; the next run looks again",
+                data="unchanged by us",
+            )
+        )
+
+    @contextlib.contextmanager
+    def _answers(self, target_table: str) -> Iterator[None]:
+        from deltalake.exceptions import DeltaError
+
+        try:
+            yield
+        except (DeltaError, OSError) as error:
+            raise TargetUnavailable(
+                Problem(
+                    "TGT010",
+                    "the Delta table cannot be read",
+                    where=self.locate(target_table),
+                    found=f"{type(error).__name__}: {str(error).splitlines()[0][:200]}",
+                    do="look at the permissions and the state of the target; the next run tries again",
+                )
+            ) from error
+
+
+def _above(token: int | None, record: ControlRecord) -> ControlRecord:
+    """After a foreign RESTORE the recorded token is higher than the record that counts; the new fence must pass it."""
+    if token is None or record.token > token:
+        return record
+    return replace(record, fence=split_token(token)[0] + 1)
+
+
+def _append_nothing(opened: Any, app_id: str, record: ControlRecord) -> None:
+    import pyarrow
+    from deltalake import CommitProperties, Transaction, write_deltalake
+
+    write_deltalake(
+        opened,
+        pyarrow.schema(opened.schema().to_arrow()).empty_table(),
+        mode="append",
+        commit_properties=CommitProperties(
+            custom_metadata={"userMetadata": record_text(record)},
+            app_transactions=[Transaction(app_id, record.token)],
+            max_commit_retries=0,
+        ),
+    )

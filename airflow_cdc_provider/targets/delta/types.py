@@ -1,0 +1,62 @@
+"""Logical types as Spark SQL types, and canonical text as values of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.targets.delta.names import DELETED, ORDER, text_literal
+
+_TYPES: dict[Kind, str] = {
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.INT16: "SMALLINT",
+    Kind.INT32: "INT",
+    Kind.INT64: "BIGINT",
+    Kind.FLOAT32: "FLOAT",
+    Kind.FLOAT64: "DOUBLE",
+    Kind.TEXT: "STRING",
+    Kind.JSON: "STRING",
+    Kind.UUID: "STRING",
+    Kind.BYTES: "BINARY",
+    Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "TIMESTAMP_NTZ",
+    Kind.TIMESTAMPTZ: "TIMESTAMP",
+}
+
+TEXTUAL = frozenset({Kind.TEXT, Kind.JSON, Kind.UUID})
+FLOATING = frozenset({Kind.FLOAT32, Kind.FLOAT64})
+
+
+def column_type(logical: LogicalType) -> str:
+    if logical.kind is Kind.DECIMAL:
+        return f"DECIMAL({logical.precision},{logical.scale})"
+    return _TYPES[logical.kind]
+
+
+def from_text(expression: str, logical: LogicalType) -> str:
+    """The SQL that turns the text of a canonical value into the value. Bad text raises; nothing becomes NULL."""
+    if logical.kind in TEXTUAL:
+        return expression
+    if logical.kind is Kind.BYTES:
+        return f"to_binary({expression}, 'base64')"
+    return f"CAST({expression} AS {column_type(logical)})"
+
+
+def literal(value: Any, logical: LogicalType) -> str:
+    """A typed literal of a canonical value (as ``json.loads`` gives it)."""
+    if value is None:
+        return f"CAST(NULL AS {column_type(logical)})"
+    text = json.dumps(value) if isinstance(value, bool | int | float) else str(value)
+    return from_text(text_literal(text), logical)
+
+
+def initial_value(column: Column) -> str:
+    """What rows older than the column hold, as SQL."""
+    return literal(None if column.initial is None else json.loads(column.initial), column.type)
+
+
+def technical_columns(schema: TableSchema, soft: bool) -> tuple[tuple[str, str], ...]:
+    """Name and type of the columns we add to the source's own."""
+    order = ((ORDER, "STRING"),) if schema.key else ()
+    return order + (((DELETED, "BOOLEAN"),) if soft else ())

@@ -1,0 +1,238 @@
+"""Cursor and fence of a Delta table, read and written by deltalake alone: no JVM."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.cursors import ControlRecord, token
+from airflow_cdc_provider.core.definition import OnDelete, TableRule, Target
+from airflow_cdc_provider.core.errors import Fenced, TargetUnavailable
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.staging.local import LocalStore
+from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.targets.delta import target as target_module
+from airflow_cdc_provider.targets.delta.record_text import record_text
+from airflow_cdc_provider.targets.delta.target import DeltaTarget
+
+TABLE, TARGET = "public.orders", "orders"
+SCHEMA = TableSchema(TABLE, (Column("id", LogicalType(Kind.INT64), False),), ("id",))
+
+
+def control(fence: int, window: int, state: TableState = TableState.REPLICATING, attempt: str = "a") -> ControlRecord:
+    now = State(state, "2026-01-01T00:00:00Z")
+    return ControlRecord("shop", TABLE, "log", "owner", attempt, fence, window, "00", now, schema=SCHEMA)
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> DeltaTarget:
+    log = ChangeLog(LocalStore(str(tmp_path / "staging")))
+    return DeltaTarget(Target("delta", str(tmp_path / "lake")), ConnectionInfo(), "shop", log)
+
+
+def commit(tables: DeltaTarget, record: ControlRecord, value: int, named: bool = True) -> None:
+    """A data commit of ours, as a merge makes it."""
+    if named:
+        assert tables.log.write_control(record)
+    properties = CommitProperties(
+        custom_metadata={"userMetadata": record_text(record)},
+        app_transactions=[Transaction(tables.app_id(TABLE), record.token)],
+    )
+    rows = pa.table({"id": pa.array([value], pa.int64())})
+    write_deltalake(tables.locate(TARGET), rows, mode="append", commit_properties=properties)
+
+
+def foreign_append(tables: DeltaTarget) -> None:
+    write_deltalake(tables.locate(TARGET), pa.table({"id": pa.array([9], pa.int64())}), mode="append")
+
+
+def task(rule: TableRule | None = None, schema: TableSchema = SCHEMA) -> TableTask:
+    return TableTask(TABLE, TARGET, schema, rule or TableRule(TABLE), "", TableState.PENDING)
+
+
+def test_a_missing_table_holds_nothing(tables: DeltaTarget) -> None:
+    assert not tables.held(TABLE, TARGET).exists
+
+
+def test_a_table_of_somebody_else_holds_no_control_record(tables: DeltaTarget) -> None:
+    foreign_append(tables)
+    held = tables.held(TABLE, TARGET)
+    assert (held.exists, held.control, held.token) == (True, None, None)
+
+
+def test_the_newest_commit_of_ours_counts_below_a_foreign_append(tables: DeltaTarget) -> None:
+    commit(tables, control(1, 1), 1)
+    commit(tables, control(1, 2), 2)
+    foreign_append(tables)
+    held = tables.held(TABLE, TARGET)
+    assert held.control == control(1, 2)
+    assert (held.version, held.token, held.restored) == (2, token(1, 2), False)
+
+
+def test_a_control_file_that_is_gone_is_replaced_by_the_commit_itself(tables: DeltaTarget) -> None:
+    commit(tables, control(1, 7), 1, named=False)
+    assert tables.held(TABLE, TARGET).control == control(1, 7)
+
+
+def test_a_commit_whose_history_is_gone_is_found_by_its_token(tables: DeltaTarget) -> None:
+    commit(tables, control(1, 1), 1)
+    for _ in range(3):
+        foreign_append(tables)
+    DeltaTable(tables.locate(TARGET)).create_checkpoint()
+    for version in range(3):
+        Path(tables.locate(TARGET), "_delta_log", f"{version:020d}.json").unlink()
+    assert tables.held(TABLE, TARGET).control == control(1, 1)
+
+
+def test_a_foreign_restore_takes_the_cursor_back_and_the_next_fence_passes_the_old_token(tables: DeltaTarget) -> None:
+    for window in (1, 2, 3):
+        commit(tables, control(4, window), window)
+    DeltaTable(tables.locate(TARGET)).restore(0)
+    held = tables.held(TABLE, TARGET)
+    assert (held.control, held.restored, held.token) == (control(4, 1), True, token(4, 3))
+    assert held.control is not None
+    fenced = tables.fence(TARGET, held, replace(held.control.fenced(), fence=2))
+    after = tables.held(TABLE, TARGET)
+    assert fenced.fence == 5 and after.control == fenced and fenced.window == 1
+    assert not after.restored and after.token == token(5, 1)
+
+
+def test_a_restore_of_a_restore_is_followed_to_its_end(tables: DeltaTarget) -> None:
+    for window in (1, 2, 3):
+        commit(tables, control(1, window), window)
+    DeltaTable(tables.locate(TARGET)).restore(0)
+    foreign_append(tables)
+    DeltaTable(tables.locate(TARGET)).restore(3)
+    assert tables.held(TABLE, TARGET).control == control(1, 1)
+    DeltaTable(tables.locate(TARGET)).restore(2)
+    assert tables.held(TABLE, TARGET).control == control(1, 3)
+    assert tables.held(TABLE, TARGET).restored
+
+
+def test_a_restore_to_before_our_first_commit_leaves_no_record(tables: DeltaTarget) -> None:
+    foreign_append(tables)
+    commit(tables, control(1, 1), 1)
+    DeltaTable(tables.locate(TARGET)).restore(0)
+    held = tables.held(TABLE, TARGET)
+    assert (held.control, held.restored, held.token) == (None, True, token(1, 1))
+
+
+def test_the_restore_announced_by_our_own_rewind_is_not_foreign(tables: DeltaTarget) -> None:
+    commit(tables, control(1, 1), 1)
+    commit(tables, control(1, 2), 2)
+    rewinding = control(2, 2, TableState.REWINDING)
+    tables.fence(TARGET, tables.held(TABLE, TARGET), rewinding)
+    DeltaTable(tables.locate(TARGET)).restore(0)
+    held = tables.held(TABLE, TARGET)
+    assert (held.control, held.restored) == (rewinding, False)
+
+
+def test_a_fence_changes_no_row_and_is_what_counts_next(tables: DeltaTarget) -> None:
+    commit(tables, control(1, 1), 1)
+    held = tables.held(TABLE, TARGET)
+    record = tables.fence(TARGET, held, control(1, 1).fenced())
+    assert (record.fence, record.window) == (2, 1)
+    assert tables.held(TABLE, TARGET).control == record
+    assert DeltaTable(tables.locate(TARGET)).to_pyarrow_table().num_rows == 1
+
+
+def test_a_fence_built_on_an_older_look_is_refused(tables: DeltaTarget) -> None:
+    commit(tables, control(1, 1), 1)
+    held = tables.held(TABLE, TARGET)
+    commit(tables, control(1, 2), 2)
+    with pytest.raises(Fenced, match="TGT020"):
+        tables.fence(TARGET, held, control(1, 1).fenced())
+    assert tables.held(TABLE, TARGET).control == control(1, 2)
+
+
+def test_of_two_fences_on_one_look_one_wins(tables: DeltaTarget) -> None:
+    commit(tables, control(1, 1), 1)
+    held = tables.held(TABLE, TARGET)
+    first = tables.fence(TARGET, held, control(1, 1).fenced())
+    with pytest.raises(Fenced):
+        tables.fence(TARGET, held, control(1, 1).fenced())
+    assert tables.held(TABLE, TARGET).control == first
+
+
+def test_a_fence_named_by_an_attempt_that_died_is_stepped_over(tables: DeltaTarget) -> None:
+    commit(tables, control(1, 1), 1)
+    assert tables.log.write_control(control(2, 1, attempt="dead"))
+    record = tables.fence(TARGET, tables.held(TABLE, TARGET), control(1, 1).fenced())
+    assert record.fence == 3 and tables.held(TABLE, TARGET).control == record
+
+
+def test_a_lost_answer_counts_where_the_commit_stands(tables: DeltaTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(tables, control(1, 1), 1)
+    append = target_module._append_nothing
+
+    def append_and_lose_the_answer(*arguments: object) -> None:
+        append(*arguments)  # type: ignore[arg-type]
+        raise OSError("connection reset")
+
+    monkeypatch.setattr(target_module, "_append_nothing", append_and_lose_the_answer)
+    record = tables.fence(TARGET, tables.held(TABLE, TARGET), control(1, 1).fenced())
+    assert tables.held(TABLE, TARGET).control == record
+
+
+def test_a_fence_that_twice_leaves_no_trace_can_be_tried_again(
+    tables: DeltaTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(tables, control(1, 1), 1)
+
+    def lose(*arguments: object) -> None:
+        raise OSError("no space")
+
+    monkeypatch.setattr(target_module, "_append_nothing", lose)
+    with pytest.raises(TargetUnavailable, match="TGT021"):
+        tables.fence(TARGET, tables.held(TABLE, TARGET), control(1, 1).fenced())
+
+
+def test_a_table_dropped_and_made_anew_is_not_ours(tables: DeltaTarget) -> None:
+    import shutil
+
+    commit(tables, control(1, 1), 1)
+    before = tables.held(TABLE, TARGET)
+    shutil.rmtree(tables.locate(TARGET))
+    foreign_append(tables)
+    held = tables.held(TABLE, TARGET)
+    assert held.control is None and held.identity != before.identity
+    assert [problem.code for problem in tables.check([task()])] == ["TGT012"]
+
+
+def test_every_obstacle_of_a_table_is_reported_at_once(tables: DeltaTarget) -> None:
+    text = LogicalType(Kind.TEXT)
+    schema = TableSchema(TABLE, (Column("Id", text), Column("id", text), Column("_cdc_x", text)))
+    rule = TableRule(TABLE, on_delete=OnDelete.SOFT, cluster_by=("nope",))
+    Path(tables.locate(TARGET)).mkdir(parents=True)
+    Path(tables.locate(TARGET), "notes.txt").write_text("mine")
+    codes = [problem.code for problem in tables.check([task(rule, schema)])]
+    assert codes == ["TGT014", "TGT015", "TGT016", "TGT017", "TGT011"]
+
+
+def test_a_property_that_would_forget_our_commits_is_refused(tables: DeltaTarget) -> None:
+    commit(tables, control(1, 1), 1)
+    DeltaTable(tables.locate(TARGET)).alter.set_table_properties(
+        {"delta.setTransactionRetentionDuration": "interval 7 days"}
+    )
+    assert [problem.code for problem in tables.check([task()])] == ["TGT013"]
+
+
+def test_a_location_that_is_missing_relative_or_remote_is_refused() -> None:
+    for location in ("", "lake", "s3://lake"):
+        target = DeltaTarget(Target("delta", location), ConnectionInfo(), "shop", ChangeLog(LocalStore("/nowhere")))
+        assert [problem.code for problem in target.check([])] == ["TGT001"]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [("public.Orders", "orders"), ("sales.Order Lines", "sales_order_lines"), ("orders", "orders")],
+)
+def test_a_source_name_becomes_a_folder_name(tables: DeltaTarget, source: str, expected: str) -> None:
+    assert tables.table_name(source) == expected
