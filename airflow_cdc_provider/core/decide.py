@@ -1,0 +1,199 @@
+"""What the next run does. Pure: the same facts always give the same decision, and nothing has happened yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from airflow_cdc_provider.core.changelog import Manifest
+from airflow_cdc_provider.core.commands import CommandKind
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.facts import Facts
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.runs import Mode, RunPlan
+from airflow_cdc_provider.core.states import HOLDS_ACKNOWLEDGEMENT, TableState
+from airflow_cdc_provider.core.verdicts import Cause, Move, Verdict, judge
+
+SNAPSHOT, EXTRACT, STAGE, VERIFY = "snapshot", "extract", "stage", "verify"
+PAUSE_STREAM, CLOSE_WINDOW = "reconcile.pause_stream", "close_window"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """``plan`` is what later tasks read. ``stop`` is the trouble of the replicator as a whole: nothing moves.
+    ``reopen``: the stream must be opened, for the first time or anew, before anything else; then the facts are gathered
+    again. ``idle``: an empty window may be sealed up to there, without Spark. ``raise_fence``: tables that somebody
+    took back. ``at`` is when the source was asked, UTC, ISO."""
+
+    plan: RunPlan
+    at: str
+    verdicts: tuple[Verdict, ...] = ()
+    unselected: tuple[Problem, ...] = ()
+    stop: Problem | None = None
+    reopen: bool = False
+    idle: Position | None = None
+    raise_fence: tuple[str, ...] = ()
+    follow: tuple[str, ...] = (CLOSE_WINDOW,)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def needs_copy_lane(self) -> bool:
+        return bool(self.plan.copy or self.plan.reconcile)
+
+    @property
+    def needs_stream_lane(self) -> bool:
+        return any(task in self.follow for task in (EXTRACT, STAGE, VERIFY)) or self.idle is not None or self.reopen
+
+
+def decide(facts: Facts) -> Decision:
+    """The decision for one run. A backfill that reaches before the change log gives a ``stop`` that names its oldest
+    window."""
+    verdicts = tuple(judge(facts, table) for table in facts.tables)
+    plan = RunPlan(
+        run_id=facts.run_id,
+        mode=facts.mode,
+        log_id=facts.log.log_id,
+        owner=facts.owner,
+        epoch=facts.log.epoch,
+        source_identity=facts.source_identity,
+        tables=tuple(table.task for table in facts.tables),
+        sealed=facts.log.sealed,
+        lo=dict(facts.log.hi),
+        limit=dict(facts.stream.limit),
+        reasons={verdict.table: verdict.reason for verdict in verdicts if verdict.reason},
+    )
+    base = Decision(plan, facts.at, verdicts, facts.unselected)
+    if stop := replicator_stop(verdicts):
+        return replace(base, stop=stop)
+    if facts.mode is Mode.REPAIR:
+        return _repair(facts, base)
+    if _must_open(facts, verdicts):
+        return replace(base, reopen=facts.stream_lane, notes=() if facts.stream_lane else (_NO_STREAM_LANE,))
+    return _stream(facts, base)
+
+
+_NO_STREAM_LANE = "another run holds the stream lane; extract, stage and merge are left to it"
+_NO_COPY_LANE = "another run holds the copy lane; copies are left to a later run"
+
+
+def replicator_stop(verdicts: Iterable[Verdict]) -> Problem | None:
+    """Another log, or another source: every table's trouble as soon as no table stands on the present one."""
+    verdicts = tuple(verdicts)
+    moving = any(verdict.move in (Move.STREAM, Move.RECONCILE, Move.COPYING) for verdict in verdicts)
+    causes = [v.problem for v in verdicts if v.cause is not Cause.TABLE and v.problem is not None]
+    return causes[0] if causes and not moving else None
+
+
+def _must_open(facts: Facts, verdicts: tuple[Verdict, ...]) -> bool:
+    """There is no stream yet; or tables are to be copied again and the old one leads to nowhere."""
+    copied = {v.table for v in verdicts if v.move in (Move.COPY, Move.RECONCILE)}
+    if facts.log.sealed == 0:
+        return bool(facts.tables)
+    if facts.stream.lost:
+        return bool(copied)
+    controls = [table.task.control for table in facts.tables if table.task.control]
+    known = any(control.source_identity == facts.source_identity for control in controls)
+    strange = any(control.table in copied and control.source_identity for control in controls)
+    return strange and not known
+
+
+def _repair(facts: Facts, base: Decision) -> Decision:
+    """A backfill: the windows of its interval are applied again to the tables that stand behind them."""
+    assert facts.interval is not None
+    start, end = _moment(facts.interval[0]), _moment(facts.interval[1])
+    windows = sorted(facts.log.manifests.values(), key=lambda manifest: manifest.window)
+    inside = [manifest.window for manifest in windows if _overlaps(manifest, start, end)]
+    oldest = windows[0] if windows else None
+    if oldest and start < _span(oldest)[0] and (oldest.window > 1 or not inside):
+        return replace(base, stop=_older_than_the_log(facts, oldest))
+    keyless = {table.task.table for table in facts.tables if not table.task.schema.key}
+    repairable = tuple(v.table for v in base.verdicts if v.move is Move.STREAM and v.table not in keyless)
+    notes = tuple(f"{table} has no key: a backfill cannot repair it, use resync" for table in sorted(keyless))
+    if not inside or not repairable:
+        return replace(base, notes=(*notes, f"no window between {start:%F %T} and {end:%F %T} to apply again"))
+    if not facts.stream_lane:
+        return replace(base, notes=(*notes, _NO_STREAM_LANE))
+    plan = replace(base.plan, stream=repairable, repair=(inside[0], inside[-1]))
+    fence = tuple(v.table for v in base.verdicts if v.fence and v.table in repairable)
+    return replace(base, plan=plan, raise_fence=fence, notes=notes, follow=(STAGE, CLOSE_WINDOW))
+
+
+def _stream(facts: Facts, base: Decision) -> Decision:
+    of = {move: tuple(v.table for v in base.verdicts if v.move is move) for move in Move}
+    notes: list[str] = []
+    copy, reconcile = of[Move.COPY], of[Move.RECONCILE]
+    if (copy or reconcile) and not facts.copy_lane:
+        copy, reconcile = (), ()
+        notes.append(_NO_COPY_LANE)
+    new = facts.stream.anything and facts.stream.lost is None
+    behind = any(v.move is Move.STREAM and v.behind is not None for v in base.verdicts)
+    verify = tuple(command.id for command in facts.commands if command.kind is CommandKind.VERIFY)
+    if verify and (copy or reconcile):
+        notes.append("verify waits until the copies of this run are done")
+        verify = ()
+    if (new or behind or verify) and not facts.stream_lane:
+        notes.append(_NO_STREAM_LANE)
+        new, behind, verify = False, False, ()
+
+    mode = Mode.VERIFY if verify else Mode.STREAM
+    extract = new and not verify
+    started = {v.command for v in base.verdicts if v.command and v.table in (*copy, *reconcile)}
+    plan = replace(
+        base.plan,
+        mode=mode,
+        extract=extract,
+        copy=copy,
+        stream=of[Move.STREAM] if extract or behind or verify else (),
+        reconcile=reconcile,
+        commands=tuple(c.id for c in facts.commands if c.id in started or c.id in verify),
+    )
+    follow = [SNAPSHOT] if copy else []
+    if verify:
+        follow.append(VERIFY)
+    elif extract or behind:
+        follow.append(EXTRACT if extract else STAGE)
+    if reconcile:
+        follow.append(PAUSE_STREAM)
+    fence = tuple(v.table for v in base.verdicts if v.fence and v.table in plan.stream)
+    idle = facts.stream.idle if facts.stream_lane and facts.stream.lost is None and not (new or verify) else None
+    return replace(base, plan=plan, idle=idle, raise_fence=fence, follow=(*follow, CLOSE_WINDOW), notes=tuple(notes))
+
+
+def effective_window(sealed: int, window: int, behind: int | None) -> int:
+    """How far a table has come: windows without records of it pass without a commit."""
+    return max(window, sealed if behind is None else behind - 1)
+
+
+def acknowledgeable(sealed: int, tables: Iterable[tuple[TableState, int, int | None]]) -> int:
+    """The last window the source may forget: ``tables`` are state, cursor and first window behind of each. Paused and
+    blocked tables, and those being copied, do not count; the change log keeps what they need."""
+    holding = (row for row in tables if row[0] in HOLDS_ACKNOWLEDGEMENT)
+    return min([sealed, *(effective_window(sealed, window, behind) for _, window, behind in holding)])
+
+
+def _overlaps(manifest: Manifest, start: datetime, end: datetime) -> bool:
+    first, last = _span(manifest)
+    return first < end and last >= start
+
+
+def _span(manifest: Manifest) -> tuple[datetime, datetime]:
+    return _moment(manifest.commit_ts_min or manifest.sealed_at), _moment(manifest.commit_ts_max or manifest.sealed_at)
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _older_than_the_log(facts: Facts, oldest: Manifest) -> Problem:
+    assert facts.interval is not None
+    return Problem(
+        "LOG006",
+        "the interval is older than the change log",
+        where=f"{facts.definition.name}, {facts.interval[0]} to {facts.interval[1]}",
+        found=f"oldest window {oldest.window}, from {_span(oldest)[0]:%F %T}",
+        allowed=f"an interval that starts at {_span(oldest)[0]:%F %T} UTC or later",
+        do=f"narrow the interval, or copy again: airflow cdc resync {facts.definition.name}",
+        data="nothing was changed",
+    )
