@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.steps import TableTask
 
 @dataclass(frozen=True)
 class Order:
-    """The state a table is to be fenced into; ``None`` where it is in that state already, or the ``refusal`` why not."""
+    """The state a table is to be fenced into; None where it is in that state already, or the ``refusal`` why not."""
 
     table: str
     state: State | None = None

@@ -1,0 +1,50 @@
+"""Which database holds the state store: the Airflow connection ``cdc_state``, else a SQLite file of this host."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from airflow.sdk import BaseHook, conf
+from airflow.sdk.exceptions import AirflowNotFoundException
+from sqlalchemy.engine import make_url
+
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.state.store import StateStore
+
+CONNECTION = "cdc_state"
+ONE_HOST = frozenset({"LocalExecutor", "SequentialExecutor"})
+
+
+def open_state() -> StateStore:
+    """The state store of this Airflow. Raises CheckFailed (STA020) where tasks may run on several hosts and no
+    connection ``cdc_state`` says where they share one."""
+    try:
+        connection = BaseHook.get_connection(CONNECTION)
+    except AirflowNotFoundException:
+        return StateStore(_file_url())
+    url = make_url(connection.get_uri())
+    # SQLAlchemy's own choice of driver for a plain postgresql:// is psycopg2; psycopg 3 is what this provider brings.
+    return StateStore(
+        url.set(drivername="postgresql+psycopg" if url.drivername.startswith("postgres") else url.drivername)
+        .difference_update_query(["__extra__"])
+        .render_as_string(hide_password=False)
+    )
+
+
+def _file_url() -> str:
+    executors = [name.split("=")[-1].split(":")[-1].split(".")[-1] for name in conf.get("core", "executor").split(",")]
+    elsewhere = [name for name in executors if name.strip() not in ONE_HOST]
+    if elsewhere:
+        raise CheckFailed(
+            Problem(
+                "STA020",
+                "tasks may run on several hosts, and nothing says where they share a state store",
+                where="[core] executor",
+                found=", ".join(elsewhere),
+                allowed=f"{', '.join(sorted(ONE_HOST))}, or a connection {CONNECTION}",
+                do=f"airflow connections add {CONNECTION} --conn-uri postgresql://USER@HOST/DATABASE",
+            )
+        )
+    home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
+    return f"sqlite:///{home}/cdc/state.db"
