@@ -26,12 +26,12 @@ class Submission:
     submitted_at: str
 
 
-def rivals(ours: Step, kind: str, tables: frozenset[str]) -> frozenset[str]:
-    """The tables on which an earlier attempt of ``kind`` over ``tables`` and ours would get in each other's way. An
-    attempt that cannot write is a rival only of its own kind."""
-    if kind != ours.kind and (ours.kind is StepKind.EXTRACT or kind not in WRITES):
+def rivals(ours: StepKind, our_tables: frozenset[str], theirs: str, their_tables: frozenset[str]) -> frozenset[str]:
+    """The tables on which an earlier attempt and ours would get in each other's way. An attempt that cannot write to
+    tables is a rival only of its own kind, and extract, which writes to none, only of other extracts."""
+    if ours != theirs and (ours is StepKind.EXTRACT or theirs not in WRITES):
         return frozenset()
-    return tables & {task.table for task in ours.tables}
+    return our_tables & their_tables
 
 
 def still_stands(before: Step, result: StepResult, now: Step) -> bool:

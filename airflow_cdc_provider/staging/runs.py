@@ -1,9 +1,9 @@
 """What the tasks of one DAG run tell each other: the run's plan, and per submission a folder with step and result.
 
-    steps/<run>/plan.json                               written by open_window
-    steps/<run>/holes.json                              tables that met a hole on the way, written by find_holes
-    steps/<run>/<task>/<try>/submission.json            who submitted it; its exclusive creation claims the folder
-    steps/<run>/<task>/<try>/{step,driver,result}.json  what the job was told, which process it is, what it said
+steps/<run>/plan.json                               written by open_window
+steps/<run>/holes.json                              tables that met a hole on the way, written by find_holes
+steps/<run>/<task>/<try>/submission.json            who submitted it; its exclusive creation claims the folder
+steps/<run>/<task>/<try>/{step,driver,result}.json  what the job was told, which process it is, what it said
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ class StepFolder:
 
     store: Store
     path: str
+
+    @property
+    def url(self) -> str:
+        return self.store.url(self.path)
 
     @property
     def step_url(self) -> str:

@@ -1,0 +1,31 @@
+"""The file by which a driver on this worker gets its secrets: 0600 in a 0700 folder of its own, read once, deleted."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.plain import to_plain
+
+FOLDER_PREFIX = "cdc-secrets-"
+
+
+def write(secrets: Secrets) -> Path:
+    path = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX), "secrets.json")
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        json.dump(to_plain(secrets), file)
+    return path
+
+
+def remove(path: Path) -> None:
+    """The file, if the driver left it, and its folder. A path that ``write`` did not make is left alone."""
+    if not path.parent.name.startswith(FOLDER_PREFIX) or path.parent.parent != Path(tempfile.gettempdir()):
+        return
+    path.unlink(missing_ok=True)
+    with suppress(FileNotFoundError):
+        path.parent.rmdir()

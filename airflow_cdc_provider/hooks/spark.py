@@ -1,0 +1,156 @@
+"""One spark-submit call of a replicator's job, through the Spark provider's own hook.
+
+Nothing secret is in it: the only argument is the path of the step file. The driver's environment is the worker's, less
+everything by which Airflow hands out connections, variables and its own settings.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.sdk.exceptions import AirflowException
+
+from airflow_cdc_provider import appcds, bundle, jars
+from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.hooks.connections import find_connection
+from airflow_cdc_provider.java import find_java
+
+AIRFLOWS_OWN = ("AIRFLOW_CONN_", "AIRFLOW_VAR_", "AIRFLOW__")
+UTC = "-Duser.timezone=UTC"
+LONG_RUNNING = frozenset({StepKind.SNAPSHOT, StepKind.RESYNC, StepKind.VERIFY})
+"""Steps that read tables whole: there the JIT compiler pays for itself; the others live from starting fast."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What spark-submit is told. ``local``: driver and executors are one JVM on this worker."""
+
+    name: str
+    connection: str
+    local: bool
+    application: str
+    step_url: str
+    conf: Mapping[str, str]
+    jars: tuple[Path, ...]
+    py_files: Path
+
+
+class SparkJob:
+    """A submission under way."""
+
+    def __init__(self, submission: Submission) -> None:
+        self._submission = submission
+        self.jars = class_path = tuple(str(jar) for jar in submission.jars)
+        self._hook = SparkSubmitHook(
+            conn_id=submission.connection,
+            name=submission.name,
+            conf=dict(submission.conf),
+            driver_class_path=os.pathsep.join(class_path),
+            jars=None if submission.local else ",".join(class_path),
+            py_files=str(submission.py_files),
+            application_args=[submission.step_url],
+            deploy_mode="client",
+        )
+
+    def run(self) -> str:
+        """Submit, stream the driver's output into the task log, and wait. Returns an empty text where spark-submit
+        ended well, else its exit code and last lines. Raises CheckFailed (ENV006) where there is no spark-submit.
+
+        The driver gets a process group of its own, so that killing it takes all of it.
+        """
+        environment = driver_environment(os.environ, Path(sys.executable), find_java().home)
+        try:
+            self._hook.submit(self._submission.application, env=environment, start_new_session=True)
+        except AirflowException as error:
+            return str(error).partition("Error code is: ")[2] or str(error)
+        except FileNotFoundError as error:
+            raise CheckFailed(
+                Problem(
+                    "ENV006",
+                    "spark-submit cannot be started",
+                    where="PATH of the worker",
+                    found=f"no {error.filename}",
+                    do="install pyspark into the environment of the worker",
+                )
+            ) from None
+        return ""
+
+    def kill(self) -> None:
+        self._hook.on_kill()
+
+
+def submission(definition: Definition, kind: StepKind, step_url: str) -> Submission:
+    """Everything for one step. Raises CheckFailed: CON001 or CON003 where the Spark connection is missing or empty (the
+    Spark provider would fall back to YARN), ENV001 without a usable Java; NotInstalled or Retryable for jars."""
+    local = spark_master(definition.spark.connection).startswith("local")
+    class_path = jars.ensure(job_jars(definition))
+    options = [UTC] if kind in LONG_RUNNING else [UTC, *appcds.java_options(appcds.archive(class_path))]
+    return Submission(
+        name=f"cdc-{definition.name}-{kind}",
+        connection=definition.spark.connection,
+        local=local,
+        application=job_file(kind),
+        step_url=step_url,
+        conf=spark_conf(definition.spark.conf, options, local),
+        jars=tuple(class_path),
+        py_files=bundle.build(),
+    )
+
+
+def spark_master(connection_id: str) -> str:
+    found = find_connection(connection_id)
+    if not found.host:
+        raise CheckFailed(
+            Problem(
+                "CON003",
+                f"Spark connection {connection_id} names no master",
+                where=f"connection {connection_id}",
+                found="an empty host",
+                allowed="local[N], spark://host, k8s://https://host, yarn",
+                do="set the host of the connection to the master's URL",
+            )
+        )
+    return found.host
+
+
+def spark_conf(wanted: Mapping[str, str], driver_options: Sequence[str], local: bool) -> dict[str, str]:
+    """The YAML's settings over ours. Java options add up, so that a setting of the YAML does not take away our own. A
+    driver that is alone listens on loopback only."""
+    loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    ours = {"spark.driver.memory": "1g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    conf = ours | (loopback if local else {}) | dict(wanted)
+    for option, values in (
+        ("spark.driver.extraJavaOptions", driver_options),
+        ("spark.executor.extraJavaOptions", [UTC]),
+    ):
+        conf[option] = " ".join([*values, *filter(None, [wanted.get(option)])])
+    return conf
+
+
+def driver_environment(worker: Mapping[str, str], python: Path, java_home: Path) -> dict[str, Any]:
+    """The worker's environment for a driver: this Python, its folder first on PATH (spark-submit is there), Java, and
+    nothing of Airflow's own."""
+    kept = {name: value for name, value in worker.items() if not name.startswith(AIRFLOWS_OWN)}
+    path = os.pathsep.join(filter(None, [str(python.parent), worker.get("PATH")]))
+    return kept | {"PATH": path, "PYSPARK_PYTHON": str(python), "JAVA_HOME": str(java_home)}
+
+
+def job_file(kind: StepKind) -> str:
+    """Path of the job's script; the wheel carries ``spark_jobs`` beside this package."""
+    spec = importlib.util.find_spec(f"spark_jobs.{kind}")
+    assert spec is not None and spec.origin is not None, f"spark_jobs.{kind} is part of this distribution"
+    return spec.origin
+
+
+def job_jars(definition: Definition) -> list[str]:
+    """Names of the jar groups both ends need."""
+    return [name for name in (definition.source.type, definition.target.type) if name in jars.read_lock()]

@@ -1,0 +1,235 @@
+"""One attempt at a Spark step, from the run's plan to the job's result.
+
+Several may be alive at once, because a killed task leaves its driver running. Before it submits, an attempt therefore
+takes the result of an earlier one that stands, kills earlier drivers it can reach, and shuts out the others by the
+fence in the target tables. Each submission is recorded before it happens and closed once its driver's end was seen.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from airflow.sdk.exceptions import AirflowSkipException
+
+from airflow_cdc_provider.core.attempts import Submission, still_stands
+from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.core.errors import Blocked, CdcError, Fenced, Problem, StepFailed
+from airflow_cdc_provider.core.runs import RunPlan
+from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult, TableResult, TableTask
+from airflow_cdc_provider.hooks import drivers, secrets
+from airflow_cdc_provider.hooks.connections import secrets_of
+from airflow_cdc_provider.hooks.spark import SparkJob, submission
+from airflow_cdc_provider.operators.inputs import Inputs, as_held, inputs_of, still_to_do
+from airflow_cdc_provider.operators.lease import KeptLease, lane_of
+from airflow_cdc_provider.operators.rivals import end_rivals, raise_fences
+from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.staging.runs import RunFiles, StepFolder
+from airflow_cdc_provider.state.store import StateStore
+from airflow_cdc_provider.targets.registry import open_target
+
+log = logging.getLogger(__name__)
+
+
+class Attempt:
+    """``folder`` is set once the attempt has one: then a job was submitted, or an earlier result taken."""
+
+    def __init__(
+        self, kind: StepKind, definition: Definition, run_id: str, task_id: str, try_number: int, state: StateStore
+    ) -> None:
+        self.id = uuid.uuid4().hex
+        self.kind = kind
+        self.definition = definition
+        self.task_id = task_id
+        self.try_number = try_number
+        self.state = state
+        self.secrets = secrets_of(definition)
+        self.log = open_log(definition, self.secrets.staging)
+        self.target = open_target(definition, self.secrets.target, self.log)
+        self.run = RunFiles(self.log.store, run_id)
+        self.folder: StepFolder | None = None
+        self._job: SparkJob | None = None
+
+    def result(self) -> StepResult:
+        """The step's result, from this attempt or an earlier one.
+
+        Raises AirflowSkipException where there is nothing to do, Fenced where somebody newer took over the lane or
+        every table, StepFailed or Blocked where the step as a whole failed.
+        """
+        lane = lane_of(self.kind)
+        with KeptLease(self.state, self.definition.name, lane, self.run.run_id, self.kill) as lease:
+            try:
+                result = self._taken_or_made()
+            except StepFailed:
+                if lease.lost:
+                    raise lease.fenced() from None
+                raise
+        if result.problem is not None:
+            raise _failure(result.problem, result.retryable)
+        if result.tables and all(table.outcome is Outcome.FENCED for table in result.tables):
+            raise Fenced(*(table.problem or _fenced(table) for table in result.tables))
+        return result
+
+    def kill(self) -> None:
+        """End the driver now. Safe from any thread, and more than once."""
+        if self._job is not None:
+            self._job.kill()
+        if self.folder is not None:
+            drivers.end(self.folder.step_url, timeout_s=10.0)
+
+    def _taken_or_made(self) -> StepResult:
+        plan = self.run.plan()
+        inputs = self._required(inputs_of(self.kind, plan, self.run, self.log), plan)
+        replicator = self.definition.name
+        found = end_rivals(self.kind, inputs.tables, self.task_id, self.run, self.state, replicator)
+        if self.kind is not StepKind.EXTRACT:
+            inputs = as_held(inputs, self.target)
+        standing = self._standing(self._step(plan, inputs))
+        if standing is not None:
+            return standing
+        if any(rival.may_write for rival in found):
+            fenced = raise_fences(found, inputs.tables, self.id, self.target, self.state, replicator)
+            inputs = self._after_fences(inputs, fenced)
+        left = still_to_do(self.kind, inputs, self.log)
+        if self.kind is StepKind.MERGE and inputs.tables and not left.tables:
+            return self._brought_in(plan, inputs)
+        return self._submitted(self._step(plan, self._required(left, plan)))
+
+    def _required(self, inputs: Inputs, plan: RunPlan) -> Inputs:
+        if not inputs.tables:
+            reasons = "; ".join(f"{table}: {reason}" for table, reason in sorted(plan.reasons.items()))
+            raise AirflowSkipException(f"nothing to {self.kind} in this run. {reasons}".rstrip(". "))
+        return inputs
+
+    def _standing(self, now: Step) -> StepResult | None:
+        for folder in self.run.submissions(self.task_id):
+            step, result = folder.step(), folder.result()
+            if step is not None and result is not None and still_stands(step, result, now):
+                log.info("Attempt %s has done this step, its result is taken: %s", step.attempt, folder.step_url)
+                self.folder = folder
+                return result
+        return None
+
+    def _after_fences(self, inputs: Inputs, fenced: frozenset[str]) -> Inputs:
+        """What was staged below a fence is void: there the next run stages again."""
+        if self.kind is not StepKind.MERGE:
+            return as_held(inputs, self.target)
+        rest = inputs.only(task for task in inputs.tables if task.table not in fenced)
+        if not rest.tables:
+            raise Fenced(
+                Problem(
+                    "FEN001",
+                    "an earlier merge may still be running, and its end could not be seen",
+                    where=f"{self.definition.name}: {', '.join(sorted(fenced))}",
+                    do="nothing: the fence was raised, the next run stages these tables again",
+                    data="the change log holds everything",
+                )
+            )
+        return rest
+
+    def _brought_in(self, plan: RunPlan, inputs: Inputs) -> StepResult:
+        """Every batch is in: an earlier attempt committed and died before it could say so."""
+        folder = self._claimed()
+        folder.write_step(replace(self._step(plan, inputs), folder=folder.path))
+        result = StepResult(self.kind, self.id, tuple(map(_committed, inputs.tables)))
+        folder.write_result(result)
+        log.info("All batches stand in the target tables already.")
+        return result
+
+    def _submitted(self, step: Step) -> StepResult:
+        folder = self._claimed()
+        job = SparkJob(submission(self.definition, self.kind, folder.step_url))
+        secrets_path = secrets.write(self.secrets)
+        try:
+            folder.write_step(replace(step, folder=folder.path, secrets_path=str(secrets_path), jars=job.jars))
+            self.state.open_attempt(
+                self.id,
+                self.definition.name,
+                self.kind,
+                self.run.run_id,
+                self.task_id,
+                self.try_number,
+                folder.path,
+                [task.table for task in step.tables],
+            )
+            self._job = job
+            ending = "killed before its end"
+            try:
+                ending = job.run()
+            finally:
+                job.kill()
+                if drivers.end(folder.step_url):
+                    self._write_end(folder, ending)
+        finally:
+            secrets.remove(secrets_path)
+        result = folder.result()
+        return result or StepResult(self.kind, self.id, problem=self._no_result(folder, "none, it cannot be killed"))
+
+    def _write_end(self, folder: StepFolder, ending: str) -> None:
+        """No process of the driver is left. Where it could not say how it ended, that is written down here, so that
+        nobody takes it for alive."""
+        result = folder.result()
+        if result is None:
+            result = StepResult(self.kind, self.id, problem=self._no_result(folder, ending))
+            folder.write_result(result)
+        self.state.close_attempt(self.id, "failed" if result.problem else "done")
+
+    def _no_result(self, folder: StepFolder, ending: str) -> Problem:
+        return Problem(
+            "SPK001",
+            f"the {self.kind} job ended without a result",
+            where=f"{self.definition.name}, {folder.step_url}",
+            found=f"exit code {ending}",
+            do="see the driver's output above; another attempt goes on from what the target tables hold",
+            data="sealed windows are unchanged; each target table has a commit whole or not at all",
+        )
+
+    def _claimed(self) -> StepFolder:
+        """A folder nobody has submitted from: that of this try, or the next free one."""
+        mark = Submission(self.id, drivers.place(), datetime.now(UTC).isoformat(timespec="milliseconds"))
+        number = self.try_number
+        while not (folder := self.run.folder(self.task_id, number)).claim(mark):
+            number += 1
+        self.folder = folder
+        return folder
+
+    def _step(self, plan: RunPlan, inputs: Inputs) -> Step:
+        return Step(
+            kind=self.kind,
+            definition=self.definition,
+            run_id=self.run.run_id,
+            attempt=self.id,
+            folder="",
+            secrets_path="",
+            owner=plan.owner,
+            log_id=plan.log_id,
+            epoch=plan.epoch,
+            source_identity=plan.source_identity,
+            tables=inputs.tables,
+            window=inputs.window,
+            lo=inputs.lo,
+            limit=inputs.limit,
+            repair=inputs.repair,
+            merge_of=inputs.merge_of,
+        )
+
+
+def _failure(problem: Problem, retryable: bool) -> CdcError:
+    return StepFailed(problem) if retryable else Blocked(problem)
+
+
+def _fenced(table: TableResult) -> Problem:
+    return Problem("FEN002", f"somebody newer owns {table.table}", where=table.table)
+
+
+def _committed(task: TableTask) -> TableResult:
+    assert task.control is not None
+    return TableResult(
+        task.table,
+        Outcome.DONE,
+        counts=task.control.counts,
+        fence=task.control.fence,
+        window=task.control.window,
+    )

@@ -1,0 +1,132 @@
+"""What a step of this run works on: taken from the run's plan, from what earlier steps of the run said, and from the
+target tables, which win over both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from airflow_cdc_provider.core.changelog import batch_folder
+from airflow_cdc_provider.core.plain import from_plain
+from airflow_cdc_provider.core.runs import Mode, RunPlan
+from airflow_cdc_provider.core.states import TAKES_CHANGES, TableState
+from airflow_cdc_provider.core.steps import Batch, Outcome, StepKind, TableTask
+from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.staging.runs import RunFiles
+from airflow_cdc_provider.targets.target import TargetTables
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The part of a Step that differs from kind to kind; its fields are those of Step."""
+
+    tables: tuple[TableTask, ...]
+    window: int = 0
+    lo: dict[str, str] = field(default_factory=dict)
+    limit: dict[str, str] = field(default_factory=dict)
+    repair: tuple[int, ...] = ()
+    merge_of: str = ""
+
+    def only(self, tables: Iterable[TableTask]) -> Inputs:
+        return replace(self, tables=tuple(tables))
+
+
+def inputs_of(kind: StepKind, plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    """No tables means nothing to do."""
+    return _INPUTS[kind](plan, run, log)
+
+
+def as_held(inputs: Inputs, target: TargetTables) -> Inputs:
+    """With the control records that stand in the target tables now. Every step but extract asks for them just before it
+    starts."""
+    return inputs.only(_as_held(task, target) for task in inputs.tables)
+
+
+def still_to_do(kind: StepKind, inputs: Inputs, log: ChangeLog) -> Inputs:
+    """Without the tables that take no changes now (somebody paused them since the plan was made), and, for a merge,
+    those whose batch an earlier attempt has brought in."""
+    match kind:
+        case StepKind.STAGE:
+            return inputs.only(task for task in inputs.tables if _takes_changes(task))
+        case StepKind.MERGE:
+            return inputs.only(
+                task for task in inputs.tables if _takes_changes(task) and not _merged(task, inputs.merge_of, log)
+            )
+        case _:
+            return inputs
+
+
+def _snapshot(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    return Inputs(plan.named(plan.copy), window=log.sealed())
+
+
+def _extract(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    """A window captures every table of the replicator, also those whose copy is still to come."""
+    tables = plan.tables if plan.extract else ()
+    return Inputs(tables, window=plan.sealed + 1, lo=plan.lo, limit=plan.limit)
+
+
+def _stage(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    return Inputs(plan.named(plan.stream), window=log.sealed(), repair=plan.repair)
+
+
+def _merge(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    staged = run.latest("stage")
+    if staged is None:
+        return Inputs(())
+    step, result = staged
+    batches = {table.table for table in result.tables if table.outcome is Outcome.DONE}
+    return Inputs(
+        plan.named(tuple(batches)), window=step.window, repair=step.repair, merge_of=step.attempt if batches else ""
+    )
+
+
+def _reconcile(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    return Inputs(plan.named((*plan.reconcile, *run.holes())), window=log.sealed())
+
+
+def _verify(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    """A window of its own, from the end of the log to where both sides are compared."""
+    sealed = log.sealed()
+    asked = plan.stream if plan.mode is Mode.VERIFY and plan.stream else tuple(task.table for task in plan.tables)
+    return Inputs(
+        tuple(task for task in plan.named(asked) if task.state in TAKES_CHANGES),
+        window=sealed + 1,
+        lo=log.manifest(sealed).hi if sealed > plan.sealed else plan.lo,
+        limit=plan.limit,
+    )
+
+
+_INPUTS: dict[StepKind, Callable[[RunPlan, RunFiles, ChangeLog], Inputs]] = {
+    StepKind.SNAPSHOT: _snapshot,
+    StepKind.EXTRACT: _extract,
+    StepKind.STAGE: _stage,
+    StepKind.MERGE: _merge,
+    StepKind.RESYNC: _reconcile,
+    StepKind.REPLAY: _reconcile,
+    StepKind.VERIFY: _verify,
+}
+
+
+def _as_held(task: TableTask, target: TargetTables) -> TableTask:
+    control = target.held(task.table, task.target).control
+    if control is None:
+        return replace(task, control=None)
+    failing = task.state is TableState.FAILING and control.state.name is TableState.REPLICATING
+    return replace(task, control=control, state=task.state if failing else control.state.name)
+
+
+def _takes_changes(task: TableTask) -> bool:
+    return task.control is None or task.control.state.name in TAKES_CHANGES
+
+
+def _merged(task: TableTask, attempt: str, log: ChangeLog) -> bool:
+    if task.control is None:
+        return False
+    try:
+        content = log.store.read(f"{batch_folder(task.table, attempt)}/batch.json")
+    except FileNotFoundError:
+        return False  # the job says what is missing
+    batch = from_plain(Batch, json.loads(content))
+    return not batch.repair and task.control.window >= batch.window

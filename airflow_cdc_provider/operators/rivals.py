@@ -1,0 +1,123 @@
+"""Attempts that came before ours: a killed task leaves its Spark driver behind, and that driver may still write.
+
+What can be reached on this worker is killed. Of the rest, those that write to target tables are shut out by raising the
+fence in the target; those that do not may finish, nobody reads what they leave.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from airflow_cdc_provider.core.attempts import WRITES, rivals
+from airflow_cdc_provider.core.cursors import split_token
+from airflow_cdc_provider.core.steps import StepKind, TableTask
+from airflow_cdc_provider.hooks import drivers, secrets
+from airflow_cdc_provider.staging.runs import RunFiles, StepFolder
+from airflow_cdc_provider.state.store import StateStore
+from airflow_cdc_provider.targets.target import TargetTables
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Rival:
+    """An earlier attempt over some of our tables. ``ended``: its driver is gone, it can write no more."""
+
+    folder: StepFolder
+    attempt: str
+    kind: str
+    tables: frozenset[str]
+    ended: bool
+
+    @property
+    def may_write(self) -> bool:
+        return not self.ended and self.kind in WRITES
+
+
+def end_rivals(
+    kind: StepKind, tables: Iterable[TableTask], task_id: str, run: RunFiles, state: StateStore, replicator: str
+) -> list[Rival]:
+    """Find the rivals of a step, kill what runs on this worker, and close in the state store those that have ended.
+
+    They are known from the state store, from the folders of this task in this run, and from the command lines of this
+    worker's processes: each finds some that the others do not know.
+    """
+    ours = frozenset(task.table for task in tables)
+    found = []
+    for folder, attempt, their_kind, their_tables in _earlier(task_id, run, state, replicator):
+        common = rivals(kind, ours, their_kind, their_tables)
+        if not common:
+            continue
+        ended = _end(folder)
+        if ended:
+            state.close_attempt(attempt, "ended")
+        found.append(Rival(folder, attempt, their_kind, common, ended))
+    return found
+
+
+def raise_fences(
+    found: Iterable[Rival],
+    tables: Iterable[TableTask],
+    attempt: str,
+    target: TargetTables,
+    state: StateStore,
+    replicator: str,
+) -> frozenset[str]:
+    """Shut out every rival that may still write. Returns the tables fenced: what was staged for them is void.
+
+    A table that is not in the target yet has no fence to raise: there the rivals meet at the table's creation. Raises
+    Fenced where somebody newer than us raises fences too.
+    """
+    writing = [rival for rival in found if rival.may_write]
+    names = frozenset[str]().union(*(rival.tables for rival in writing))
+    fenced = frozenset(task.table for task in tables if task.table in names and _fence(task, attempt, target))
+    for rival in writing:
+        detail = {"attempt": rival.attempt, "step": rival.kind, "by": attempt, "tables": sorted(fenced & rival.tables)}
+        state.note(replicator, f"attempt {attempt}", "fence", detail)
+        state.close_attempt(rival.attempt, "fenced")
+        log.warning("The end of attempt %s was not seen, its tables are fenced: %s", rival.attempt, detail)
+    return fenced
+
+
+def _fence(task: TableTask, attempt: str, target: TargetTables) -> bool:
+    held = target.held(task.table, task.target)
+    if held.control is None:
+        return False
+    record = held.control.fenced(attempt=attempt, committed_at=datetime.now(UTC).isoformat(timespec="milliseconds"))
+    if held.token is not None:
+        record = replace(record, fence=max(record.fence, split_token(held.token)[0] + 1))
+    target.fence(task.target, held, record)
+    return True
+
+
+def _earlier(
+    task_id: str, run: RunFiles, state: StateStore, replicator: str
+) -> Iterable[tuple[StepFolder, str, str, frozenset[str]]]:
+    seen = set()
+    for row in state.open_attempts(replicator):
+        seen.add(row.folder)
+        yield StepFolder(run.store, row.folder), row.id, row.kind, frozenset(row.tables)
+    root = run.store.url("")
+    here = [StepFolder(run.store, str(Path(url).parent).removeprefix(root)) for url in drivers.running(f"{root}steps/")]
+    for folder in (*run.submissions(task_id), *here):
+        step = None if folder.path in seen else folder.step()
+        seen.add(folder.path)
+        if step is not None and (folder in here or folder.result() is None):
+            yield folder, step.attempt, step.kind, frozenset(task.table for task in step.tables)
+
+
+def _end(folder: StepFolder) -> bool:
+    """True where the attempt's driver is known to be gone. Its secrets file goes with it."""
+    gone = drivers.end(folder.step_url)
+    submission = folder.submission()
+    ours = submission is not None and bool(submission.place) and submission.place == drivers.place()
+    if not gone or not (ours or folder.result() is not None):
+        return False
+    step = folder.step()
+    if ours and step is not None:
+        secrets.remove(Path(step.secrets_path))
+    return True
