@@ -154,7 +154,7 @@ class Definition:
     freshness: timedelta = doc("How old the copy may be before the replicator counts as late.", timedelta(hours=1))
     resync: Resync = doc("Limits of a resync.", Resync)
     dag: Dag = doc("How the DAG looks in Airflow.", Dag)
-    version: int = doc("Version of this YAML format.", 1, minimum=1, maximum=1)
+    version: int = doc("Version of this YAML format.", 1, minimum=1, maximum=1, form="version")
 
 
 def rule_fingerprint(definition: Definition, rule: TableRule) -> str:

@@ -1,4 +1,5 @@
-"""Target systems, one folder each. The registry names a target's class and its options without importing them."""
+"""Target systems, one folder each. The registry names a target's class, its options, and the function that
+names tables, without importing them."""
 
 TARGETS: dict[str, str] = {
     "delta": "airflow_cdc_provider.targets.delta.target:DeltaTarget",
@@ -6,4 +7,8 @@ TARGETS: dict[str, str] = {
 
 OPTIONS: dict[str, str] = {
     "delta": "airflow_cdc_provider.targets.delta.options:DeltaOptions",
+}
+
+NAMING: dict[str, str] = {
+    "delta": "airflow_cdc_provider.targets.delta.names:default_name",
 }

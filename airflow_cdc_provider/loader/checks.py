@@ -1,0 +1,138 @@
+"""What the fields of a definition must be to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from airflow_cdc_provider.core.definition import Columns, Comparison, Condition, TableRule, Target
+from airflow_cdc_provider.core.selection import RESERVED_PREFIX, is_pattern, takes
+from airflow_cdc_provider.loader.kinds import table_naming
+from airflow_cdc_provider.loader.report import Place, Report, shown
+from airflow_cdc_provider.loader.shape import Builder, Path
+
+
+def check(builder: Builder) -> None:
+    """Check everything that could be built, also where the definition as a whole could not."""
+    rules = {path: value for path, value in builder.built.items() if isinstance(value, TableRule)}
+    for path, value in builder.built.items():
+        at = _finder(builder, path)
+        match value:
+            case Columns():
+                _check_columns(value, at, builder.report)
+            case Condition():
+                _check_condition(value, at, builder.report)
+            case Target():
+                _check_target(value, at, builder.report)
+            case TableRule():
+                _check_rule(value, at, builder.report)
+            case _:
+                pass
+    _check_twice(rules, builder)
+
+
+def _finder(builder: Builder, base: Path) -> Callable[..., Place]:
+    """Where the value of a path below ``base`` stands; where it was left out, the mapping that should hold it."""
+
+    def find(*below: str | int) -> Place:
+        path = (*base, *below)
+        while path not in builder.places:
+            path = path[:-1]
+        return builder.places[path]
+
+    return find
+
+
+def _check_columns(columns: Columns, at: Callable[..., Place], report: Report) -> None:
+    if columns.include and columns.exclude:
+        report.problem(
+            "DEF022", "`include` and `exclude` together", at("exclude"), allowed="one of them", do="remove one of them"
+        )
+
+
+def _check_condition(condition: Condition, at: Callable[..., Place], report: Report) -> None:
+    op, value = condition.op, condition.value
+    if op in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
+        wanted, right = "no value", value is None
+    elif op in (Comparison.IN, Comparison.NOT_IN):
+        wanted, right = "a list with at least one entry", isinstance(value, tuple) and bool(value)
+    else:
+        wanted, right = "one value", value is not None and not isinstance(value, tuple)
+    if not right:
+        kind = "no value" if value is None else "a list" if isinstance(value, tuple) else "one value"
+        report.problem("DEF027", f"`{op}` takes {wanted}", at("value"), found=kind, allowed=wanted)
+
+
+def _check_target(target: Target, at: Callable[..., Place], report: Report) -> None:
+    if not target.location and not target.catalog:
+        report.problem(
+            "DEF011", "the target has no place", at(), allowed="`location`, `catalog`", do="say where the tables live"
+        )
+
+
+def _check_rule(rule: TableRule, at: Callable[..., Place], report: Report) -> None:
+    if is_pattern(rule.source) and rule.target:
+        report.problem(
+            "DEF049",
+            "one target name for a pattern",
+            at("target"),
+            found=shown(rule.source),
+            do="remove `target`, or name the tables one by one",
+        )
+    for name, index, column in _needed(rule):
+        if not takes(rule, column):
+            report.problem(
+                "DEF021",
+                f"`{name}` column {shown(column)} is left out by `columns`",
+                at(name, index, *(["column"] if name == "where" else [])),
+                found=shown(column),
+                do="take the column, or name another one",
+            )
+    for name, index, column in (*_needed(rule), *(("columns", 0, column) for column in rule.columns.include)):
+        if column.lower().startswith(RESERVED_PREFIX):
+            report.problem(
+                "DEF026",
+                f"reserved column name {shown(column)}",
+                at(name, index),
+                found=shown(column),
+                allowed=f"names that do not start with {RESERVED_PREFIX}",
+            )
+
+
+def _needed(rule: TableRule) -> Iterable[tuple[str, int, str]]:
+    """Field, index and name of every column that the rule cannot do without."""
+    for name in ("key", "cluster_by"):
+        for index, column in enumerate(getattr(rule, name)):
+            yield name, index, column
+    for index, condition in enumerate(rule.where):
+        yield "where", index, condition.column
+
+
+def _check_twice(rules: Mapping[Path, TableRule], builder: Builder) -> None:
+    """No source table twice, and no target table, as far as names tell without asking the source."""
+    target = builder.built.get(("target",))
+    name_of = table_naming(target.type) if target else None
+    sources: dict[str, Path] = {}
+    targets: dict[str, Path] = {}
+    for path, rule in rules.items():
+        at = _finder(builder, path)
+        if (first := sources.setdefault(rule.source, path)) != path:
+            builder.report.problem(
+                "DEF045",
+                f"table {shown(rule.source)} is listed twice",
+                at("source"),
+                found=f"also at line {_finder(builder, first)('source').line}",
+                do="keep one of them",
+            )
+            continue
+        if is_pattern(rule.source) or not (rule.target or name_of):
+            continue
+        name = rule.target or (name_of(rule.source) if name_of else "")
+        if (first := targets.setdefault(name.lower(), path)) != path:
+            builder.report.problem(
+                "DEF015",
+                f"target table {shown(name)} would be written from two source tables",
+                at("target"),
+                found=f"{shown(rule.source)} and {shown(rules[first].source)}",
+                allowed="one source table per target table",
+                do="give `target` names that differ by more than case",
+            )

@@ -1,0 +1,66 @@
+"""What is wrong with a file, collected while it is read, and how a value may be shown without telling a secret."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from airflow_cdc_provider.core.errors import Problem
+
+SECRET_KEY = re.compile(
+    r"passw|passphrase|pwd|secret|token|credential(?!s\.provider)|api_?key|access_?key|private_?key|auth_header", re.I
+)
+SECRET_VALUE = re.compile(
+    r"://[^/@\s]*:[^/@\s]*@"
+    r"|[?&;](password|passwd|pwd|token|secret|sig)="
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
+    r"|\b(AKIA|ASIA)[0-9A-Z]{16}\b",
+    re.I,
+)
+SHOWN_CHARACTERS = 40
+
+
+class Place(NamedTuple):
+    """Line and column of a file, both from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass
+class Report:
+    """The problems and warnings of one file, in the order they were met."""
+
+    file: str
+    _problems: list[tuple[Place, Problem]] = field(default_factory=list)
+    _warnings: list[tuple[Place, Problem]] = field(default_factory=list)
+
+    def problem(self, code: str, what: str, at: Place, *, found: str = "", allowed: str = "", do: str = "") -> None:
+        self._problems.append((at, Problem(code, what, self._where(at), found, allowed, do)))
+
+    def warning(self, code: str, what: str, at: Place, *, found: str = "", do: str = "") -> None:
+        self._warnings.append((at, Problem(code, what, self._where(at), found, do=do)))
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return _in_order(self._problems)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        return _in_order(self._warnings)
+
+    def _where(self, at: Place) -> str:
+        return f"{self.file}:{at.line}:{at.column}"
+
+
+def shown(text: str) -> str:
+    """At most 40 printable characters of ``text``; of what may hold a secret, nothing but its length."""
+    if SECRET_VALUE.search(text):
+        return f"{len(text)} characters, not shown"
+    safe = "".join(c if c.isprintable() else "?" for c in text)
+    return repr(safe) if len(safe) <= SHOWN_CHARACTERS else repr(safe[: SHOWN_CHARACTERS - 1] + "…")
+
+
+def _in_order(collected: list[tuple[Place, Problem]]) -> tuple[Problem, ...]:
+    return tuple(problem for _, problem in sorted(collected, key=lambda entry: entry[0]))
