@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import uuid
@@ -49,7 +50,7 @@ class LocalStore:
         target = self._path(path)
         with self._guarded("open", path):
             target.parent.mkdir(parents=True, exist_ok=True)
-            return target.open("xb")
+            return io.BufferedWriter(_DurableFile(target, "xb"))
 
     def names(self, path: str) -> list[str]:
         with self._guarded("list", path):
@@ -99,6 +100,15 @@ class LocalStore:
                     data="sealed windows and target tables are unchanged",
                 )
             ) from error
+
+
+class _DurableFile(io.FileIO):
+    """A file whose content is on the disk once it is closed."""
+
+    def close(self) -> None:
+        if not self.closed:
+            os.fsync(self.fileno())
+        super().close()
 
 
 def _sync_folder(folder: Path) -> None:

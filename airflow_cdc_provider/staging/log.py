@@ -7,7 +7,7 @@ import json
 import uuid
 
 from airflow_cdc_provider.core import changelog
-from airflow_cdc_provider.core.changelog import Manifest, seal, unseal
+from airflow_cdc_provider.core.changelog import Manifest, control_folder, seal, unseal
 from airflow_cdc_provider.core.cursors import ControlRecord, split_token
 from airflow_cdc_provider.core.errors import Problem, StagingInvalid
 from airflow_cdc_provider.core.plain import from_plain, to_plain
@@ -91,6 +91,23 @@ class ChangeLog:
         path = changelog.control_path(record.table, record.fence, record.window)
         content = seal(to_plain(record))
         return self.store.create(path, content) or self.store.read(path) == content
+
+    def claim_fence(self, record: ControlRecord) -> bool:
+        """``write_control`` for a commit that raises the fence. False also where anybody else has named this fence or a
+        higher one, with whatever window: a fence number has one owner. Both of two racing writers look after they have
+        written, so at least one of them steps back."""
+        if not self.write_control(record):
+            return False
+        own = (record.fence, record.window)
+        return all(token == own or token[0] < record.fence for token in self._named(record.table))
+
+    def highest_fence(self, table: str) -> int:
+        """The highest fence ever named for a table in this log; 0 where there is none."""
+        return max((fence for fence, _ in self._named(table)), default=0)
+
+    def _named(self, table: str) -> list[tuple[int, int]]:
+        names = [name.removesuffix(".json").partition("-") for name in self.store.names(control_folder(table))]
+        return [(int(fence), int(window)) for fence, _, window in names]
 
     def control(self, table: str, token: int) -> ControlRecord | None:
         """The record a token names, None where staging does not know it."""

@@ -1,0 +1,105 @@
+"""The parts of a full copy: rows as the target wants them, the record of its commit, the commit itself."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.core.cursors import ControlRecord, split_token
+from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.states import State
+from airflow_cdc_provider.core.steps import Outcome, TableResult, TableTask
+from airflow_cdc_provider.targets.target import Held
+from spark_jobs.job import Job, TableWork
+from spark_jobs.progress import reported
+from spark_jobs.readers.jdbc import read_jdbc
+from spark_jobs.stages import watched
+from spark_jobs.writers import open_writer
+
+PARTITIONS_PER_CORE = 4
+"""Shares of a copy per core: enough that a slow one does not leave the others idle, few enough for whole files."""
+
+SMALL_ROWS = 50_000
+"""Copies up to this size are written by one task into one file."""
+
+
+def partitions(job: Job) -> int:
+    return PARTITIONS_PER_CORE * job.cores
+
+
+def copied_rows(work: TableWork, copy: Copy) -> DataFrame:
+    """What the copy holds, in the target's types, with the technical columns, each task's share in the target's order.
+
+    The shares follow the heap, which follows a growing key closely enough; a range shuffle would cost half the rate.
+    """
+    frame = read_jdbc(work.spark, copy.read)
+    rule = work.task.rule
+    if copy.schema.key:
+        frame = frame.withColumn("_cdc_order", F.lit(copy.floor))
+    if rule.on_delete is OnDelete.SOFT:
+        frame = frame.withColumn("_cdc_deleted", F.lit(False))
+    if copy.rows <= SMALL_ROWS:
+        frame = frame.coalesce(1)
+    order = [name for name in rule.cluster_by or copy.schema.key if name in frame.columns]
+    return frame.sortWithinPartitions(*(F.col(f"`{name}`") for name in order)) if order else frame
+
+
+def record_of(job: Job, task: TableTask, held: Held, copy: Copy, state: State) -> ControlRecord:
+    """The control record of the copy, one fence above whatever was ever named for the table. Its cursor is the window
+    sealed before the anchor: everything after it in the log is applied on top, down to the floor."""
+    step = job.step
+    known = [job.log.highest_fence(task.table)]
+    known += [split_token(held.token)[0]] if held.token is not None else []
+    known += [held.control.fence] if held.control else []
+    before = job.log.manifest(step.window) if step.window else None
+    return ControlRecord(
+        replicator=step.definition.name,
+        table=task.table,
+        log_id=step.log_id,
+        owner=step.owner,
+        attempt=step.attempt,
+        fence=max(known) + 1,
+        window=step.window,
+        floor=copy.floor,
+        state=state,
+        epoch=step.epoch,
+        hi=before.hi if before else {},
+        manifest_sha256=job.log.manifest_sha256(step.window),
+        definition_sha256=task.definition_sha256,
+        schema=copy.schema,
+        source_identity=step.source_identity,
+        committed_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        nonce=uuid.uuid4().hex,
+    )
+
+
+def commit_copy(
+    job: Job, work: TableWork, copy: Copy, frame: DataFrame, record: ControlRecord, **detail: object
+) -> TableResult:
+    """Write the rows and the record in one commit. Raises Fenced where somebody else has taken the table over."""
+    if not job.log.claim_fence(record):
+        raise Fenced(
+            Problem(
+                "TGT030",
+                "another attempt is at work on this table",
+                where=work.task.table,
+                found=f"fence {record.fence} or a higher one is named already",
+                do="nothing: it goes on with the copy, or the next run does",
+                data="this attempt wrote nothing",
+            )
+        )
+    failpoint("snapshot.before_commit")
+    writer = open_writer(job.step.definition.target.type, work.spark, job.tables)
+    with work.phase("copy"), reported(work.task.table, watched(work.spark, copy.rows)):
+        rows = writer.copy(replace(work.task, schema=copy.schema), frame, record)
+    failpoint("snapshot.after_commit")
+    return work.result(
+        Outcome.DONE, rows=rows, counts={"read": rows}, fence=record.fence, window=record.window, detail=detail
+    )

@@ -1,0 +1,129 @@
+"""A new copy of tables whose stream cannot be trusted any more, over the old one, in one commit.
+
+Readers see the old table or the new one. Dies before the commit: the old table stands and is still ``resyncing``; dies
+after it: the next attempt copies once more, which is never wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import partial
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.decisions import FOLDER, Decision, approves_deletes, decision_path
+from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.errors import Blocked, Fenced, Problem
+from airflow_cdc_provider.core.plain import from_plain
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import StepResult, TableResult
+from airflow_cdc_provider.staging.log import ChangeLog
+from spark_jobs import harness
+from spark_jobs.copying import commit_copy, copied_rows, partitions, record_of
+from spark_jobs.job import Job, TableWork
+from spark_jobs.readers.jdbc import read_jdbc
+from spark_jobs.writers import open_writer
+
+
+@dataclass(frozen=True)
+class Missing:
+    """``rows`` of ``of`` live rows of the target that the copy does not hold."""
+
+    rows: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        return self.rows / self.of if self.of else 0.0
+
+
+def run(job: Job) -> StepResult:
+    return job.result(job.for_each_table(job.step.tables, partial(copy_again, job)))
+
+
+def copy_again(job: Job, work: TableWork) -> TableResult:
+    """Copy one resyncing table over what it holds. Raises Fenced where the table is not resyncing (any more), Blocked
+    where the copy would delete more than allowed and nobody has said yes; then nothing is written."""
+    task = work.task
+    held = job.tables.held(task.table, task.target)
+    if held.control is None or held.control.state.name is not TableState.RESYNCING:
+        raise Fenced(
+            Problem(
+                "TGT032",
+                f"{task.table} is not waiting for a resync",
+                where=job.tables.locate(task.target),
+                found=held.control.state.name if held.control else "no control record",
+                allowed=TableState.RESYNCING,
+            )
+        )
+    with job.source.copy(task, job.step.epoch, partitions(job)) as copy:
+        old = open_writer(job.step.definition.target.type, work.spark, job.tables).read(task, held.version)
+        record = record_of(job, task, held, copy, held.control.state)
+        rows = copied_rows(work, copy)
+        missing = Missing(0, 0)
+        if task.rule.on_delete is not OnDelete.IGNORE:
+            with work.phase("compare"):
+                missing = _missing(work, copy, old)
+            _require_yes(job, work, held.control, missing)
+        if task.rule.on_delete is not OnDelete.HARD and copy.schema.key:
+            rows = rows.unionByName(_kept(work, copy, old, rows), allowMissingColumns=True)
+        return commit_copy(job, work, copy, rows, record, missing=missing.rows, of=missing.of)
+
+
+def _missing(work: TableWork, copy: Copy, old: DataFrame) -> Missing:
+    """How many live rows of the target are gone from the source. Without a key in common only their number tells."""
+    live = old.where(~F.col("_cdc_deleted")) if "_cdc_deleted" in old.columns else old
+    of = live.count()
+    if copy.schema.key and set(copy.schema.key) <= set(old.columns):
+        return Missing(_absent(work, copy, live).count(), of)
+    return Missing(max(0, of - read_jdbc(work.spark, copy.read).count()), of)
+
+
+def _absent(work: TableWork, copy: Copy, old: DataFrame) -> DataFrame:
+    """Rows of the target whose key the copy does not hold. Only the key columns are read from the source."""
+    key = copy.schema.key
+    new = read_jdbc(work.spark, copy.read).select(*(F.col(f"`{name}`") for name in key)).alias("new")
+    same = [F.col(f"old.`{name}`").eqNullSafe(F.col(f"new.`{name}`")) for name in key]
+    return old.alias("old").join(new, same, "left_anti")
+
+
+def _kept(work: TableWork, copy: Copy, old: DataFrame, rows: DataFrame) -> DataFrame:
+    """What ``on_delete`` keeps of the rows that the copy does not hold: flagged where it is ``soft``, else as they
+    were. They stand at the floor of the copy like all others."""
+    types = {field.name: field.dataType for field in rows.schema.fields}
+    absent = _absent(work, copy, old).withColumn("_cdc_order", F.lit(copy.floor))
+    if "_cdc_deleted" in types:
+        absent = absent.withColumn("_cdc_deleted", F.lit(True))
+    return absent.select(*(F.col(f"`{name}`").cast(types[name]) for name in absent.columns if name in types))
+
+
+def _require_yes(job: Job, work: TableWork, control: ControlRecord, missing: Missing) -> None:
+    allowed = job.step.definition.resync.max_delete
+    if missing.share <= allowed or approves_deletes(decisions(job.log), work.task.table, control.state):
+        return
+    name, table = job.step.definition.name, work.task.table
+    raise Blocked(
+        Problem(
+            "RSY001",
+            f"the resync of {table} would delete {missing.rows:,} of {missing.of:,} rows",
+            where=job.tables.locate(work.task.target),
+            found=f"{missing.share:.0%} of the rows are not in the source: a lost permission looks like that, too",
+            allowed=f"resync.max_delete: {allowed:.0%}",
+            do=f"look at the source; if the rows are meant to go: airflow cdc resync {name} --table {table} --yes",
+            data="the target is as it was; the change log goes on",
+        )
+    )
+
+
+def decisions(log: ChangeLog) -> list[Decision]:
+    """Every decision of an operator that stands in staging."""
+    ids = [name.removesuffix(".json") for name in log.store.names(FOLDER)]
+    return [from_plain(Decision, json.loads(log.store.read(decision_path(one)))) for one in ids]
+
+
+if __name__ == "__main__":
+    harness.main(run)

@@ -1,0 +1,50 @@
+"""The first copy of every pending table.
+
+Dies before a table's commit: the table is not there, the next attempt copies it again. Dies after it: the next attempt
+finds the copy and leaves it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+
+from airflow_cdc_provider.core.errors import ForeignTarget, Problem
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult
+from spark_jobs import harness
+from spark_jobs.copying import commit_copy, copied_rows, partitions, record_of
+from spark_jobs.job import Job, TableWork
+
+TAKES_A_FIRST_COPY = frozenset({TableState.PENDING, TableState.SNAPSHOTTING, TableState.DROPPED})
+
+
+def run(job: Job) -> StepResult:
+    return job.result(job.for_each_table(job.step.tables, partial(first_copy, job)))
+
+
+def first_copy(job: Job, work: TableWork) -> TableResult:
+    """Copy one table, unless its copy is there. Raises ForeignTarget where the place is taken by a table not ours."""
+    task = work.task
+    held = job.tables.held(task.table, task.target)
+    if held.exists and held.control is None:
+        raise ForeignTarget(
+            Problem(
+                "TGT031",
+                f"{task.table} cannot be copied: its place is taken by a table of somebody else",
+                where=job.tables.locate(task.target),
+                found="a table without a control record of ours",
+                do="move that table away, or give this one another `target` in the definition",
+                data="the table was not touched",
+            )
+        )
+    if held.control is not None and held.control.state.name not in TAKES_A_FIRST_COPY:
+        return work.result(Outcome.UNCHANGED, fence=held.control.fence, window=held.control.window)
+    with job.source.copy(task, job.step.epoch, partitions(job)) as copy:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        state = State(TableState.REPLICATING, since=now, reason="first copy", set_by="snapshot")
+        return commit_copy(job, work, copy, copied_rows(work, copy), record_of(job, task, held, copy, state))
+
+
+if __name__ == "__main__":
+    harness.main(run)
