@@ -17,7 +17,7 @@ EPOCH = (2026, 1, 1, 0, 0, 0)
 """One time for all files: equal content makes an equal zip."""
 
 
-def py_files() -> Path:
+def build() -> Path:
     """The zip of this version's code, built on first use. Its name carries the hash of its content, so that a changed
     checkout gets a new one and a running job keeps its own."""
     files = {str(path.relative_to(root)): path.read_bytes() for root, path in _sources()}

@@ -53,7 +53,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
     if held.control is None or held.control.state.name is not TableState.RESYNCING:
         raise Fenced(
             Problem(
-                "TGT032",
+                "CPY003",
                 f"{task.table} is not waiting for a resync",
                 where=job.tables.locate(task.target),
                 found=held.control.state.name if held.control else "no control record",
@@ -108,7 +108,7 @@ def _require_yes(job: Job, work: TableWork, control: ControlRecord, missing: Mis
     name, table = job.step.definition.name, work.task.table
     raise Blocked(
         Problem(
-            "RSY001",
+            "CPY004",
             f"the resync of {table} would delete {missing.rows:,} of {missing.of:,} rows",
             where=job.tables.locate(work.task.target),
             found=f"{missing.share:.0%} of the rows are not in the source: a lost permission looks like that, too",

@@ -30,7 +30,7 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
     if held.exists and held.control is None:
         raise ForeignTarget(
             Problem(
-                "TGT031",
+                "CPY002",
                 f"{task.table} cannot be copied: its place is taken by a table of somebody else",
                 where=job.tables.locate(task.target),
                 found="a table without a control record of ours",
