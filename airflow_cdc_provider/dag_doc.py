@@ -1,0 +1,55 @@
+"""What a replicator's DAG says of itself in Airflow: Markdown, with every text of the YAML shown as code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from airflow_cdc_provider.core.definition import Definition, TableRule
+from airflow_cdc_provider.core.errors import Problem
+
+
+def dag_doc(definition: Definition, warnings: Iterable[Problem] = ()) -> str:
+    source, target, staging = definition.source, definition.target, definition.staging
+    lines = [
+        f"Keeps copies of tables from **{source.type}** (connection {code(source.connection)}) in **{target.type}** at "
+        f"{code(target.location or target.catalog)}.",
+        "",
+        f"- schedule: {code(definition.schedule) if definition.schedule else 'by hand only'}, in UTC",
+        f"- change log: {code(staging.location)}, kept {written(staging.retain)} after every table has applied it",
+        f"- late when older than {written(definition.freshness)}",
+        "",
+        "| source | target | columns | rows | deletes |",
+        "|---|---|---|---|---|",
+        *(_row(rule) for rule in definition.tables),
+        *("\n".join(("", f"Warning: {code(str(warning))}")) for warning in warnings),
+        "",
+        f"State of each table: `airflow cdc status {definition.name}`. Proof: `airflow cdc verify {definition.name}`.",
+    ]
+    return "\n".join(lines)
+
+
+def code(text: str) -> str:
+    """Text from outside as a code span: nothing in it is taken for Markdown or HTML, also inside a table."""
+    printable = "".join(c if c.isprintable() else " " for c in text)
+    return "`" + printable.replace("`", "'").replace("|", "\\|") + "`"
+
+
+def written(length: timedelta) -> str:
+    """A duration as the YAML writes it."""
+    seconds = int(length.total_seconds())
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds % size == 0:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def _row(rule: TableRule) -> str:
+    columns = "all"
+    if rule.columns.include:
+        columns = "only " + ", ".join(map(code, rule.columns.include))
+    elif rule.columns.exclude:
+        columns = "all but " + ", ".join(map(code, rule.columns.exclude))
+    rows = " and ".join(code(f"{c.column} {c.op}") for c in rule.where) or "all"
+    target = code(rule.target) if rule.target else "by its name"
+    return f"| {code(rule.source)} | {target} | {columns} | {rows} | {rule.on_delete} |"
