@@ -1,0 +1,1 @@
+"""PostgreSQL: one main slot read by ``pgoutput`` through the slot functions, exact copies by temporary slots."""

@@ -1,0 +1,162 @@
+"""Sessions with a PostgreSQL server, and its errors in our words."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.errors import CdcError, CheckFailed, NotInstalled, Problem, SourceUnavailable
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Error
+
+DEFAULT_PORT = 5432
+CONNECT_LIMIT_S = 10
+LIBPQ_EXTRAS = (
+    "sslmode",
+    "sslcert",
+    "sslkey",
+    "sslrootcert",
+    "sslcrl",
+    "sslpassword",
+    "channel_binding",
+    "gssencmode",
+    "connect_timeout",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_count",
+    "target_session_attrs",
+)
+
+# Output functions obey these, on the stream and in a copy alike. With an empty search path names come out whole; with
+# row_security off a policy that would hide rows is an error and not a smaller table.
+SETTINGS = {
+    "client_encoding": "UTF8",
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "iso_8601",
+    "timezone": "UTC",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "xmloption": "content",
+    "lc_monetary": "C",
+    "search_path": "",
+    "row_security": "off",
+}
+
+
+def settings_sql() -> str:
+    return "; ".join(f"SET {name} TO '{value}'" for name, value in SETTINGS.items())
+
+
+class Client:
+    """Opens sessions for one replicator. Each says by its application name whose it is and what it is for."""
+
+    def __init__(self, info: ConnectionInfo, replicator: str) -> None:
+        self.info = info
+        self.replicator = replicator
+
+    @property
+    def place(self) -> str:
+        """Where errors say it happened: server, database, role."""
+        return f"{self.info.host}:{self.info.port or DEFAULT_PORT}/{self.info.schema} as {self.info.login}"
+
+    def application_name(self, purpose: str) -> str:
+        return f"{self.session_prefix}{purpose}@{socket.gethostname()[:20]}.{os.getpid()}"
+
+    @property
+    def session_prefix(self) -> str:
+        return f"cdc:{self.replicator}:"
+
+    @contextmanager
+    def session(self, purpose: str, *, autocommit: bool = True, replication: bool = False) -> Iterator[Connection]:
+        """A session under the fixed settings. Errors of the server inside it come out as CdcError."""
+        psycopg = _psycopg()
+        with self.errors():
+            try:
+                connection = psycopg.connect(**self._parameters(purpose, replication), autocommit=True)
+            except psycopg.OperationalError as error:
+                raise self._no_session(error) from error
+            try:
+                connection.execute(settings_sql().encode())
+                connection.autocommit = autocommit
+                yield connection
+            finally:
+                connection.close()
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        psycopg = _psycopg()
+        try:
+            yield
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise self._forbidden(error) from error
+        except psycopg.Error as error:
+            raise SourceUnavailable(self._failed(error)) from error
+
+    def _parameters(self, purpose: str, replication: bool) -> dict[str, Any]:
+        parameters = {
+            "connect_timeout": CONNECT_LIMIT_S,
+            **{name: self.info.extra[name] for name in LIBPQ_EXTRAS if name in self.info.extra},
+            "host": self.info.host,
+            "port": self.info.port or DEFAULT_PORT,
+            "dbname": self.info.schema,
+            "user": self.info.login,
+            "password": self.info.password or None,
+            "application_name": self.application_name(purpose),
+        }
+        return parameters | ({"replication": "database"} if replication else {})
+
+    def _no_session(self, error: Error) -> CdcError:
+        """A server that refuses the login gives libpq a text and no code, so the text decides."""
+        text = _first_line(error)
+        if "password" in text or "no pg_hba.conf entry" in text or "authentication failed" in text:
+            return CheckFailed(self._problem("CON009", "the server refuses the login", text, self._edit()))
+        if "database" in text and "does not exist" in text:
+            return CheckFailed(self._problem("CON011", "there is no such database", text, self._edit()))
+        if "replication" in text or "wal sender" in text.lower():
+            return SourceUnavailable(self._problem("SRC011", "no replication session", text, "see `airflow cdc check`"))
+        return SourceUnavailable(
+            self._problem("CON010", "the server cannot be reached", text, "check host, port and network")
+        )
+
+    def _edit(self) -> str:
+        name = self.info.connection_id or "the source"
+        return f"mend login, password or database of the Airflow connection {name}"
+
+    def _forbidden(self, error: Error) -> CdcError:
+        return CheckFailed(
+            self._problem("SRC010", "a right is missing", _first_line(error), "see `airflow cdc check` for the GRANT")
+        )
+
+    def _failed(self, error: Error) -> Problem:
+        state = error.sqlstate or "connection lost"
+        return self._problem("CON013", "the server failed", f"{state}: {_first_line(error)}", "try again")
+
+    def _problem(self, code: str, what: str, found: str, do: str) -> Problem:
+        return Problem(code, what, where=self.place, found=found, do=do)
+
+
+def _first_line(error: Error) -> str:
+    """The server's main message. Its detail line may quote values, so it is left out."""
+    text = error.diag.message_primary or str(error)
+    return text.strip().splitlines()[0] if text.strip() else type(error).__name__
+
+
+def _psycopg() -> Any:
+    try:
+        import psycopg  # a worker that runs no PostgreSQL source need not have it
+    except ModuleNotFoundError as error:
+        raise NotInstalled(
+            Problem(
+                "ENV010",
+                "source type postgres needs a package that is not installed",
+                found="no package psycopg",
+                do="pip install 'airflow-cdc-provider[postgres]'",
+            )
+        ) from error
+    return psycopg

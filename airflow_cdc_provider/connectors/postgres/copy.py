@@ -1,0 +1,123 @@
+"""A full copy of one table under an exported snapshot, as Spark's JDBC source reads it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from airflow_cdc_provider.connectors.postgres.catalog import read_catalogue
+from airflow_cdc_provider.connectors.postgres.client import DEFAULT_PORT, Client, settings_sql
+from airflow_cdc_provider.connectors.postgres.positions import floor_key, position_of
+from airflow_cdc_provider.connectors.postgres.publication import ensure_members, no_table, quoted, table_sql
+from airflow_cdc_provider.connectors.postgres.schemas import Described
+from airflow_cdc_provider.connectors.postgres.select import CTID, condition_sql, select_list, spark_casts
+from airflow_cdc_provider.connectors.postgres.slots import ExportedSnapshot, exported_snapshot
+from airflow_cdc_provider.connectors.source import Copy, JdbcRead
+from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.selection import selected_schema
+from airflow_cdc_provider.core.steps import TableTask
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+DRIVER = "org.postgresql.Driver"
+FETCH_ROWS = 1000
+# Options of libpq that the JDBC driver knows under the same name. It wants keys in another format than libpq does.
+JDBC_EXTRAS: Mapping[str, str] = {"sslmode": "sslmode", "sslrootcert": "sslrootcert", "gssencmode": "gssEncMode"}
+
+# Parts of a partitioned table are read together, block range by block range; their largest sets the ranges.
+SIZE = """
+SELECT coalesce(max(pg_relation_size(leaf.oid)) / current_setting('block_size')::bigint, 0),
+       coalesce(sum(greatest(leaf.reltuples, 0)), 0)::bigint
+FROM pg_class leaf
+WHERE leaf.oid = %(oid)s OR leaf.oid IN (SELECT relid FROM pg_partition_tree(%(oid)s::oid::regclass) WHERE isleaf)
+"""
+
+
+@contextmanager
+def open_copy(client: Client, publication: str, task: TableTask, epoch: int, partitions: int) -> Iterator[Copy]:
+    """The table is locked against TRUNCATE and ALTER while the context is open: neither respects older snapshots, and
+    both would make rows vanish from the copy unseen. Reading and writing go on."""
+    with client.session("publication") as connection:
+        catalogue = read_catalogue(connection, [task.table])
+        if task.table not in catalogue.tables:
+            raise CheckFailed(no_table(task.table, client.place))
+        ensure_members(connection, publication, [task.table], catalogue, client.place)
+        target = table_sql(catalogue.tables[task.table])
+    with client.session("copy") as connection:
+        connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
+        connection.execute(f"LOCK TABLE {target} IN ACCESS SHARE MODE".encode())
+        with exported_snapshot(client, f"cdc_copy_{secrets.token_hex(6)}") as snapshot:
+            connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.name}'".encode())
+            described = read_catalogue(connection, [task.table]).tables[task.table]
+            yield _copy(client, connection, described, snapshot, task, epoch, partitions)
+
+
+def block_ranges(blocks: int, parts: int) -> tuple[str, ...]:
+    """Conditions that split a heap of ``blocks`` into ``parts``. The last is open: the heap may have grown."""
+    parts = max(1, min(parts, blocks))
+    edges = [blocks * part // parts for part in range(1, parts)]
+    if not edges:
+        return ("TRUE",)
+    places = [f"'({edge},0)'::tid" for edge in edges]
+    inner = [f"{quoted(CTID)} >= {low} AND {quoted(CTID)} < {high}" for low, high in pairwise(places)]
+    return (f"{name} < {places[0]}", *inner, f"{name} >= {places[-1]}")
+
+
+def _copy(
+    client: Client,
+    connection: Connection[Any],
+    described: Described,
+    snapshot: ExportedSnapshot,
+    task: TableTask,
+    epoch: int,
+    partitions: int,
+) -> Copy:
+    schema = replace(selected_schema(task.rule, described.schema), key=task.schema.key)
+    row = connection.execute(SIZE, {"oid": described.oid}).fetchone()
+    assert row is not None
+    blocks, rows = row
+    where = " AND ".join(condition_sql(condition, schema) for condition in task.rule.where)
+    query = f"SELECT {select_list(schema)} FROM {_from(connection, described)}{f' WHERE {where}' if where else ''}"
+    read = JdbcRead(
+        url=jdbc_url(client),
+        driver=DRIVER,
+        user=client.info.login,
+        password=client.info.password,
+        query=f"({query}) AS copied",
+        predicates=block_ranges(blocks, partitions),
+        session_init=session_init(snapshot.name),
+        fetch_rows=FETCH_ROWS,
+        casts=spark_casts(schema),
+    )
+    return Copy(floor_key(epoch, snapshot.consistent_point), position_of(snapshot.consistent_point), schema, read, rows)
+
+
+def _from(connection: Connection[Any], described: Described) -> str:
+    """A table with old-style children shows their rows too; they belong to the children."""
+    row = connection.execute("SELECT relkind FROM pg_class WHERE oid = %s", (described.oid,)).fetchone()
+    return table_sql(described) if row and row[0] in ("p", b"p") else f"ONLY {table_sql(described)}"
+
+
+def session_init(snapshot: str) -> str:
+    """Runs first in the transaction that the driver opens before it reads."""
+    return (
+        "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; "
+        f"SET TRANSACTION SNAPSHOT '{snapshot}'; {settings_sql()}"
+    )
+
+
+def jdbc_url(client: Client) -> str:
+    info = client.info
+    options = {"ApplicationName": client.application_name("copy"), "tcpKeepAlive": "true"}
+    options |= {
+        JDBC_EXTRAS[name]: str(info.extra[name]) for name in LIBPQ_EXTRAS if name in JDBC_EXTRAS and name in info.extra
+    }
+    return (
+        f"jdbc:postgresql://{info.host}:{info.port or DEFAULT_PORT}/{quote(info.schema, safe='')}?{urlencode(options)}"
+    )

@@ -1,0 +1,189 @@
+"""The messages of ``pgoutput``, protocol version 1, as bytes and as Python sees them.
+
+Cell texts are kept byte for byte, one character per byte: numbers and dates are ASCII anyway, and only texts pay for
+decoding. A message that is not understood whole raises one of ``MALFORMED``; nothing is skipped or guessed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from struct import Struct
+from struct import error as StructError
+from typing import Final, NamedTuple
+
+BEGIN, COMMIT, RELATION, TYPE, ORIGIN, MESSAGE = b"BCRYOM"
+INSERT, UPDATE, DELETE, TRUNCATE = b"IUDT"
+NEW, KEY, OLD = b"NKO"
+
+UNCHANGED: Final = "\x00unchanged"
+"""A cell whose value was stored out of line and not touched. No text of PostgreSQL can hold a NUL."""
+
+Cell = str | None
+POSTGRES_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+
+_begin = Struct(">QqI")
+_commit = Struct(">BQQq")
+_relation = Struct(">I")
+_count = Struct(">H")
+_attribute = Struct(">Ii")
+_truncate = Struct(">IB")
+_cell = Struct(">BI")
+_AFTER_LAST = bytes(_cell.size)
+
+
+class MalformedMessage(ValueError):
+    """Bytes that are not a message of the protocol."""
+
+
+MALFORMED = (ValueError, StructError, IndexError, OverflowError)
+
+
+@dataclass(frozen=True)
+class Begin:
+    """``commit_lsn`` is where the commit record starts."""
+
+    commit_lsn: int
+    commit_ts: datetime
+    xid: int
+
+
+@dataclass(frozen=True)
+class Commit:
+    commit_lsn: int
+    end_lsn: int
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """``identity``: the column is part of the replica identity."""
+
+    name: str
+    type_oid: int
+    typmod: int
+    identity: bool
+
+
+@dataclass(frozen=True)
+class Relation:
+    """``identity`` is the letter of the catalogue: d default, n nothing, f full, i index."""
+
+    oid: int
+    table: str
+    identity: str
+    attributes: tuple[Attribute, ...]
+
+
+class RowChange(NamedTuple):
+    """``letter`` is INSERT, UPDATE or DELETE. ``old_kind`` says what ``old`` is: KEY (only identity columns count), OLD
+    (the whole row), or None. A tuple, because one is made for each row."""
+
+    letter: int
+    oid: int
+    old_kind: int | None
+    old: list[Cell] | None
+    new: list[Cell] | None
+
+
+@dataclass(frozen=True)
+class Truncate:
+    oids: tuple[int, ...]
+
+
+def parse_begin(data: bytes) -> Begin:
+    commit_lsn, micros, xid = _whole(_begin, data)
+    return Begin(commit_lsn, POSTGRES_EPOCH + timedelta(microseconds=micros), xid)
+
+
+def parse_commit(data: bytes) -> Commit:
+    _flags, commit_lsn, end_lsn, _micros = _whole(_commit, data)
+    return Commit(commit_lsn, end_lsn)
+
+
+def parse_relation(data: bytes) -> Relation:
+    (oid,) = _relation.unpack_from(data, 1)
+    namespace, at = _text(data, 5)
+    name, at = _text(data, at)
+    identity = chr(data[at])
+    (count,) = _count.unpack_from(data, at + 1)
+    at += 3
+    attributes = []
+    for _ in range(count):
+        flags = data[at]
+        column, at = _text(data, at + 1)
+        type_oid, typmod = _attribute.unpack_from(data, at)
+        at += _attribute.size
+        attributes.append(Attribute(column, type_oid, typmod, bool(flags & 1)))
+    _require_end(data, at)
+    if identity not in "dnfi":
+        raise MalformedMessage(f"unknown replica identity {identity!r}")
+    return Relation(oid, f"{namespace or 'pg_catalog'}.{name}", identity, tuple(attributes))
+
+
+def parse_truncate(data: bytes) -> Truncate:
+    count, _options = _truncate.unpack_from(data, 1)
+    _require_end(data, 1 + _truncate.size + 4 * count)
+    return Truncate(Struct(f">{count}I").unpack_from(data, 1 + _truncate.size))
+
+
+def parse_row_change(data: bytes) -> RowChange:
+    """An insert, update or delete. The two images follow each other, each behind a letter."""
+    (oid,) = _relation.unpack_from(data, 1)
+    padded = data + _AFTER_LAST
+    text = data.decode("latin-1")
+    letter, at = padded[5], 6
+    old_kind = old = new = None
+    if letter != NEW:
+        if letter not in (KEY, OLD) or data[0] == INSERT:
+            raise MalformedMessage(f"unknown image {letter:#x}")
+        old_kind = letter
+        old, at = _cells(padded, text, at)
+        letter, at = padded[at], at + 1
+    if data[0] == DELETE:
+        at -= 1
+    elif letter == NEW:
+        new, at = _cells(padded, text, at)
+    if at != len(data) or (new is None) != (data[0] == DELETE) or (data[0] == DELETE and old is None):
+        raise MalformedMessage(f"a row change of {len(data)} bytes whose images end at {at}")
+    return RowChange(data[0], oid, old_kind, old, new)
+
+
+def _cells(padded: bytes, text: str, at: int) -> tuple[list[Cell], int]:
+    """``padded`` holds the bytes of ``text`` and some more, so that the header of a last, empty cell can be read."""
+    unpack = _cell.unpack_from
+    cells: list[Cell] = []
+    append = cells.append
+    (count,) = _count.unpack_from(padded, at)
+    at += 2
+    for _ in range(count):
+        kind, length = unpack(padded, at)
+        if kind == 116:  # t
+            end = at + 5 + length
+            append(text[at + 5 : end])
+            at = end
+        elif kind == 110:  # n
+            append(None)
+            at += 1
+        elif kind == 117:  # u
+            append(UNCHANGED)
+            at += 1
+        else:
+            raise MalformedMessage(f"unknown cell {kind:#x}")
+    return cells, at
+
+
+def _whole(layout: Struct, data: bytes) -> tuple[int, ...]:
+    _require_end(data, 1 + layout.size)
+    return layout.unpack_from(data, 1)
+
+
+def _text(data: bytes, at: int) -> tuple[str, int]:
+    end = data.find(0, at)
+    if end < 0:
+        raise MalformedMessage(f"a name without end at byte {at}")
+    return data[at:end].decode("utf-8"), end + 1
+
+
+def _require_end(data: bytes, at: int) -> None:
+    if len(data) != at:
+        raise MalformedMessage(f"{len(data)} bytes where the content takes {at}")

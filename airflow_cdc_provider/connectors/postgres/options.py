@@ -1,0 +1,22 @@
+"""The YAML keys of a PostgreSQL source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_cdc_provider.core.definition import doc
+from airflow_cdc_provider.core.plain import from_plain
+
+
+@dataclass(frozen=True)
+class PostgresOptions:
+    publication: str = doc("Publication that names the tables; made by their owner.")
+    slot: str = doc("Name of the replication slot; `cdc_<replicator>` by default.", "")
+
+
+def read_options(options: Mapping[str, Any], replicator: str) -> PostgresOptions:
+    """The options with the slot's name filled in."""
+    given = from_plain(PostgresOptions, dict(options))
+    return given if given.slot else PostgresOptions(given.publication, f"cdc_{replicator}")

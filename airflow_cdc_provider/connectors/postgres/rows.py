@@ -1,0 +1,169 @@
+"""One row of the stream as canonical JSON: which columns, which key, which of its images are whole. Pure."""
+
+from __future__ import annotations
+
+from json.encoder import encode_basestring
+from typing import Any, NamedTuple
+
+from airflow_cdc_provider.connectors.postgres.messages import (
+    DELETE,
+    INSERT,
+    OLD,
+    UNCHANGED,
+    Cell,
+    MalformedMessage,
+    Relation,
+    RowChange,
+)
+from airflow_cdc_provider.connectors.postgres.types import converter, python_value
+from airflow_cdc_provider.core.changes import Operation
+from airflow_cdc_provider.core.filters import matches
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import TableSchema
+
+
+class Row(NamedTuple):
+    """A change of one row, in the terms of a change record. ``moved``: the key changed."""
+
+    op: Operation
+    key_before: str | None
+    key: str | None
+    before: str | None
+    after: str | None
+    before_complete: bool
+    after_complete: bool
+    warnings: tuple[str, ...]
+    moved: bool = False
+
+
+class Layout:
+    """How the cells of one relation become rows of one schema. Made once per relation message."""
+
+    def __init__(self, relation: Relation, task: TableTask, schema: TableSchema) -> None:
+        self.task = task
+        self.table = task.table
+        self.schema = schema
+        self.schema_id = schema.schema_id
+        self._width = len(relation.attributes)
+        place = {attribute.name: index for index, attribute in enumerate(relation.attributes)}
+        self._warnings: list[str] = []
+        self._places = [place[name] for name in schema.names]
+        self._straight = self._places == list(range(self._width))
+        self._members = [f"{encode_basestring(name)}:" for name in schema.names]
+        self._converters = [converter(column.type.kind, self._warnings.append) for column in schema.columns]
+        self._key = [schema.names.index(name) for name in schema.key]
+        self._identity = [i for i, attribute in enumerate(relation.attributes) if attribute.identity]
+        self._where = task.rule.where
+        self._filtered = [
+            (condition.column, place[condition.column], schema.column(condition.column).type.kind)
+            for condition in self._where
+        ]
+
+    def read(self, change: RowChange) -> Row | None:
+        """None where the row filter leaves the change out."""
+        row = self._read(change)
+        if self._warnings:
+            self._warnings.clear()
+        return row
+
+    def _read(self, change: RowChange) -> Row | None:
+        letter, _, old_kind, old, new = change
+        for cells in (old, new):
+            if cells is not None and len(cells) != self._width:
+                raise MalformedMessage(f"a row of {len(cells)} cells in a relation of {self._width}")
+        if letter == INSERT:
+            assert new is not None
+            return self._insert(new) if not self._where or self._inside(new) else None
+        if letter == DELETE:
+            assert old is not None
+            if self._where and old_kind == OLD and not self._inside(old):
+                return None
+            return self._delete(old, old_kind == OLD)
+        assert new is not None
+        return self._update(old, old_kind == OLD, new)
+
+    def _insert(self, new: list[Cell]) -> Row:
+        values = self._values(new)
+        return Row(Operation.INSERT, None, self._key_of(values), None, self._whole(values), False, True, self._warned())
+
+    def _delete(self, old: list[Cell], whole: bool) -> Row:
+        values = self._values(old if whole else self._identity_only(old))
+        before, complete = self._image(values)
+        return Row(Operation.DELETE, self._key_of(values), None, before, None, complete, False, self._warned())
+
+    def _update(self, old: list[Cell] | None, whole: bool, new: list[Cell]) -> Row | None:
+        known = None if old is None else old if whole else self._identity_only(old)
+        if UNCHANGED in new and known is not None:
+            new = [then if now is UNCHANGED else now for then, now in zip(known, new, strict=True)]
+        if self._where:
+            was, now = not whole or known is None or self._inside(known), self._inside(new)
+            if not was:
+                return self._insert(new) if now else None
+            if not now:
+                return self._delete(new if known is None else known, whole)
+        values = self._values(new)
+        after, complete = self._image(values)
+        key = self._key_of(values)
+        if known is None:
+            return Row(Operation.UPDATE, key, key, None, after, False, complete, self._warned())
+        values = self._values(known)
+        before, before_complete = self._image(values)
+        key_before = self._key_of(values)
+        return Row(
+            Operation.UPDATE,
+            key_before,
+            key,
+            before,
+            after,
+            before_complete,
+            complete,
+            self._warned(),
+            key != key_before,
+        )
+
+    def _identity_only(self, old: list[Cell]) -> list[Cell]:
+        """A key image shows NULL for every other column; those are unknown, not NULL."""
+        cells: list[Cell] = [UNCHANGED] * len(old)
+        for index in self._identity:
+            cells[index] = old[index]
+        return cells
+
+    def _values(self, cells: list[Cell]) -> list[str | None]:
+        """JSON texts in the order of the schema; None where the value is unknown."""
+        picked = cells if self._straight else [cells[place] for place in self._places]
+        if UNCHANGED in picked:
+            return [
+                None if cell is UNCHANGED else "null" if cell is None else convert(cell)
+                for convert, cell in zip(self._converters, picked, strict=True)
+            ]
+        return [
+            "null" if cell is None else convert(cell) for convert, cell in zip(self._converters, picked, strict=True)
+        ]
+
+    def _image(self, values: list[str | None]) -> tuple[str, bool]:
+        if None not in values:
+            return self._whole(values), True
+        known = [member + value for member, value in zip(self._members, values, strict=True) if value is not None]
+        return f"{{{','.join(known)}}}", False
+
+    def _whole(self, values: list[Any]) -> str:
+        return "{" + ",".join(map(str.__add__, self._members, values)) + "}"
+
+    def _key_of(self, values: list[str | None]) -> str | None:
+        if not self._key:
+            return None
+        parts = [value for index in self._key if (value := values[index]) is not None]
+        if len(parts) != len(self._key):
+            raise MalformedMessage(f"the key of a row of {self.table} is not in the message")
+        return f"[{','.join(parts)}]"
+
+    def _warned(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self._warnings)) if self._warnings else ()
+
+    def _inside(self, cells: list[Cell]) -> bool:
+        values = {}
+        for name, place, kind in self._filtered:
+            if cells[place] is UNCHANGED:
+                raise MalformedMessage(f"column {name}, which the row filter needs, is not in the message")
+            values[name] = python_value(kind, cells[place])
+        return matches(self._where, values)

@@ -1,0 +1,141 @@
+"""SQL that reads a table so that every value arrives as the stream tells it. Text only, no connection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+
+from airflow_cdc_provider.connectors.postgres.publication import quoted
+from airflow_cdc_provider.core.definition import Comparison, Condition, Scalar
+from airflow_cdc_provider.core.filters import Value, literal
+from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
+
+CTID = "_cdc_ctid"
+"""A column of the query that only the predicates use."""
+
+PLAIN_TEXT = ("text", "character varying", "character", "bpchar", "name")
+
+
+def select_list(schema: TableSchema) -> str:
+    columns = [f"{value_sql(column)} AS {quoted(column.name)}" for column in schema.columns]
+    return ", ".join([*columns, f"ctid AS {quoted(CTID)}"])
+
+
+def value_sql(column: Column) -> str:
+    """The column in the form that Spark reads without loss.
+
+    Dates and times travel as numbers of days and microseconds since 1970: Java's own dates change calendars in 1582.
+    """
+    name = quoted(column.name)
+    match column.type.kind:
+        case Kind.BOOLEAN | Kind.INT16 | Kind.INT32 | Kind.FLOAT32 | Kind.FLOAT64 | Kind.BYTES:
+            return f"{name}::{_BASE[column.type.kind]}"
+        case Kind.INT64:
+            return f"{name}::int8"
+        case Kind.DECIMAL:
+            return f"NULLIF({name}::numeric, 'NaN')::numeric({column.type.precision},{column.type.scale})"
+        case Kind.DATE:
+            return f"({_within_calendar(column)} - DATE '1970-01-01')"
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return f"(extract(epoch FROM {_within_calendar(column)}) * 1000000)::int8"
+        case Kind.TEXT | Kind.JSON | Kind.UUID:
+            return _text(column)
+
+
+_BASE: Mapping[Kind, str] = {
+    Kind.BOOLEAN: "bool",
+    Kind.INT16: "int2",
+    Kind.INT32: "int4",
+    Kind.FLOAT32: "float4",
+    Kind.FLOAT64: "float8",
+    Kind.BYTES: "bytea",
+    Kind.DATE: "date",
+    Kind.TIMESTAMP: "timestamp",
+    Kind.TIMESTAMPTZ: "timestamptz",
+}
+
+
+def spark_casts(schema: TableSchema) -> dict[str, str]:
+    """For the session time zone UTC."""
+    casts = {}
+    for column in schema.columns:
+        name = f"`{column.name.replace('`', '``')}`"
+        match column.type.kind:
+            case Kind.DATE:
+                casts[column.name] = f"date_from_unix_date({name})"
+            case Kind.TIMESTAMPTZ:
+                casts[column.name] = f"timestamp_micros({name})"
+            case Kind.TIMESTAMP:
+                casts[column.name] = f"CAST(timestamp_micros({name}) AS TIMESTAMP_NTZ)"
+    return casts
+
+
+def condition_sql(condition: Condition, schema: TableSchema) -> str:
+    """The same decision as ``core.filters.matches`` takes on the stream."""
+    column = schema.column(condition.column)
+    if condition.op in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
+        return f"({_comparable(column)}) {condition.op.value.upper()}"
+    given = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+    literals = [_literal(column, item) for item in given if item is not None]
+    if condition.op in (Comparison.IN, Comparison.NOT_IN):
+        return f"({_comparable(column)}) {condition.op.value.upper()} ({', '.join(literals)})"
+    operator = "<>" if condition.op is Comparison.NOT_EQUAL else condition.op.value
+    return f"({_comparable(column)}) {operator} {literals[0]}"
+
+
+def _within_calendar(column: Column) -> str:
+    """Years 1 to 9999; what lies beyond, infinities too, becomes the end of the calendar."""
+    kind = _BASE[column.type.kind]
+    zone = "+00" if column.type.kind is Kind.TIMESTAMPTZ else ""
+    name = f"{quoted(column.name)}::{kind}"
+    first, last = ("0001-01-01", "9999-12-31")
+    if column.type.kind is not Kind.DATE:
+        first, last = f"{first} 00:00:00{zone}", f"{last} 23:59:59.999999{zone}"
+    return (
+        f"CASE WHEN {name} < {kind} '{first}' THEN {kind} '{first}' "
+        f"WHEN {name} > {kind} '{last}' THEN {kind} '{last}' ELSE {name} END"
+    )
+
+
+def _text(column: Column) -> str:
+    """What the type's output function prints, as on the stream. A cast to text is something else for some types
+    (``character`` loses its padding, ``inet`` gains a mask), and IS NULL is something else for composite ones."""
+    name = quoted(column.name)
+    if column.native.split("(")[0] in PLAIN_TEXT:
+        return name
+    return f"CASE WHEN num_nulls({name}) = 0 THEN format('%s', {name}) END"
+
+
+def _comparable(column: Column) -> str:
+    name = quoted(column.name)
+    match column.type.kind:
+        case Kind.INT16 | Kind.INT32 | Kind.INT64:
+            return f"{name}::int8::numeric"
+        case Kind.FLOAT32:
+            return f"{name}::float4::text::float8"
+        case Kind.FLOAT64 | Kind.BOOLEAN | Kind.BYTES:
+            return name
+        case Kind.DECIMAL:
+            return f"NULLIF({name}::numeric, 'NaN')"
+        case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return _within_calendar(column)
+        case Kind.TEXT | Kind.JSON | Kind.UUID:
+            return f"(CASE WHEN num_nulls({name}) = 0 THEN format('%s', {name}) END) COLLATE \"C\""
+
+
+def _literal(column: Column, given: Scalar) -> str:
+    value: Value = literal(column.type.kind, given)
+    match value:
+        case bool():
+            return str(value).lower()
+        case int() | Decimal():
+            return f"'{value}'::numeric"
+        case float():
+            return f"'{value!r}'::float8"
+        case datetime():
+            return f"'{value.isoformat(sep=' ')}'::{'timestamptz' if value.tzinfo else 'timestamp'}"
+        case date():
+            return f"'{value.isoformat()}'::date"
+        case str():
+            return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,68 @@
+"""PostgreSQL as a source connector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import ClassVar
+
+from airflow_cdc_provider.connectors.postgres.catalog import read_catalogue, read_identity
+from airflow_cdc_provider.connectors.postgres.check import find_problems
+from airflow_cdc_provider.connectors.postgres.client import Client
+from airflow_cdc_provider.connectors.postgres.copy import open_copy
+from airflow_cdc_provider.connectors.postgres.options import read_options
+from airflow_cdc_provider.connectors.postgres.stream import Stream
+from airflow_cdc_provider.connectors.source import Copy, News, Ordering, Partition, StreamItem
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Source
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import TableSchema
+
+
+class PostgresSource:
+    """One database, one publication, one slot. Whether images are full is a matter of each table's replica identity."""
+
+    ordering: ClassVar[Ordering] = Ordering.ORDERED
+    has_transactions: ClassVar[bool] = True
+    full_images: ClassVar[bool] = False
+    exact_snapshot: ClassVar[bool] = True
+
+    def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
+        self.options = read_options(source.options, replicator)
+        self.client = Client(connection, replicator)
+        self.stream = Stream(self.client, self.options)
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        return find_problems(self.client, self.options, tables)
+
+    def identity(self) -> dict[str, str]:
+        with self.client.session("identity") as connection:
+            return read_identity(connection)
+
+    def tables(self) -> list[TableSchema]:
+        with self.client.session("describe") as connection:
+            return [table.schema for table in read_catalogue(connection).tables.values()]
+
+    def open_stream(self, tables: Sequence[str]) -> Position:
+        return self.stream.open(tables)
+
+    def news(self, position: Position, tables: Sequence[str]) -> News:
+        return self.stream.news(position, tables)
+
+    def acknowledge(self, position: Position) -> None:
+        self.stream.acknowledge(position)
+
+    def drop_stream(self) -> None:
+        self.stream.drop()
+
+    def partitions(self, lo: Position, limit: Position) -> list[Partition]:
+        """A slot is read by one session at a time, so a window is one partition."""
+        return [Partition(lo, limit, {})]
+
+    def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        return self.stream.read(partition, tables, epoch)
+
+    def copy(self, table: TableTask, epoch: int, partitions: int) -> AbstractContextManager[Copy]:
+        return open_copy(self.client, self.options.publication, table, epoch, partitions)

@@ -1,0 +1,195 @@
+"""PostgreSQL's types as logical types, and its output text as canonical JSON.
+
+Converters take a cell as ``messages`` gives it (one character per byte) and return JSON text. What they cannot keep
+exactly they say through ``warn``: ``nan_lost``, ``infinity_sentinel``, ``year_out_of_range``.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from json.encoder import encode_basestring
+
+from airflow_cdc_provider.core.tables import Kind, LogicalType
+
+BY_OID: Mapping[int, Kind] = {
+    16: Kind.BOOLEAN,
+    17: Kind.BYTES,
+    20: Kind.INT64,
+    21: Kind.INT16,
+    23: Kind.INT32,
+    26: Kind.INT64,
+    114: Kind.JSON,
+    700: Kind.FLOAT32,
+    701: Kind.FLOAT64,
+    1082: Kind.DATE,
+    1114: Kind.TIMESTAMP,
+    1184: Kind.TIMESTAMPTZ,
+    2950: Kind.UUID,
+    3802: Kind.JSON,
+}
+NUMERIC = 1700
+MAX_PRECISION = 38
+NO_TYPMOD = -1
+
+FIRST_DATE, LAST_DATE = "0001-01-01", "9999-12-31"
+FIRST_TIME, LAST_TIME = f"{FIRST_DATE}T00:00:00", f"{LAST_DATE}T23:59:59.999999"
+
+Domains = Mapping[int, tuple[int, int]]
+"""Oid of a domain -> oid and typmod of the type it narrows."""
+
+Warn = Callable[[str], object]
+Converter = Callable[[str], str]
+
+
+def logical_type(oid: int, typmod: int, domains: Domains) -> LogicalType:
+    while oid in domains:
+        oid, typmod = domains[oid]
+    if oid == NUMERIC:
+        return _number(typmod)
+    return LogicalType(BY_OID.get(oid, Kind.TEXT))
+
+
+def _number(typmod: int) -> LogicalType:
+    """The typmod of numeric holds precision and a signed scale of 11 bits above an offset of 4."""
+    if typmod != NO_TYPMOD:
+        precision, scale = (typmod - 4) >> 16 & 0xFFFF, ((typmod - 4 & 0x7FF) ^ 1024) - 1024
+        if precision <= MAX_PRECISION and 0 <= scale <= precision:
+            return LogicalType(Kind.DECIMAL, precision, scale)
+    return LogicalType(Kind.TEXT)
+
+
+def converter(kind: Kind, warn: Warn) -> Converter:
+    match kind:
+        case Kind.BOOLEAN:
+            return _boolean
+        case Kind.INT16 | Kind.INT32 | Kind.INT64:
+            return _integer
+        case Kind.FLOAT32 | Kind.FLOAT64:
+            return _float
+        case Kind.DECIMAL:
+            return lambda cell: _decimal(cell, warn)
+        case Kind.TEXT | Kind.JSON:
+            return _text
+        case Kind.UUID:
+            return _quoted
+        case Kind.BYTES:
+            return _bytes
+        case Kind.DATE:
+            return lambda cell: _date(cell, warn)
+        case Kind.TIMESTAMP:
+            return lambda cell: _timestamp(cell, warn)
+        case Kind.TIMESTAMPTZ:
+            return lambda cell: _timestamptz(cell, warn)
+
+
+def python_value(kind: Kind, cell: str | None) -> bool | int | float | Decimal | str | date | datetime | None:
+    """The value a row filter compares. Whatever is not a number, a truth value or a time is its text."""
+    if cell is None:
+        return None
+    match kind:
+        case Kind.BOOLEAN:
+            return cell == "t"
+        case Kind.INT16 | Kind.INT32 | Kind.INT64:
+            return int(cell)
+        case Kind.FLOAT32 | Kind.FLOAT64:
+            return float(cell)
+        case Kind.DECIMAL:
+            return Decimal(cell) if cell[-1].isdecimal() else None
+        case Kind.DATE:
+            return date.fromisoformat(_date(cell, _unheard)[1:-1])
+        case Kind.TIMESTAMP:
+            return datetime.fromisoformat(_timestamp(cell, _unheard)[1:-1])
+        case Kind.TIMESTAMPTZ:
+            return datetime.fromisoformat(_timestamptz(cell, _unheard)[1:-1])
+        case Kind.TEXT | Kind.JSON | Kind.UUID | Kind.BYTES:
+            return cell.encode("latin-1").decode("utf-8")
+
+
+def as_cell(text: str) -> str:
+    """Text that came by an ordinary query, in the form of a cell."""
+    return text.encode("utf-8").decode("latin-1")
+
+
+def _unheard(_code: str) -> None:
+    """Warnings belong to the record; a filter has no place for them."""
+
+
+def _boolean(cell: str) -> str:
+    if cell == "t":
+        return "true"
+    if cell == "f":
+        return "false"
+    raise ValueError(f"boolean {cell[:10]!r}")
+
+
+def _integer(cell: str) -> str:
+    return cell if cell.isdecimal() else str(int(cell))
+
+
+def _float(cell: str) -> str:
+    """PostgreSQL prints the shortest text that gives the value back; a JSON reader would make -0 an integer."""
+    if cell[-1].isdecimal():
+        float(cell)
+        return "-0.0" if cell == "-0" else cell
+    if cell in ("NaN", "Infinity", "-Infinity"):
+        return f'"{cell}"'
+    raise ValueError(f"float {cell[:10]!r}")
+
+
+def _decimal(cell: str, warn: Warn) -> str:
+    if cell[-1].isdecimal():
+        return f'"{cell}"'
+    if cell in ("NaN", "Infinity", "-Infinity"):
+        warn("nan_lost")
+        return "null"
+    raise ValueError(f"numeric {cell[:10]!r}")
+
+
+def _text(cell: str) -> str:
+    return encode_basestring(cell if cell.isascii() else cell.encode("latin-1").decode("utf-8"))
+
+
+def _quoted(cell: str) -> str:
+    return f'"{cell}"'
+
+
+def _bytes(cell: str) -> str:
+    if cell[:2] != "\\x":
+        raise ValueError(f"bytea {cell[:10]!r}")
+    return f'"{b64encode(bytes.fromhex(cell[2:])).decode("ascii")}"'
+
+
+def _date(cell: str, warn: Warn) -> str:
+    return f'"{cell}"' if len(cell) == 10 else f'"{_beyond(cell, FIRST_DATE, LAST_DATE, warn)}"'
+
+
+def _timestamp(cell: str, warn: Warn) -> str:
+    """``2024-05-06 07:08:09[.123456]``; trailing zeros of the fraction are not printed."""
+    if len(cell) == 19:
+        return f'"{cell[:10]}T{cell[11:]}"'
+    if 21 <= len(cell) <= 26 and cell[4] == "-" and cell[19] == ".":
+        return f'"{cell[:10]}T{cell[11:]:0<15}"'
+    return f'"{_beyond(cell, FIRST_TIME, LAST_TIME, warn)}"'
+
+
+def _timestamptz(cell: str, warn: Warn) -> str:
+    if cell[-3:] == "+00":
+        return f'{_timestamp(cell[:-3], warn)[:-1]}Z"'
+    return f'"{_beyond(cell, FIRST_TIME, LAST_TIME, warn)}Z"'
+
+
+def _beyond(cell: str, first: str, last: str, warn: Warn) -> str:
+    """``infinity``, ``-infinity``, years before 1 (``… BC``) and years after 9999 become the ends of the calendar."""
+    if cell in ("infinity", "-infinity"):
+        warn("infinity_sentinel")
+        return last if cell == "infinity" else first
+    if cell.endswith(" BC") and cell[0].isdecimal():
+        warn("year_out_of_range")
+        return first
+    if cell.find("-") > 4 and cell[0].isdecimal():
+        warn("year_out_of_range")
+        return last
+    raise ValueError(f"date or time {cell[:40]!r}")

@@ -1,0 +1,112 @@
+"""A real server for the session, and a database of its own for each test."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import psycopg
+import pytest
+
+from airflow_cdc_provider.connectors.postgres.source import PostgresSource
+from airflow_cdc_provider.connectors.source import Boundary, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.definition import Columns, Condition, Source, TableRule
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.selection import selected_schema
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+
+NUMBERS = itertools.count(1)
+
+
+class Database:
+    """One database with publication ``cdc``, and a connector for it. ``sql`` runs each statement by itself."""
+
+    def __init__(self, server: EmbeddedPostgres) -> None:
+        self.server = server
+        self.name = f"db{next(NUMBERS)}"
+        with psycopg.connect(server.dsn(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {self.name}".encode())
+        self.connection = self.connect()
+        self.replicator = f"r_{self.name}"
+        self.source = self.source_as("postgres", server.password)
+
+    def source_as(self, login: str, password: str, **options: str) -> PostgresSource:
+        info = ConnectionInfo("db", self.server.host, self.server.port, login, password, self.name)
+        return PostgresSource(
+            Source("postgres", "db", options={"publication": "cdc", **options}), info, self.replicator
+        )
+
+    def connect(self, autocommit: bool = True) -> psycopg.Connection[Any]:
+        return psycopg.connect(self.server.dsn(self.name), autocommit=autocommit)
+
+    def sql(self, *statements: str) -> None:
+        for statement in statements:
+            self.connection.execute(statement.encode())
+
+    def ask(self, query: str) -> Any:
+        row = self.connection.execute(query.encode()).fetchone()
+        return row[0] if row else None
+
+    def publish(self, *tables: str) -> None:
+        self.sql(f"CREATE PUBLICATION cdc FOR TABLE {', '.join(tables)} WITH (publish_via_partition_root = true)")
+
+    def now(self) -> Position:
+        return {"slot": self.ask("SELECT pg_current_wal_flush_lsn()::text")}
+
+    def task(
+        self,
+        table: str,
+        held: TableSchema | None = None,
+        columns: Columns | None = None,
+        where: Sequence[Condition] = (),
+        key: Sequence[str] = (),
+    ) -> TableTask:
+        """As a run would see the table now. ``held``: the schema of the target."""
+        rule = TableRule(table, columns=columns or Columns(), where=tuple(where), key=tuple(key))
+        schema = selected_schema(rule, next(s for s in self.source.tables() if s.table == table))
+        return TableTask(table, table, schema, rule, "0" * 64, TableState.REPLICATING, self._control(table, held))
+
+    def _control(self, table: str, held: TableSchema | None) -> ControlRecord | None:
+        if held is None:
+            return None
+        state = State(TableState.REPLICATING, "2026-01-01T00:00:00Z")
+        return ControlRecord(self.replicator, table, "log", "me", "a", 1, 1, "0", state, schema=held)
+
+    def read(self, lo: Position, *tasks: TableTask, limit: Position | None = None) -> list[StreamItem]:
+        (partition,) = self.source.partitions(lo, limit or self.now())
+        return list(self.source.read(partition, tasks, epoch=1))
+
+    def drop(self) -> None:
+        self.source.drop_stream()
+        self.connection.close()
+        with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {self.name} WITH (FORCE)".encode())
+
+
+def records(items: Sequence[StreamItem]) -> list[ChangeRecord]:
+    """The rows and truncates among the items, without the records that only tell a schema."""
+    return [item for item in items if isinstance(item, ChangeRecord) and item.op != "schema"]
+
+
+def ends(items: Sequence[StreamItem]) -> list[Position]:
+    return [item.position for item in items if isinstance(item, Boundary)]
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[EmbeddedPostgres]:
+    with EmbeddedPostgres({"max_prepared_transactions": "4"}) as server:
+        yield server
+
+
+@pytest.fixture
+def database(server: EmbeddedPostgres) -> Iterator[Database]:
+    database = Database(server)
+    yield database
+    database.drop()
