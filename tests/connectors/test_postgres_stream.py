@@ -6,8 +6,6 @@ import json
 
 import pytest
 
-from airflow_cdc_provider.connectors.source import Boundary, Ignored
-from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable
 from airflow_cdc_provider.core.tables import TableSchema
 from tests.connectors.conftest import Database, ends, records
 

@@ -65,7 +65,8 @@ def block_ranges(blocks: int, parts: int) -> tuple[str, ...]:
     if not edges:
         return ("TRUE",)
     places = [f"'({edge},0)'::tid" for edge in edges]
-    inner = [f"{quoted(CTID)} >= {low} AND {quoted(CTID)} < {high}" for low, high in pairwise(places)]
+    name = quoted(CTID)
+    inner = [f"{name} >= {low} AND {name} < {high}" for low, high in pairwise(places)]
     return (f"{name} < {places[0]}", *inner, f"{name} >= {places[-1]}")
 
 
@@ -115,9 +116,6 @@ def session_init(snapshot: str) -> str:
 def jdbc_url(client: Client) -> str:
     info = client.info
     options = {"ApplicationName": client.application_name("copy"), "tcpKeepAlive": "true"}
-    options |= {
-        JDBC_EXTRAS[name]: str(info.extra[name]) for name in LIBPQ_EXTRAS if name in JDBC_EXTRAS and name in info.extra
-    }
-    return (
-        f"jdbc:postgresql://{info.host}:{info.port or DEFAULT_PORT}/{quote(info.schema, safe='')}?{urlencode(options)}"
-    )
+    options |= {ours: str(info.extra[name]) for name, ours in JDBC_EXTRAS.items() if name in info.extra}
+    server = f"{info.host}:{info.port or DEFAULT_PORT}"
+    return f"jdbc:postgresql://{server}/{quote(info.schema, safe='')}?{urlencode(options)}"
