@@ -1,0 +1,64 @@
+"""The DAG on paper."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+from airflow_cdc_provider.core.definition import Dag, Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.plan import asset_name, asset_uri, plan
+
+GOLDEN = Path(__file__).parent / "golden" / "plan.json"
+
+
+def definition(**more: object) -> Definition:
+    values: dict[str, object] = {
+        "name": "shop",
+        "source": Source("postgres", "shop_db"),
+        "target": Target("delta", "/lake/shop"),
+        "tables": (TableRule("public.orders"),),
+        "staging": Staging("/staging"),
+        "schedule": "*/5 * * * *",
+        "dag": Dag(owner="data", tags=("shop",), retries=3, retry_delay=timedelta(seconds=20), pool="spark"),
+    }
+    return Definition(**(values | more))  # type: ignore[arg-type]
+
+
+def test_the_plan_of_a_replicator_is_the_recorded_one() -> None:
+    assert json.dumps(to_plain(plan(definition())), indent=2) + "\n" == GOLDEN.read_text()
+
+
+def test_every_edge_comes_from_an_earlier_task_so_there_is_no_cycle() -> None:
+    seen: set[str] = set()
+    for task in plan(definition()).tasks:
+        assert set(task.after) <= seen
+        seen.add(task.id)
+
+
+def test_close_window_waits_for_every_road() -> None:
+    tasks = {task.id: task for task in plan(definition()).tasks}
+    reached, todo = set(), ["close_window"]
+    while todo:
+        task = tasks[todo.pop()]
+        reached.add(task.id)
+        todo += task.after
+    assert reached == set(tasks)
+
+
+def test_spark_tasks_run_once_at_a_time_in_the_pool_of_the_definition() -> None:
+    for task in plan(definition()).tasks:
+        assert (task.max_active, task.pool) == ((1, "spark") if task.step else (None, ""))
+
+
+def test_a_long_retry_delay_is_not_cut_short() -> None:
+    paper = plan(definition(dag=Dag(retry_delay=timedelta(hours=1))))
+    assert paper.max_retry_delay_s == 3600
+
+
+def test_assets_are_named_by_replicator_and_table_and_stand_where_the_table_does() -> None:
+    assert asset_name("shop", "orders") == "cdc/shop/orders"
+    assert asset_uri(definition(), "orders") == "file:///lake/shop/orders"
+    assert asset_uri(definition(target=Target("delta", "s3://lake/shop/")), "orders") == "s3://lake/shop/orders"
+    assert asset_uri(definition(target=Target("delta", catalog="sales")), "orders") == "cdc/shop/orders"
