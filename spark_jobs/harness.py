@@ -32,7 +32,7 @@ from airflow_cdc_provider.core.errors import Problem, StepFailed
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.steps import Step, StepResult
 from airflow_cdc_provider.staging.places import open_log
-from spark_jobs.console import say
+from spark_jobs.console import explain, say
 from spark_jobs.failures import exit_code_of, problem_of, scrub
 from spark_jobs.job import Job, timed
 from spark_jobs.sessions import build
@@ -48,7 +48,12 @@ def main(run: Run) -> None:
     signal.signal(signal.SIGTERM, _stop)
     _follow_parent()
     step = from_plain(Step, json.loads(Path(sys.argv[1]).read_text()))
-    sys.exit(execute(step, run))
+
+    def stoppable(job: Job) -> StepResult:
+        signal.signal(signal.SIGINT, _stop)  # starting Spark has put its own handler there, which waits for jobs
+        return run(job)
+
+    sys.exit(execute(step, stoppable))
 
 
 def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
@@ -60,14 +65,13 @@ def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
         _leave(step, secrets, "driver.json", _driver())
         with timed(phases, "start"):
             spark = build(f"cdc-{step.definition.name}-{step.kind}", step.definition.target.type, conf)
-            signal_handlers()
         job = Job(step, secrets, spark, phases)
         result = run(job)
         result = replace(result, phases=dict(phases), peak_memory_bytes=_peaks(spark, job.peak_memory_bytes))
         code = 0
     # Whatever happened has to stand in the result file: the worker that reads it decides by it.
     except Exception as error:
-        print(scrub(traceback.format_exc(), secrets), file=sys.stderr)
+        explain(scrub(traceback.format_exc(), secrets))
         problem, code = problem_of(error, secrets), exit_code_of(error)
         retryable = bool(getattr(error, "retryable", True))
         result = StepResult(step.kind, step.attempt, problem=problem, retryable=retryable, phases=dict(phases))
@@ -117,13 +121,8 @@ def _java_parent() -> int | None:
     return os.getppid() if name == "java" else None
 
 
-def signal_handlers() -> None:
-    """Spark puts its own handler for Ctrl-C; ours ends the process at once, and the JVM ends with it."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, _stop)
-
-
 def _stop(number: int, frame: FrameType | None) -> None:
+    """End at once; the JVM ends with its Python."""
     say(f"stopped by signal {number}")
     os._exit(STOPPED)
 

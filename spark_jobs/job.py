@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,7 @@ from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.staging.places import open_log
 from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import TargetTables
-from spark_jobs.console import say
+from spark_jobs.console import explain, say
 from spark_jobs.failures import outcome_of, problem_of, scrub
 from spark_jobs.sessions import cores, fresh
 
@@ -105,7 +104,7 @@ class Job:
         # One table's trouble, whatever it is, must not touch the others; it stands in the table's result.
         except Exception as error:
             result = TableResult(task.table, outcome_of(error), problem=problem_of(error, self.secrets), phases=phases)
-            print(scrub(traceback.format_exc(), self.secrets), file=sys.stderr)
+            explain(scrub(traceback.format_exc(), self.secrets))
         seconds = time.monotonic() - started
         say(f"{task.table}: {result.outcome}, {result.rows:,} rows, {seconds:.1f} s" + _reason(result))
         return result

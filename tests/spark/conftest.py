@@ -1,0 +1,56 @@
+"""One Spark session and one PostgreSQL server for the whole layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider import jars
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from spark_jobs.sessions import build
+from tests.spark.replicator import JAVA_OPTIONS, LOCAL
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    conf = {
+        **LOCAL,
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
+        "spark.driver.extraClassPath": ":".join(map(str, jars.ensure(["delta", "postgres"]))),
+        "spark.sql.shuffle.partitions": "2",
+    }
+    session = build("tests", "delta", conf)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[EmbeddedPostgres]:
+    with EmbeddedPostgres() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres: EmbeddedPostgres, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection[object]]:
+    """A database of the test's own, and a connection that commits each statement."""
+    name = f"t{abs(hash(request.node.nodeid)):x}"
+    with psycopg.connect(postgres.dsn(), autocommit=True) as server:
+        server.execute(f'CREATE DATABASE "{name}"')
+        with psycopg.connect(postgres.dsn(name), autocommit=True) as connection:
+            yield connection
+        slots = server.execute("SELECT slot_name FROM pg_replication_slots WHERE database = %s", [name]).fetchall()
+        for (slot,) in slots:
+            server.execute("SELECT pg_drop_replication_slot(%s)", [slot])
+        server.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture
+def connection(postgres: EmbeddedPostgres, database: psycopg.Connection[object]) -> ConnectionInfo:
+    return ConnectionInfo(
+        "source", postgres.host, postgres.port, postgres.user, postgres.password, schema=database.info.dbname
+    )

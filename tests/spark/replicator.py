@@ -1,0 +1,148 @@
+"""A replicator without Airflow: makes steps, runs the jobs in this process or by spark-submit, reads their results."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_cdc_provider import bundle, jars
+from airflow_cdc_provider.connectors.registry import open_source
+from airflow_cdc_provider.connectors.source import SourceConnector
+from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target, rule_fingerprint
+from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.selection import select
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import Step, StepKind, StepResult, TableResult, TableTask
+from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.targets.registry import open_target
+from airflow_cdc_provider.targets.target import TargetTables
+from spark_jobs import harness
+from spark_jobs.job import Job
+
+JAVA_OPTIONS = "-Duser.timezone=UTC"
+LOCAL = {"spark.master": "local[2]", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+class Replicator:
+    """``name`` is the replicator and its publication; staging and lake stand in ``folder``."""
+
+    def __init__(self, folder: Path, name: str, connection: ConnectionInfo, rules: Sequence[TableRule]) -> None:
+        self.folder = folder
+        self.definition = Definition(
+            name=name,
+            source=Source("postgres", "source", options={"publication": name}),
+            target=Target("delta", str(folder / "lake")),
+            tables=tuple(rules),
+            staging=Staging(str(folder / "staging")),
+        )
+        self.secrets = Secrets(source=connection)
+        self.log = open_log(self.definition, self.secrets.staging)
+        self.log_id = self.log.create("tests", "2026-01-01T00:00:00Z")
+
+    @property
+    def source(self) -> SourceConnector:
+        return open_source(self.definition, self.secrets.source)
+
+    @property
+    def target(self) -> TargetTables:
+        return open_target(self.definition, self.secrets.target, self.log)
+
+    def tasks(self, *names: str) -> tuple[TableTask, ...]:
+        """The tables as a run would see them now."""
+        chosen, problems = select(self.definition, self.source.tables(), self.target.table_name)
+        assert not problems, problems
+        tasks = []
+        for one in chosen:
+            control = self.target.held(one.table, one.target).control
+            state = control.state.name if control else TableState.PENDING
+            fingerprint = rule_fingerprint(self.definition, one.rule)
+            tasks.append(TableTask(one.table, one.target, one.schema, one.rule, fingerprint, state, control))
+        return tuple(task for task in tasks if not names or task.table in names)
+
+    def step(self, kind: StepKind, tables: Sequence[TableTask] | None = None, **more: Any) -> Step:
+        """A step with a fresh attempt and its secrets file."""
+        attempt = uuid.uuid4().hex
+        secrets = self.folder / f"secrets-{attempt}.json"
+        secrets.touch(0o600)
+        secrets.write_text(json.dumps(to_plain(self.secrets)))
+        step = Step(
+            kind=kind,
+            definition=self.definition,
+            run_id="run",
+            attempt=attempt,
+            folder=f"steps/run/{kind}/{attempt}",
+            secrets_path=str(secrets),
+            owner="tests",
+            log_id=self.log_id,
+            epoch=1,
+            source_identity={},
+            tables=self.tasks() if tables is None else tuple(tables),
+            **more,
+        )
+        self.log.store.write(f"{step.folder}/step.json", json.dumps(to_plain(step)).encode())
+        return step
+
+    def run(self, step: Step, run: Callable[[Job], StepResult]) -> StepResult:
+        """In this process, on the session it has."""
+        harness.execute(step, run)
+        return self.result(step)
+
+    def result(self, step: Step) -> StepResult:
+        return from_plain(StepResult, json.loads(self.log.store.read(f"{step.folder}/result.json")))
+
+    def submit(
+        self,
+        step: Step,
+        job: Path | None = None,
+        conf: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> subprocess.Popen[str]:
+        """By spark-submit, as the operator does."""
+        spec = find_spec("pyspark")
+        assert spec is not None and spec.origin is not None
+        classpath = jars.ensure(["delta", "postgres"])
+        settings = {
+            **LOCAL,
+            "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
+            "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+            "spark.driver.extraClassPath": ":".join(map(str, classpath)),
+            **(conf or {}),
+        }
+        command = [
+            str(Path(spec.origin).parent / "bin" / "spark-submit"),
+            *(word for key, value in settings.items() for word in ("--conf", f"{key}={value}")),
+            *("--py-files", str(bundle.build())),
+            str(job or Path(__file__).parents[2] / "spark_jobs" / f"{step.kind}.py"),
+            self.log.store.url(f"{step.folder}/step.json"),
+        ]
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", **(environment or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def copied(self, spark: SparkSession, task: TableTask) -> DataFrame:
+        return spark.read.format("delta").load(self.target.locate(task.target))
+
+
+def by_table(result: StepResult) -> dict[str, TableResult]:
+    assert result.problem is None, result.problem
+    return {table.table: table for table in result.tables}
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
