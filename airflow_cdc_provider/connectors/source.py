@@ -66,7 +66,8 @@ class Partition:
 class JdbcRead:
     """A table as Spark's JDBC source reads it: ``query`` is a parenthesised SELECT with alias, ``predicates`` split it
     into tasks, ``session_init`` runs first on each connection. ``casts``: column -> Spark SQL expression that turns the
-    column as read into the target's type, where Spark's own reading is not it."""
+    column as read into the target's type, where Spark's own reading is not it. ``hidden`` columns serve the predicates
+    only and are no part of the table."""
 
     url: str
     driver: str
@@ -77,6 +78,7 @@ class JdbcRead:
     session_init: str
     fetch_rows: int
     casts: Mapping[str, str]
+    hidden: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"JdbcRead({self.query!r}, {len(self.predicates)} predicates)"

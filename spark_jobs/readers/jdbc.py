@@ -22,6 +22,7 @@ def read_jdbc(spark: SparkSession, read: JdbcRead) -> DataFrame:
             "sessionInitStatement": read.session_init,
         },
     )
+    names = [name for name in frame.columns if name not in read.hidden]
     return frame.select(
-        *(F.expr(read.casts[name]).alias(name) if name in read.casts else F.col(f"`{name}`") for name in frame.columns)
+        *(F.expr(read.casts[name]).alias(name) if name in read.casts else F.col(f"`{name}`") for name in names)
     )

@@ -95,6 +95,7 @@ def _copy(
         session_init=session_init(snapshot.name),
         fetch_rows=FETCH_ROWS,
         casts=spark_casts(schema),
+        hidden=(CTID,),
     )
     return Copy(floor_key(epoch, snapshot.consistent_point), position_of(snapshot.consistent_point), schema, read, rows)
 
