@@ -27,8 +27,8 @@ def path_table(path: str) -> str:
 
 
 def default_name(source_table: str) -> str:
-    """``public.Orders`` → ``orders``, ``sales.Orders`` → ``sales_orders``: lower case, the schema ``public`` dropped, all
-    but letters and digits turned into ``_``."""
+    """``public.Orders`` → ``orders``, ``sales.Orders`` → ``sales_orders``: lower case, ``public`` dropped, all but
+    letters and digits turned into ``_``."""
     schema, _, table = source_table.rpartition(".")
     name = table if schema in ("", "public") else f"{schema}_{table}"
     return re.sub(r"[^a-z0-9_]", "_", name.lower())

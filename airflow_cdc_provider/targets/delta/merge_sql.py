@@ -1,0 +1,124 @@
+"""A merge in Delta's SQL. Target rows are ``t``, staged rows ``s``; every column list is explicit."""
+
+from __future__ import annotations
+
+from airflow_cdc_provider.core.merge import GONE, KNOWN, OP, Action, Clause, Meets, MergePlan
+from airflow_cdc_provider.core.tables import Column
+from airflow_cdc_provider.targets.delta.names import DELETED, ORDER, path_table, quoted, text_literal
+from airflow_cdc_provider.targets.delta.types import FLOATING, column_type, initial_value
+
+NO_ROW = "CDC_NO_ROW"
+"""What the merge dies of where a partial change meets no row; the job looks for this word."""
+
+
+def merge_sql(path: str, staged: str, plan: MergePlan) -> str:
+    """``staged``: the view of staged rows."""
+    head = [f"MERGE INTO {path_table(path)} t", f"USING {quoted(staged)} s", f"ON {_condition(plan)}"]
+    return "\n".join([*head, *(_clause(plan, clause) for clause in plan.clauses())])
+
+
+def held_value(column: Column, plan: MergePlan) -> str:
+    """What the target row holds in a column: of one just added its rows still lack the initial value."""
+    added = {new.name: new for new in plan.added}
+    return initial_value(added[column.name]) if column.name in added else f"t.{quoted(column.name)}"
+
+
+def same(column: Column, left: str, right: str, null_safe: bool) -> str:
+    """Equality of two values. Floats are compared by text: 0.0 and -0.0 are equal numbers but not equal copies."""
+    if null_safe and column.type.kind in FLOATING:
+        return f"CAST({left} AS STRING) <=> CAST({right} AS STRING)"
+    return f"{left} {'<=>' if null_safe else '='} {right}"
+
+
+def _condition(plan: MergePlan) -> str:
+    if not plan.schema.key:
+        equal = [same(c, held_value(c, plan), f"s.{quoted(c.name)}", True) for c in plan.schema.columns]
+        return " AND ".join([f"s.{OP} = '{GONE}'", *equal])
+    key = [plan.schema.column(name) for name in plan.schema.key]
+    equal = [f"t.{quoted(column.name)} {'<=>' if column.nullable else '='} s.{quoted(column.name)}" for column in key]
+    return " AND ".join([*_bounds(plan, key[0]), *equal])
+
+
+def _bounds(plan: MergePlan, leading: Column) -> list[str]:
+    """Literal ranges on the target side let Delta skip files. Useless where every row is touched anyway."""
+    if not plan.ranges or leading.nullable or plan.touches_all:
+        return []
+    name = f"t.{quoted(leading.name)}"
+    return ["(" + " OR ".join(f"{name} BETWEEN {low} AND {high}" for low, high in plan.ranges) + ")"]
+
+
+def _clause(plan: MergePlan, clause: Clause) -> str:
+    conditions = []
+    if clause.ops:
+        conditions.append(f"s.{OP} IN ({', '.join(map(text_literal, clause.ops))})")
+    if clause.partial_only:
+        conditions.append(f"s.{KNOWN} IS NOT NULL")
+    if clause.flagged_only:
+        conditions.append(f"t.{DELETED}")
+    if clause.guarded:
+        conditions.append(f"s.{ORDER} {'>=' if plan.not_older else '>'} t.{ORDER}")
+    if clause.meets is Meets.TARGET_ALONE and clause.action is Action.FLAG:
+        conditions.append(f"NOT t.{DELETED}")
+    when = " AND ".join([clause.meets.value.upper(), *conditions])
+    return f"WHEN {when} THEN {_action(plan, clause)}"
+
+
+def _action(plan: MergePlan, clause: Clause) -> str:
+    match clause.action:
+        case Action.DELETE:
+            return "DELETE"
+        case Action.UPDATE:
+            return _set(_updates(plan))
+        case Action.FLAG:
+            order = {ORDER: f"s.{ORDER}"} if clause.meets is Meets.BOTH else {}
+            return _set({**_flag_values(plan, clause), DELETED: "true", **order})
+        case Action.FILL:
+            return _set(_initials(plan))
+        case Action.INSERT:
+            return _insert(_inserts(plan))
+        case Action.REFUSE:
+            column = plan.schema.column(plan.schema.key[0])
+            refusal = {column.name: f"CAST(raise_error({text_literal(NO_ROW)}) AS {column_type(column.type)})"}
+            return _insert(refusal) if clause.meets is Meets.STAGED_ALONE else _set(refusal)
+
+
+def _updates(plan: MergePlan) -> dict[str, str]:
+    taken = {column.name: _taken(plan, column) for column in plan.schema.columns if column.name not in plan.schema.key}
+    return {**taken, **_technical(plan)}
+
+
+def _taken(plan: MergePlan, column: Column) -> str:
+    value = f"s.{quoted(column.name)}"
+    if not plan.partial:
+        return value
+    known = f"s.{KNOWN} IS NULL OR array_contains(s.{KNOWN}, {text_literal(column.name)})"
+    return f"CASE WHEN {known} THEN {value} ELSE {held_value(column, plan)} END"
+
+
+def _flag_values(plan: MergePlan, clause: Clause) -> dict[str, str]:
+    """A row flagged deleted keeps its last values: those the batch knows, else those it has."""
+    if clause.meets is not Meets.BOTH or not plan.partial:
+        return _initials(plan)
+    return {c.name: _taken(plan, c) for c in plan.schema.columns if c.name not in plan.schema.key}
+
+
+def _inserts(plan: MergePlan) -> dict[str, str]:
+    return {**{name: f"s.{quoted(name)}" for name in plan.schema.names}, **_technical(plan)}
+
+
+def _technical(plan: MergePlan) -> dict[str, str]:
+    if not plan.schema.key:
+        return {}
+    return {ORDER: f"s.{ORDER}", **({DELETED: "false"} if plan.soft else {})}
+
+
+def _initials(plan: MergePlan) -> dict[str, str]:
+    return {column.name: initial_value(column) for column in plan.added if column.initial is not None}
+
+
+def _set(values: dict[str, str]) -> str:
+    return "UPDATE SET " + ", ".join(f"t.{quoted(name)} = {value}" for name, value in values.items())
+
+
+def _insert(values: dict[str, str]) -> str:
+    return f"INSERT ({', '.join(map(quoted, values))}) VALUES ({', '.join(values.values())})"

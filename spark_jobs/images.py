@@ -1,0 +1,82 @@
+"""Row images of the change log as Spark columns: from canonical JSON to text per column, from text to typed values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+
+from airflow_cdc_provider.core.tables import Column, TableSchema
+from airflow_cdc_provider.targets.delta.names import quoted
+from airflow_cdc_provider.targets.delta.types import from_text
+
+FAILFAST = {"mode": "FAILFAST"}
+"""A value that cannot be read fails the job; by default Spark would make it NULL."""
+
+
+@dataclass(frozen=True)
+class Images:
+    """``schema`` is what the target will hold; ``schemas`` are those the records were decoded with, by id."""
+
+    schema: TableSchema
+    schemas: Mapping[str, TableSchema]
+
+    def texts(self, image: SparkColumn) -> SparkColumn:
+        """The image as a struct with the text of each column; NULL where NULL or not in the image. Columns younger than
+        the record's schema hold their initial value."""
+        fields = StructType([StructField(name, StringType()) for name in self.schema.names])
+        parsed = F.from_json(image, fields, FAILFAST)
+        younger = [column for column in self.schema.columns if column.initial is not None and self._without(column)]
+        if not younger:
+            return parsed
+        return F.struct(
+            *(
+                F.coalesce(self.initial(column, F.col("schema_id")), parsed.getField(column.name)).alias(column.name)
+                if column in younger
+                else parsed.getField(column.name).alias(column.name)
+                for column in self.schema.columns
+            )
+        )
+
+    def initial(self, column: Column, schema_id: SparkColumn) -> SparkColumn:
+        """The text that rows of an older schema hold in a column; NULL for rows of a schema that has the column."""
+        return F.when(schema_id.isin(*self._without(column)), F.lit(initial_text(column)))
+
+    def known(self, image: SparkColumn) -> SparkColumn:
+        """The names of the columns that are in the image."""
+        return F.json_object_keys(image)
+
+    def keys(self, key: SparkColumn) -> SparkColumn:
+        """A canonical key as an array of texts."""
+        return F.from_json(key, ArrayType(StringType()), FAILFAST)
+
+    def _without(self, column: Column) -> tuple[str, ...]:
+        return tuple(sorted(one for one, schema in self.schemas.items() if column.name not in schema.names))
+
+
+def initial_text(column: Column) -> str | None:
+    """The initial value of an added column as the text of its canonical value."""
+    if column.initial is None:
+        return None
+    value = json.loads(column.initial)
+    return value if isinstance(value, str) or value is None else column.initial
+
+
+def typed(column: Column, text: str) -> SparkColumn:
+    """``text``: SQL of the text."""
+    return F.expr(from_text(text, column.type)).alias(column.name)
+
+
+def typed_columns(schema: TableSchema, keys: str | None, texts: str) -> list[SparkColumn]:
+    """All columns of a staged row. ``keys``: SQL of the array of key texts, ``texts``: SQL of the struct of texts."""
+    position = {name: number for number, name in enumerate(schema.key)} if keys else {}
+    return [
+        typed(column, f"{keys}[{position[column.name]}]")
+        if column.name in position
+        else typed(column, f"{texts}.{quoted(column.name)}")
+        for column in schema.columns
+    ]

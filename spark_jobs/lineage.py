@@ -1,0 +1,113 @@
+"""Rows that moved to another key without saying all their columns.
+
+Such an arrival is linked to the departure from its old key, whose life may itself have begun with an arrival, and so
+on: a chain that ends in a life whose row is in the batch from the start, or in the target. All lives of a chain are one
+row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, Operation
+from airflow_cdc_provider.core.merge import GONE, KNOWN, OP
+from airflow_cdc_provider.targets.delta.merge_sql import NO_ROW
+from airflow_cdc_provider.targets.delta.names import DELETED, ORDER, quoted
+from airflow_cdc_provider.targets.delta.types import column_type, initial_value
+from spark_jobs.images import Images, typed
+
+
+def departed_keys(entries: DataFrame) -> DataFrame:
+    """The keys that incomplete arrivals came from."""
+    links = entries.where((F.col("phase") == ARRIVES) & ~F.col("after_complete")).select("link_id")
+    departures = entries.where((F.col("phase") == DEPARTS) & (F.col("op") == Operation.DELETE.value))
+    return departures.join(links, "link_id", "left_semi").select("k")
+
+
+def with_roots(lives: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Every life with the newest known values of its whole chain, a departed one with its own. ``root`` is the key whose
+    target row knows the rest, NULL where that is the row's own key or no row at all; ``root_born``: the chain began in
+    this batch."""
+    lives = lives.withColumn("id", F.concat_ws("|", "life", "k"))
+    chained = _chains(lives)
+    members = lives.join(chained, "id", "left").withColumn("chain", F.coalesce("chain", "id"))
+    newest = [F.max(f"w{number}").alias(f"c{number}") for number in range(len(names))]
+    begun = F.min_by(F.struct("k", "born"), F.when(F.col("id") == F.col("chain"), F.lit(0)))
+    whole = members.groupBy("chain").agg(begun.alias("begun"), *newest)
+    moved = F.col("id") != F.col("chain")
+    gone = F.col("last.op") == Operation.DELETE.value
+    values = (
+        F.when(gone, F.col(f"w{number}")).otherwise(F.col(f"c{number}")).alias(f"w{number}")
+        for number in range(len(names))
+    )
+    return members.join(whole, "chain").select(
+        *("k", "life", "first", "last", "put", "arrived", "born"),
+        *values,
+        F.when(moved & ~F.col("begun.born"), F.col("begun.k")).alias("root"),
+        F.col("begun.born").alias("root_born"),
+    )
+
+
+def _chains(lives: DataFrame) -> DataFrame:
+    """Of every arrived life the first life of its chain, found by doubling steps: a chain of n needs log2(n) rounds."""
+    departed = lives.where(F.col("last.phase") == DEPARTS).select(
+        F.col("last.link_id").alias("link"), F.col("id").alias("chain")
+    )
+    arrived = lives.where("arrived").select(F.col("first.link_id").alias("link"), "id")
+    steps = arrived.join(departed, "link").select("id", "chain").localCheckpoint()
+    while True:
+        onward = steps.select(F.col("id").alias("chain"), F.col("chain").alias("further"))
+        longer = steps.join(onward, "chain", "left").localCheckpoint()
+        if longer.where("further IS NOT NULL").isEmpty():
+            return steps
+        steps = longer.select("id", F.coalesce("further", "chain").alias("chain"))
+
+
+def with_parent_rows(staged: DataFrame, images: Images, target: Callable[[], DataFrame]) -> DataFrame:
+    """Moved rows completed from the target row they moved away from. Raises where that row is not there."""
+    schema = images.schema
+    moved = staged.where(F.col("root").isNotNull() & (F.col(OP) != GONE) & F.col(KNOWN).isNotNull())
+    at_home = staged.where(F.col("root").isNull() | (F.col(OP) == GONE) | F.col(KNOWN).isNull()).drop("root")
+    rows = target()
+    if DELETED in rows.columns:
+        rows = rows.where(~F.col(DELETED))
+    held = {name.lower() for name in rows.columns}
+    parent = rows.select(
+        *(
+            F.col(quoted(column.name)).alias(f"p{number}")
+            if column.name.lower() in held
+            else F.expr(initial_value(column)).alias(f"p{number}")
+            for number, column in enumerate(schema.columns)
+        ),
+        F.lit(True).alias("found"),
+    )
+    roots = images.keys(F.col("root"))
+    moved = moved.withColumn("roots", roots)
+    moved = moved.select(
+        "*", *(typed(schema.column(name), f"roots[{n}]").alias(f"r{n}") for n, name in enumerate(schema.key))
+    )
+    same = reduce(
+        lambda left, right: left & right,
+        (F.col(f"r{n}").eqNullSafe(F.col(f"p{schema.names.index(name)}")) for n, name in enumerate(schema.key)),
+    )
+    wanted = moved.select(*(f"r{n}" for n in range(len(schema.key))))
+    parents = parent.join(wanted, same, "left_semi")
+    joined = moved.join(parents, same, "left")
+    found = F.coalesce("found", F.lit(False))
+    completed = joined.select(
+        *(
+            F.when(F.array_contains(KNOWN, column.name), F.col(quoted(column.name)))
+            .when(found, F.col(f"p{number}"))
+            .otherwise(F.raise_error(F.lit(NO_ROW)).cast(column_type(column.type)))
+            .alias(column.name)
+            for number, column in enumerate(schema.columns)
+        ),
+        ORDER,
+        OP,
+        F.lit(None).cast("array<string>").alias(KNOWN),
+    )
+    return at_home.unionByName(completed)

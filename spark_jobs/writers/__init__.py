@@ -1,0 +1,46 @@
+"""How Spark writes to each kind of target: a registry from the target's type to a writer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.steps import Batch, TableTask
+from airflow_cdc_provider.targets.target import TargetTables
+
+WRITERS: dict[str, str] = {
+    "delta": "spark_jobs.writers.delta:DeltaWriter",
+}
+
+
+@dataclass(frozen=True)
+class MergeCounts:
+    """Target rows that one merge touched."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+
+class Writer(Protocol):
+    """Every method that writes names its commit in the change log first, commits data and control record at once, and
+    reads back who won. Raises Fenced where somebody newer owns the table."""
+
+    def copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
+        """Create the table, or replace all its rows and columns; the number of rows written."""
+
+    def merge(self, task: TableTask, batch: Batch, frame: DataFrame, record: ControlRecord) -> MergeCounts:
+        """Apply staged rows. The frame belongs to the session whose settings may carry the token."""
+
+    def read(self, task: TableTask, version: int | None) -> DataFrame:
+        """The table as it is, or as it was at a version of its own."""
+
+
+def open_writer(kind: str, spark: SparkSession, tables: TargetTables) -> Writer:
+    module, _, name = WRITERS[kind].partition(":")
+    writer: Any = getattr(import_module(module), name)
+    return writer(spark, tables)  # type: ignore[no-any-return]

@@ -1,0 +1,217 @@
+"""Commits to Delta tables: data, token and control record in one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+from delta.exceptions import DeltaConcurrentModificationException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_cdc_provider.core.cursors import ControlRecord, split_token
+from airflow_cdc_provider.core.errors import Fenced, ForeignTarget, IntegrityBroken, Problem, TargetUnavailable
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.merge import MergePlan
+from airflow_cdc_provider.core.steps import Batch, TableTask
+from airflow_cdc_provider.core.tables import Column
+from airflow_cdc_provider.targets.delta.ddl import add_columns, register, table_properties
+from airflow_cdc_provider.targets.delta.merge_sql import NO_ROW, merge_sql
+from airflow_cdc_provider.targets.delta.record_text import record_text
+from airflow_cdc_provider.targets.delta.target import DeltaTarget
+from airflow_cdc_provider.targets.target import Held
+from spark_jobs.writers import MergeCounts
+
+APP_ID = "spark.databricks.delta.write.txnAppId"
+VERSION = "spark.databricks.delta.write.txnVersion"
+METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+MATERIALIZE = "spark.databricks.delta.merge.materializeSource"
+
+
+class DeltaWriter:
+    """One per table and session: Delta takes the token of a MERGE from the session's settings."""
+
+    def __init__(self, spark: SparkSession, tables: DeltaTarget) -> None:
+        self.spark = spark
+        self.tables = tables
+
+    def read(self, task: TableTask, version: int | None) -> DataFrame:
+        reader = self.spark.read.format("delta")
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
+        return reader.load(self.tables.locate(task.target))
+
+    def copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
+        """Died before the commit: the old table stands, or none. A token that does not grow is refused, and so is one
+        that another attempt has named: the caller has to raise the fence."""
+        held = self.tables.held(task.table, task.target)
+        if held.exists and held.token is None:
+            raise _foreign(task, self.tables.locate(task.target))
+        if (held.token is not None and record.token <= held.token) or not self.tables.log.write_control(record):
+            raise _fenced(task, held, record)
+        schema = record.schema or task.schema
+        writer = (
+            frame.write.format("delta")
+            .mode("overwrite")
+            .options(**table_properties(schema, (*schema.key, *task.rule.cluster_by)))
+            .option("overwriteSchema", "true")
+            .option("txnAppId", self.tables.app_id(task.table))
+            .option("txnVersion", record.token)
+            .option("userMetadata", record_text(record))
+        )
+        with self._losing_is_fenced(task, record):
+            writer.save(self.tables.locate(task.target))
+        after = self._require_ours(task, record)
+        self._register(task)
+        return self._rows_written(task, after)
+
+    def merge(self, task: TableTask, batch: Batch, frame: DataFrame, record: ControlRecord) -> MergeCounts:
+        """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the
+        token stands, and the same batch can never apply twice."""
+        added = self._grow(task, batch.added)
+        plan = MergePlan(
+            batch.schema,
+            task.rule.on_delete,
+            batch.partial,
+            batch.truncated,
+            batch.repair,
+            added,
+            tuple((low, high) for _, low, high in batch.bounds),
+        )
+        staged = "staged_rows"
+        frame.createOrReplaceTempView(staged)
+        before = self.tables.held(task.table, task.target)
+        statement = merge_sql(self.tables.locate(task.target), staged, plan)
+        failpoint("merge.before_commit")
+        for _ in range(2):
+            counts = self._try_merge(task, frame.sparkSession, statement, record)
+            failpoint("merge.after_commit")
+            after = self.tables.held(task.table, task.target)
+            if _is_ours(after, record):
+                return counts or MergeCounts()
+            if after.token != before.token or after.restored:
+                break
+        raise _fenced(task, after, record)
+
+    def _try_merge(
+        self, task: TableTask, spark: SparkSession, statement: str, record: ControlRecord
+    ) -> MergeCounts | None:
+        """None where Delta refused the commit because of another one, or where its answer was lost."""
+        try:
+            with _token(spark, self.tables.app_id(task.table), record):
+                row = spark.sql(statement).collect()[0]
+        except DeltaConcurrentModificationException:
+            return None
+        except (Py4JJavaError, PySparkException) as error:
+            if NO_ROW in str(error):
+                raise _no_row(task, record) from None
+            if not _is_ours(self.tables.held(task.table, task.target), record):
+                raise
+            return None
+        return MergeCounts(row["num_inserted_rows"], row["num_updated_rows"], row["num_deleted_rows"])
+
+    def _grow(self, task: TableTask, added: tuple[Column, ...]) -> tuple[Column, ...]:
+        """Add the columns the table lacks. One that is there already may hold values from before it was dropped at the
+        source, or be ours from an attempt that died: its old values give way to the initial one, here NULL."""
+        if not added:
+            return ()
+        present = {name.lower() for name in self.read(task, None).columns}
+        missing = [column for column in added if column.name.lower() not in present]
+        if missing:
+            self.spark.sql(add_columns(self.tables.locate(task.target), missing))
+        return tuple(
+            column if column in missing else replace(column, initial=column.initial or "null") for column in added
+        )
+
+    def _require_ours(self, task: TableTask, record: ControlRecord) -> Held:
+        held = self.tables.held(task.table, task.target)
+        if not _is_ours(held, record):
+            raise _fenced(task, held, record)
+        return held
+
+    @contextlib.contextmanager
+    def _losing_is_fenced(self, task: TableTask, record: ControlRecord) -> Iterator[None]:
+        try:
+            yield
+        except DeltaConcurrentModificationException:
+            self._require_ours(task, record)
+        except (Py4JJavaError, PySparkException):
+            if not _is_ours(self.tables.held(task.table, task.target), record):
+                raise
+
+    def _register(self, task: TableTask) -> None:
+        if self.tables.catalog:
+            self.spark.sql(register(self.tables.catalog, task.target, self.tables.locate(task.target)))
+
+    def _rows_written(self, task: TableTask, held: Held) -> int:
+        history = self.spark.sql(f"DESCRIBE HISTORY delta.`{self.tables.locate(task.target)}`")
+        row = history.where(f"version = {held.version}").select("operationMetrics").first()
+        if row is None:
+            raise TargetUnavailable(
+                Problem("TGT023", "the table's history lacks our commit", task.table, f"version {held.version}")
+            )
+        return int(row["operationMetrics"].get("numOutputRows", 0))
+
+
+@contextlib.contextmanager
+def _token(spark: SparkSession, app_id: str, record: ControlRecord) -> Iterator[None]:
+    """The settings leak into every later write of the session, so they stand around one statement only."""
+    settings = {
+        APP_ID: app_id,
+        VERSION: str(record.token),
+        METADATA: record_text(record),
+        MATERIALIZE: "none",
+    }
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+
+
+def _is_ours(held: Held, record: ControlRecord) -> bool:
+    found = held.control
+    return found is not None and (found.token, found.attempt, found.nonce) == (
+        record.token,
+        record.attempt,
+        record.nonce,
+    )
+
+
+def _fenced(task: TableTask, held: Held, record: ControlRecord) -> Fenced:
+    fence, window = split_token(held.token or 0)
+    return Fenced(
+        Problem(
+            "TGT030",
+            "somebody newer owns the table",
+            where=task.table,
+            found=f"fence {fence}, window {window}",
+            allowed=f"to be the first with fence {record.fence}, window {record.window}",
+            do="nothing: the next run looks again and goes on from what the table holds",
+            data="the table holds the other commit; nothing of this attempt was applied",
+        )
+    )
+
+
+def _foreign(task: TableTask, path: str) -> ForeignTarget:
+    do = "choose another tables.target, or drop the table; it is never overwritten"
+    return ForeignTarget(
+        Problem("TGT012", "the target table is not ours", path, "no commit of this replicator", "", do)
+    )
+
+
+def _no_row(task: TableTask, record: ControlRecord) -> IntegrityBroken:
+    return IntegrityBroken(
+        Problem(
+            "TGT031",
+            "a change of some columns met no row in the target: rows were removed by somebody else",
+            where=f"{task.table}, up to window {record.window}",
+            found="an update without its row",
+            do=f"airflow cdc resync {record.replicator} --table {task.table}",
+            data="nothing of the batch was applied; the change log keeps it",
+        )
+    )
