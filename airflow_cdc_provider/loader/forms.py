@@ -33,7 +33,7 @@ class Form:
 
     def complaint(self, text: str) -> str:
         """Why ``text`` is not of this form; empty where it is."""
-        if self.pattern and not re.search(self.pattern, text):
+        if self.pattern and not re.fullmatch(self.pattern, text):
             return "not of the allowed form"
         return self.refuse(text)
 
@@ -102,7 +102,7 @@ FORMS: dict[str, Form] = {
 def duration(text: str) -> timedelta | None:
     """``7d``, ``10m``, ``30s``, ``2h``; None where the unit is missing or the length is not positive or above ten
     years."""
-    if not re.search(DURATION, text):
+    if not re.fullmatch(DURATION, text):
         return None
     length = timedelta(seconds=int(text[:-1]) * SECONDS[text[-1]])
     return length if length <= LONGEST else None

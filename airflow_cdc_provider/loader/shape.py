@@ -16,7 +16,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, NoReturn
 
-from airflow_cdc_provider.core.nearest import did_you_mean
+from airflow_cdc_provider.core.nearest import did_you_mean, nearest
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.loader.forms import FORMS, duration
 from airflow_cdc_provider.loader.kinds import known_kinds, options_class
@@ -28,7 +28,7 @@ from airflow_cdc_provider.loader.wording import advice, expected, found
 Path = tuple[str | int, ...]
 Given = dict[str, tuple[Scalar, Node]]
 INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
-DECIMAL = re.compile(r"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?|[-+]?\.\d+")
+DECIMAL = re.compile(r"[-+]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 NOTHING_MORE: Map[str, Any] = types.MappingProxyType({})
 
 
@@ -67,45 +67,39 @@ class Builder:
             self._mismatch(kind, node, more)
         given: Given = {key.text: (key, value) for key, value in node.entries}
         own, inline = _fields(kind)
-        values, sound = self._members(kind, own, given, node, path)
-        options: Map[str, Field[Any]] = {}
+        values, sound = self._members(kind, own, given, path)
+        known: dict[str, Field[Any]] = dict(own)
         if inline:
             if "type" not in values:
                 raise Unusable
             extra = options_class(own["type"].metadata["choices"], values["type"])
             options, _ = _fields(extra)
-            chosen, options_sound = self._members(extra, options, given, node, path)
+            chosen, options_sound = self._members(extra, options, given, path)
             values[inline] = {name: to_plain(value) for name, value in chosen.items()}
+            known |= options
             sound = sound and options_sound
-        if self._unknown_keys(given, {*own, *options}) or not sound:
+        meant = self._unknown_keys([key for text, (key, _) in given.items() if text not in known], known)
+        missing = [name for name, f in known.items() if name not in given and _required(f)]
+        for name in missing:
+            if name not in meant:
+                self._missing(name, known[name], node, path)
+        if not sound or missing or len(given.keys() - known):
             raise Unusable
         self.built[path] = kind(**values)
         return self.built[path]
 
-    def _members(
-        self, kind: Any, known: Map[str, Field[Any]], given: Given, node: Node, path: Path
-    ) -> tuple[dict[str, Any], bool]:
-        """The values of the fields that are given, and whether all of them could be built and none is missing."""
+    def _members(self, kind: Any, known: Map[str, Field[Any]], given: Given, path: Path) -> tuple[dict[str, Any], bool]:
+        """The values of the fields that are given, and whether all of them could be built."""
         values, sound, hints = {}, True, _hints(kind)
-        for name, member in known.items():
-            if name in given:
-                try:
-                    values[name] = self.build(hints[name], given[name][1], (*path, name), member.metadata)
-                except Unusable:
-                    sound = False
-            elif member.default is MISSING and member.default_factory is MISSING:
+        for name in (name for name in known if name in given):
+            try:
+                values[name] = self.build(hints[name], given[name][1], (*path, name), known[name].metadata)
+            except Unusable:
                 sound = False
-                owner = f" of `{path[-1]}`" if path and isinstance(path[-1], str) else ""
-                self.report.problem(
-                    "DEF011",
-                    f"required key `{name}`{owner} is missing",
-                    node.at,
-                    do=str(member.metadata.get("doc", "")),
-                )
         return values, sound
 
-    def _unknown_keys(self, given: Given, known: set[str]) -> bool:
-        unknown = [key for text, (key, _) in given.items() if text not in known]
+    def _unknown_keys(self, unknown: list[Scalar], known: Map[str, Field[Any]]) -> set[str]:
+        """Report them. Returns the known keys that they probably stand for, so that none is reported as missing too."""
         for key in unknown:
             if not self._secret_key(key):
                 self.report.problem(
@@ -116,7 +110,13 @@ class Builder:
                     allowed=", ".join(sorted(known)),
                     do=did_you_mean(key.text, known),
                 )
-        return bool(unknown)
+        return {nearest(key.text, known) for key in unknown}
+
+    def _missing(self, name: str, member: Field[Any], node: Node, path: Path) -> None:
+        owner = f" of `{path[-1]}`" if path and isinstance(path[-1], str) else ""
+        self.report.problem(
+            "DEF011", f"required key `{name}`{owner} is missing", node.at, do=str(member.metadata.get("doc", ""))
+        )
 
     def _secret_key(self, key: Scalar) -> bool:
         if not SECRET_KEY.search(key.text):
@@ -270,6 +270,10 @@ def _fields(kind: Any) -> tuple[dict[str, Field[Any]], str]:
     return {f.name: f for f in fields(kind) if f.name not in inline}, inline[0] if inline else ""
 
 
+def _required(member: Field[Any]) -> bool:
+    return member.default is MISSING and member.default_factory is MISSING
+
+
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
@@ -284,4 +288,4 @@ def _stands_for_itself(node: Scalar) -> bool:
     """Whether everybody reads the plain text as what YAML reads: ``4`` and ``true``, but not ``010`` or ``on``."""
     if node.kind == "bool":
         return node.text in ("true", "false")
-    return node.kind in ("int", "float") and DECIMAL.fullmatch(node.text) is not None and node.text[:2] != "00"
+    return node.kind in ("int", "float") and DECIMAL.fullmatch(node.text) is not None
