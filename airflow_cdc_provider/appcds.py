@@ -1,0 +1,129 @@
+"""A class-data archive for the driver's JVM: about half of a short job's start is loading the same classes again.
+
+Built once per Java, Spark, and class path, by running ``spark_jobs.warm_up``; a Java that cannot make one, or a cache
+that cannot be written, costs only the gain. Jobs that run for long keep Java's full compiler and have no use for it.
+``python -m airflow_cdc_provider.appcds postgres delta`` builds ahead what jobs with these groups of jars will want.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+from airflow_cdc_provider.jars import ensure, sha256, user_cache
+from airflow_cdc_provider.java import Java, find_java
+
+log = logging.getLogger(__name__)
+
+BUILD_LIMIT_S = 300
+# The quick compiler and the plain collector start sooner; an archive fits only the options it was made with.
+SHORT_JOB = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+# Spark puts these folders on the class path.
+CLASS_PATH_VARIABLES = ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+
+
+def archive(jars: Sequence[Path]) -> Path | None:
+    """The archive for a driver with exactly these jars, in this order, on ``spark.driver.extraClassPath``.
+
+    The first call takes as long as one small job; while another process builds, and where building failed, None.
+    Raises ``CheckFailed`` (ENV001) without a usable Java.
+    """
+    java = find_java()
+    built = user_cache() / "appcds" / f"{key(java, jars)}.jsa"
+    if built.is_file():
+        return built
+    try:
+        built.parent.mkdir(parents=True, exist_ok=True)
+        with built.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not built.is_file() and not failed(built).is_file():
+                build(java, jars, built)
+    except BlockingIOError:
+        log.info("another process is building the class-data archive; starting without")
+    except OSError as error:
+        log.info("no class-data archive, jobs start slower: %s", error)
+    return built if built.is_file() else None
+
+
+def java_options(archive: Path | None) -> list[str]:
+    """For ``spark.driver.extraJavaOptions`` of a short job. A JVM that finds the archive unfit goes on without it."""
+    if archive is None:
+        return list(SHORT_JOB)
+    return [*SHORT_JOB, f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", *QUIET]
+
+
+def key(java: Java, jars: Sequence[Path]) -> str:
+    places = [os.environ.get(name, "") for name in CLASS_PATH_VARIABLES]
+    facts = [str(java.home), java.version, version("pyspark"), package_folder("pyspark"), *SHORT_JOB, *places]
+    facts += [f"{jar} {sha256(jar)}" for jar in jars]
+    return hashlib.sha256("\0".join(map(str, facts)).encode()).hexdigest()[:16]
+
+
+def failed(built: Path) -> Path:
+    """Stands where building failed, with what was said; deleting it has it tried again."""
+    return built.with_suffix(".failed")
+
+
+def build(java: Java, jars: Sequence[Path], built: Path) -> None:
+    log.info("building a class-data archive for faster starts, once: %s", built)
+    with tempfile.TemporaryDirectory(dir=built.parent, prefix=".building-") as scratch:
+        partial = Path(scratch) / built.name
+        output = Path(scratch) / "output"
+        options = [*SHORT_JOB, f"-XX:ArchiveClassesAtExit={partial}", *QUIET]
+        try:
+            with output.open("wb") as said:
+                subprocess.run(
+                    warm_up(jars, options, Path(scratch) / "tables"),
+                    env=environment(java),
+                    cwd=scratch,
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    timeout=BUILD_LIMIT_S,
+                    check=True,
+                )
+            os.replace(partial, built)
+        except (subprocess.SubprocessError, FileNotFoundError) as error:
+            os.replace(output, failed(built))
+            log.info("no class-data archive, jobs start slower: %s; see %s", error, failed(built))
+
+
+def warm_up(jars: Sequence[Path], java_options: Sequence[str], tables: Path) -> list[str]:
+    spark_submit = package_folder("pyspark") / "bin" / "spark-submit"
+    jobs = package_folder("spark_jobs")
+    conf = {
+        "spark.driver.extraClassPath": ":".join(map(str, jars)),
+        "spark.driver.extraJavaOptions": " ".join(java_options),
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+    }
+    settings = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
+    return [str(spark_submit), "--master", "local[2]", *settings, str(jobs / "warm_up.py"), str(tables)]
+
+
+def environment(java: Java) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+    python_path = os.pathsep.join(filter(None, [str(package_folder("spark_jobs").parent), kept.get("PYTHONPATH")]))
+    return kept | {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": python_path}
+
+
+def package_folder(name: str) -> Path:
+    spec = find_spec(name)
+    assert spec is not None and spec.origin is not None, f"{name} is installed with this package"
+    return Path(spec.origin).parent
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    archive(ensure(sys.argv[1:]))
