@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -102,7 +103,7 @@ def _text(column: Column) -> str:
     """What the type's output function prints, as on the stream. A cast to text is something else for some types
     (``character`` loses its padding, ``inet`` gains a mask), and IS NULL is something else for composite ones."""
     name = quoted(column.name)
-    if column.native.split("(")[0] in PLAIN_TEXT:
+    if re.sub(r"\(\d+\)$", "", column.native) in PLAIN_TEXT:
         return name
     return f"CASE WHEN num_nulls({name}) = 0 THEN format('%s', {name}) END"
 
