@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.steps import Outcome, TableResult, TableTask
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.job import Job, TableWork
 from spark_jobs.progress import reported
-from spark_jobs.readers.jdbc import read_jdbc
+from spark_jobs.readers.jdbc import quoted, read_jdbc
 from spark_jobs.stages import watched
 from spark_jobs.writers import open_writer
 
@@ -38,7 +38,7 @@ def copied_rows(work: TableWork, copy: Copy) -> DataFrame:
 
     The shares follow the heap, which follows a growing key closely enough; a range shuffle would cost half the rate.
     """
-    frame = read_jdbc(work.spark, copy.read)
+    frame = read_jdbc(work.spark, copy.read, copy.schema.names)
     rule = work.task.rule
     if copy.schema.key:
         frame = frame.withColumn("_cdc_order", F.lit(copy.floor))
@@ -47,7 +47,7 @@ def copied_rows(work: TableWork, copy: Copy) -> DataFrame:
     if copy.rows <= SMALL_ROWS:
         frame = frame.coalesce(1)
     order = [name for name in rule.cluster_by or copy.schema.key if name in frame.columns]
-    return frame.sortWithinPartitions(*(F.col(f"`{name}`") for name in order)) if order else frame
+    return frame.sortWithinPartitions(*(F.col(quoted(name)) for name in order)) if order else frame
 
 
 def record_of(job: Job, task: TableTask, held: Held, copy: Copy, state: State) -> ControlRecord:

@@ -25,7 +25,7 @@ from airflow_cdc_provider.staging.log import ChangeLog
 from spark_jobs import harness
 from spark_jobs.copying import commit_copy, copied_rows, partitions, record_of
 from spark_jobs.job import Job, TableWork
-from spark_jobs.readers.jdbc import read_jdbc
+from spark_jobs.readers.jdbc import quoted, read_jdbc
 from spark_jobs.writers import open_writer
 
 
@@ -80,14 +80,14 @@ def _missing(work: TableWork, copy: Copy, old: DataFrame) -> Missing:
     of = live.count()
     if copy.schema.key and set(copy.schema.key) <= set(old.columns):
         return Missing(_absent(work, copy, live).count(), of)
-    return Missing(max(0, of - read_jdbc(work.spark, copy.read).count()), of)
+    return Missing(max(0, of - read_jdbc(work.spark, copy.read, ()).count()), of)
 
 
 def _absent(work: TableWork, copy: Copy, old: DataFrame) -> DataFrame:
     """Rows of the target whose key the copy does not hold. Only the key columns are read from the source."""
     key = copy.schema.key
-    new = read_jdbc(work.spark, copy.read).select(*(F.col(f"`{name}`") for name in key)).alias("new")
-    same = [F.col(f"old.`{name}`").eqNullSafe(F.col(f"new.`{name}`")) for name in key]
+    new = read_jdbc(work.spark, copy.read, key).alias("new")
+    same = [F.col(f"old.{quoted(name)}").eqNullSafe(F.col(f"new.{quoted(name)}")) for name in key]
     return old.alias("old").join(new, same, "left_anti")
 
 
@@ -98,7 +98,7 @@ def _kept(work: TableWork, copy: Copy, old: DataFrame, rows: DataFrame) -> DataF
     absent = _absent(work, copy, old).withColumn("_cdc_order", F.lit(copy.floor))
     if "_cdc_deleted" in types:
         absent = absent.withColumn("_cdc_deleted", F.lit(True))
-    return absent.select(*(F.col(f"`{name}`").cast(types[name]) for name in absent.columns if name in types))
+    return absent.select(*(F.col(quoted(name)).cast(types[name]) for name in absent.columns if name in types))
 
 
 def _require_yes(job: Job, work: TableWork, control: ControlRecord, missing: Missing) -> None:

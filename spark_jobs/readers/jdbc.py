@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import JdbcRead
 
 
-def read_jdbc(spark: SparkSession, read: JdbcRead) -> DataFrame:
-    """One Spark task and one connection per predicate. User and password travel as options, which Spark redacts."""
+def read_jdbc(spark: SparkSession, read: JdbcRead, columns: Sequence[str]) -> DataFrame:
+    """These columns only: what the query has besides is for its predicates. One Spark task and one connection per
+    predicate. User and password travel as options, which Spark redacts."""
     frame = spark.read.jdbc(
         read.url,
         read.query,
@@ -22,7 +25,8 @@ def read_jdbc(spark: SparkSession, read: JdbcRead) -> DataFrame:
             "sessionInitStatement": read.session_init,
         },
     )
-    names = [name for name in frame.columns if name not in read.hidden]
-    return frame.select(
-        *(F.expr(read.casts[name]).alias(name) if name in read.casts else F.col(f"`{name}`") for name in names)
-    )
+    return frame.select(*(F.expr(read.casts.get(name, quoted(name))).alias(name) for name in columns))
+
+
+def quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

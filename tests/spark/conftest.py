@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -13,6 +14,15 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from spark_jobs.sessions import build
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL
+
+SOCKETS = "Exception ignored in. <socket.socket"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """PySpark leaves the sockets of its threads to the garbage collector."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.filterwarnings(f"ignore:{SOCKETS}:pytest.PytestUnraisableExceptionWarning"))
 
 
 @pytest.fixture(scope="session")
