@@ -170,7 +170,7 @@ def _timestamp(cell: str, warn: Warn) -> str:
     """``2024-05-06 07:08:09[.123456]``; trailing zeros of the fraction are not printed."""
     if len(cell) == 19:
         return f'"{cell[:10]}T{cell[11:]}"'
-    if 21 <= len(cell) <= 26 and cell[4] == "-" and cell[19] == ".":
+    if 21 <= len(cell) <= 26 and cell[4] == "-" and cell[19] == "." and cell[-1].isdecimal():
         return f'"{cell[:10]}T{cell[11:]:0<15}"'
     return f'"{_beyond(cell, FIRST_TIME, LAST_TIME, warn)}"'
 
