@@ -26,6 +26,7 @@ class Decision:
     again. ``idle``: an empty window may be sealed up to there, without Spark. ``raise_fence``: tables that somebody
     took back. ``at`` is when the source was asked, UTC, ISO."""
 
+    replicator: str
     plan: RunPlan
     at: str
     verdicts: tuple[Verdict, ...] = ()
@@ -63,7 +64,7 @@ def decide(facts: Facts) -> Decision:
         limit=dict(facts.stream.limit),
         reasons={verdict.table: verdict.reason for verdict in verdicts if verdict.reason},
     )
-    base = Decision(plan, facts.at, verdicts, facts.unselected)
+    base = Decision(facts.definition.name, plan, facts.at, verdicts, facts.unselected)
     if stop := replicator_stop(verdicts):
         return replace(base, stop=stop)
     if facts.mode is Mode.REPAIR:

@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.states import TableState
+
+LEASE_S = 15 * 60.0
+"""How long a lane stays ours without a word; every step renews it."""
 
 
 class Lane(StrEnum):
@@ -49,7 +53,9 @@ class Attempt:
 @dataclass(frozen=True)
 class TableRow:
     """What was last seen of a table. ``failing_since`` and ``attempts`` belong to the present trouble; ``window`` is
-    the cursor's, ``fence`` the target's. ``fresh_at``: the source's state up to this time is in the target."""
+    the cursor's, ``fence`` the target's; ``passed`` is how far the log was found to hold nothing more for the table.
+    ``fresh_at``: the source's state up to this time is in the target. ``changes`` are those since the last copy, up to
+    ``counted_run``. ``control``: the record as it was last read."""
 
     table: str
     target: str
@@ -66,6 +72,9 @@ class TableRow:
     changes: dict[str, int] = field(default_factory=dict)
     fresh_at: str = ""
     seen_at: str = ""
+    passed: int = 0
+    counted_run: str = ""
+    control: ControlRecord | None = None
 
 
 @dataclass(frozen=True)

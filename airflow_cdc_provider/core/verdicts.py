@@ -58,7 +58,7 @@ class Verdict:
 def judge(facts: Facts, table: TableFacts) -> Verdict:
     """The verdict on one table. A pending ``resync`` of it overrules what a copy would cure."""
     name, control = table.task.table, table.task.control
-    command = _resync(facts, name)
+    command = _resync(facts, table)
     if table.problem:
         return Verdict(name, Move.FAILING, table.problem.what, table.problem)
     if table.copied_by:
@@ -66,7 +66,8 @@ def judge(facts: Facts, table: TableFacts) -> Verdict:
     if control is None:
         return _without_control(facts, table, command)
     if foreign := _foreign(facts, table, control):
-        return Verdict(name, Move.BLOCKED, foreign.what, foreign)
+        ours = control.replicator == facts.definition.name
+        return Verdict(name, Move.BLOCKED, foreign.what, foreign, cause=Cause.LOG if ours else Cause.TABLE)
     if command:
         return Verdict(name, Move.RECONCILE, "a resync was requested", command=command)
     return _by_state(facts, table, control)
@@ -100,8 +101,11 @@ def hole_of(manifest: Manifest, table: str) -> Hole | None:
     return None
 
 
-def _resync(facts: Facts, table: str) -> str:
-    asked = [c.id for c in facts.commands if c.kind is CommandKind.RESYNC and c.names(table)]
+def _resync(facts: Facts, table: TableFacts) -> str:
+    """The latest request for a new copy that this table has not had yet."""
+    name, control = table.task.table, table.task.control
+    done = control.state.command if control and control.state.name is TableState.REPLICATING else ""
+    asked = [c.id for c in facts.commands if c.kind is CommandKind.RESYNC and c.names(name) and c.id != done]
     return asked[-1] if asked else ""
 
 

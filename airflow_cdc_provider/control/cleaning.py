@@ -1,0 +1,112 @@
+"""Staging behind the cursors: what no table needs any more and ``staging.retain`` has kept long enough.
+
+A window's manifest goes first, then its files: a folder without a manifest is rubbish to everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from urllib.parse import unquote
+
+from airflow_cdc_provider.control.fences import commit_fence
+from airflow_cdc_provider.control.opening import decided_at
+from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.core import changelog
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.steps import StepKind
+
+BATCHED = (StepKind.STAGE.value, "reconcile.replay", StepKind.VERIFY.value)
+
+
+@dataclass(frozen=True)
+class Stand:
+    """How far a table has come: ``passed`` is the window behind which it needs none of the log. ``control`` and
+    ``target`` are set where its cursor lags behind that, because the windows between held nothing for it."""
+
+    table: str
+    target: str
+    passed: int
+    control: ControlRecord | None
+
+
+def clean(replicator: Replicator, run_id: str, stands: Iterable[Stand], now: str) -> None:
+    """Remove old windows, the batches of this run, and the step files of old runs."""
+    _clean_windows(replicator, run_id, list(stands), now)
+    _clean_batches(replicator, run_id)
+    _clean_runs(replicator, run_id, now)
+
+
+def _clean_windows(replicator: Replicator, run_id: str, stands: list[Stand], now: str) -> None:
+    log = replicator.log
+    claims = [claim.sealed_window for claim in replicator.state.claims(replicator.name)]
+    limit = min([log.sealed() - 1, *claims, *(stand.passed for stand in stands)])
+    numbers = [int(name) for name in log.store.names(changelog.WINDOWS)]
+    old = _too_old(replicator, [number for number in numbers if number <= limit], now)
+    if not old:
+        return
+    for stand in stands:
+        if stand.control is not None and stand.control.window < old[-1]:
+            _move_cursor(replicator, run_id, stand, stand.control)
+    for number in old:
+        log.store.delete(changelog.manifest_path(number))
+        log.store.delete(changelog.window_folder(number))
+
+
+def _too_old(replicator: Replicator, numbers: list[int], now: str) -> list[int]:
+    """The leading windows that are older than ``staging.retain``. One without a manifest was half removed before."""
+    before = datetime.fromisoformat(now) - replicator.definition.staging.retain
+    old = []
+    for number in numbers:
+        known = replicator.log.store.exists(changelog.manifest_path(number))
+        if known and datetime.fromisoformat(replicator.log.manifest(number).sealed_at) >= before:
+            break
+        old.append(number)
+    return old
+
+
+def _move_cursor(replicator: Replicator, run_id: str, stand: Stand, control: ControlRecord) -> None:
+    """A table without changes keeps its cursor for as long as the log holds the windows after it. Before they go, its
+    cursor is moved over them, by a commit without data. Raises Fenced where somebody moved the table meanwhile."""
+    held = replicator.target.held(stand.table, stand.target)
+    if held.control is None or held.control.token != control.token:
+        raise Fenced(
+            Problem("FEN003", f"somebody moved {stand.table} meanwhile", where=stand.table, do="the next run cleans up")
+        )
+    commit_fence(
+        replicator,
+        stand.table,
+        stand.target,
+        held,
+        run_id,
+        window=stand.passed,
+        hi=replicator.log.manifest(stand.passed).hi,
+        manifest_sha256=replicator.log.manifest_sha256(stand.passed),
+    )
+
+
+def _clean_batches(replicator: Replicator, run_id: str) -> None:
+    """Batches are for the merge of their own run."""
+    run, store = replicator.run(run_id), replicator.log.store
+    attempts = [step.attempt for task in BATCHED for f in run.submissions(task) if (step := f.step()) is not None]
+    for folder in store.names("batches") if attempts else []:
+        table = changelog.table_of_folder(folder)
+        for attempt in attempts:
+            store.delete(changelog.batch_folder(table, attempt))
+
+
+def _clean_runs(replicator: Replicator, run_id: str, now: str) -> None:
+    """Run ids sort by time within their kind (``scheduled__…``, ``manual__…``): the oldest of each kind come first."""
+    store = replicator.log.store
+    before = datetime.fromisoformat(now) - replicator.definition.staging.retain
+    runs = sorted(map(unquote, store.names(changelog.STEPS)))
+    for _, kind in groupby(runs, key=lambda name: name.partition("__")[0]):
+        for other in kind:
+            decided = decided_at(replicator, other)
+            if other == run_id or decided is None or decided >= before:
+                break
+            _clean_batches(replicator, other)
+            store.delete(changelog.run_plan_path(other).removesuffix("/plan.json"))

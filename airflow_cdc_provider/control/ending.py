@@ -1,0 +1,76 @@
+"""The end of requests that a run carried out: a new copy, a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.control.results import Results
+from airflow_cdc_provider.core.commands import Command, CommandKind
+from airflow_cdc_provider.core.decide import Decision
+from airflow_cdc_provider.core.index import TableRow
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import Outcome, TableResult
+
+
+def end_requests(replicator: Replicator, decision: Decision, rows: Mapping[str, TableRow], results: Results) -> None:
+    """A request whose tables are not all done stays with the next run, unless one of them is blocked."""
+    for command_id in decision.plan.commands:
+        command = replicator.state.command(command_id)
+        if command is None or command.finished:
+            continue
+        if command.kind is CommandKind.VERIFY:
+            _end_verify(replicator, command, rows, results)
+        else:
+            _end_resync(replicator, command, rows, results)
+
+
+def _end_resync(replicator: Replicator, command: Command, rows: Mapping[str, TableRow], results: Results) -> None:
+    named = [row for row in rows.values() if command.names(row.table)]
+    blocked = [row.table for row in named if row.state is TableState.BLOCKED]
+    copied = {r.table for row in named for r in results.of_table(row.table, _COPIES) if r.outcome is Outcome.DONE}
+    copied |= {row.table for row in named if row.control and row.control.state.command == command.id}
+    open_ = [row.table for row in named if row.state is not TableState.REPLICATING or row.table not in copied]
+    if open_ and not blocked:
+        return
+    body = {"tables": [{"table": row.table, "state": row.state.value, "problem": row.error} for row in named]}
+    told = f"blocked: {', '.join(blocked)}" if blocked else f"copied again: {', '.join(row.table for row in named)}"
+    replicator.state.finish(command.id, told, body, failed=bool(blocked))
+
+
+_COPIES = ("snapshot", "reconcile.resync")
+
+
+def _end_verify(replicator: Replicator, command: Command, rows: Mapping[str, TableRow], results: Results) -> None:
+    step = results.steps.get("verify")
+    if step is None or step.problem:
+        what = results.of_step("verify")
+        replicator.state.finish(command.id, str(what), {"tables": [], "identical": False}, failed=True)
+        return
+    said = {result.table: result for result in step.tables}
+    tables = [_compared(row, said.get(table)) for table, row in rows.items() if command.names(table)]
+    identical = bool(tables) and all(table["identical"] for table in tables)
+    told = (
+        "identical"
+        if identical
+        else "not identical: " + ", ".join(str(table["table"]) for table in tables if not table["identical"])
+    )
+    replicator.state.finish(command.id, told, {"tables": tables, "identical": identical})
+
+
+def _compared(row: TableRow, result: TableResult | None) -> dict[str, Any]:
+    """One line of the comparison. A table that could not be compared is not identical."""
+    detail = dict(result.detail) if result else {}
+    done = result is not None and result.outcome in (Outcome.DONE, Outcome.UNCHANGED)
+    return {
+        "table": row.table,
+        "source_rows": detail.get("source_rows"),
+        "target_rows": detail.get("target_rows"),
+        "identical": done and detail.get("identical") is True,
+        "differences": detail.get("differences", []),
+        "state": row.state.value,
+        "problem": str(result.problem) if result and result.problem else row.error,
+        "fresh_at": row.fresh_at,
+        "changes": row.changes,
+    }

@@ -1,0 +1,46 @@
+"""The open ends of one replicator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from airflow_cdc_provider.connectors.registry import open_source
+from airflow_cdc_provider.connectors.source import SourceConnector
+from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.staging.runs import RunFiles
+from airflow_cdc_provider.state.store import StateStore
+from airflow_cdc_provider.targets.registry import open_target
+from airflow_cdc_provider.targets.target import TargetTables
+
+
+@dataclass(frozen=True)
+class Replicator:
+    """Nothing is touched until somebody asks one of them."""
+
+    definition: Definition
+    source: SourceConnector
+    target: TargetTables
+    log: ChangeLog
+    state: StateStore
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    def run(self, run_id: str) -> RunFiles:
+        return RunFiles(self.log.store, run_id)
+
+
+def open_replicator(definition: Definition, secrets: Secrets, state: StateStore) -> Replicator:
+    log = open_log(definition, secrets.staging)
+    return Replicator(
+        definition, open_source(definition, secrets.source), open_target(definition, secrets.target, log), log, state
+    )
+
+
+def utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

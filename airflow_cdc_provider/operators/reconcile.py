@@ -1,0 +1,41 @@
+"""Around a new copy: the table leaves the stream before it, and comes back to it after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow.sdk.exceptions import AirflowSkipException
+
+from airflow_cdc_provider.control.reconciling import pause_stream, resume_stream
+from airflow_cdc_provider.operators.failures import as_airflow_failures
+from airflow_cdc_provider.operators.replicator_task import ReplicatorTask
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class PauseStreamOperator(ReplicatorTask):
+    """Fence the tables that are to be copied again into ``resyncing``: from then on no stream commit reaches them,
+    whoever is still running. Skipped where there is none, or another run copies now.
+    """
+
+    ui_color = "#f3ecdf"
+
+    def execute(self, context: Context) -> list[str]:
+        with as_airflow_failures():
+            tables = pause_stream(self.replicator(), context["dag_run"].run_id, self.log.info)
+        if not tables:
+            raise AirflowSkipException("no table is to be copied again in this run")
+        return list(tables)
+
+
+class ResumeStreamOperator(ReplicatorTask):
+    """Fence the tables whose new copy is in back to ``replicating``. The others stay ``resyncing``: the next run copies
+    them.
+    """
+
+    ui_color = "#f3ecdf"
+
+    def execute(self, context: Context) -> list[str]:
+        with as_airflow_failures():
+            return list(resume_stream(self.replicator(), context["dag_run"].run_id, self.log.info))

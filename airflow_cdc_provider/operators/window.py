@@ -1,0 +1,120 @@
+"""The ends of a run and the look between them. They run on a worker and start no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.standard.operators.branch import BranchMixIn
+from airflow.sdk import Asset, AssetAlias
+from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.observability import stats
+
+from airflow_cdc_provider.control.closing import Closing, close_window
+from airflow_cdc_provider.control.gathering import Run
+from airflow_cdc_provider.control.opening import open_window
+from airflow_cdc_provider.control.reconciling import find_holes
+from airflow_cdc_provider.core.decide import CLOSE_WINDOW, PAUSE_STREAM, Decision
+from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.core.plan import asset_alias, asset_name, asset_uri
+from airflow_cdc_provider.core.runs import Mode
+from airflow_cdc_provider.operators.failures import as_airflow_failures
+from airflow_cdc_provider.operators.replicator_task import ReplicatorTask
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class OpenWindowOperator(ReplicatorTask, BranchMixIn):
+    """Ask the source and the targets, decide what this run does, and follow only those roads.
+
+    Pauses, resumes and empty windows are done here. Nothing new and nobody behind: only ``close_window`` follows. A run
+    of type backfill applies the windows of its data interval again and reads nothing new.
+    """
+
+    ui_color = "#dfe9f3"
+    inherits_from_skipmixin = True
+
+    def execute(self, context: Context) -> list[str]:
+        with as_airflow_failures():
+            decision = open_window(self.replicator(), run_of(context), self.log.info)
+        self._tell(decision)
+        if decision.stop:
+            raise AirflowFailException(str(decision.stop))
+        self.do_branch(context, decision.follow)
+        return list(decision.follow)
+
+    def _tell(self, decision: Decision) -> None:
+        for line in decision.notes:
+            self.log.info("%s", line)
+        for verdict in decision.verdicts:
+            self.log.info("%s: %s. %s", verdict.table, verdict.move, verdict.problem or verdict.reason)
+        for problem in decision.unselected:
+            self.log.warning("%s", problem)
+
+
+def run_of(context: Context) -> Run:
+    """A backfill takes its bounds from the data interval; every other run from the change log."""
+    dag_run = context["dag_run"]
+    start, end = dag_run.data_interval_start, dag_run.data_interval_end
+    if str(dag_run.run_type) == "backfill" and start is not None and end is not None:
+        return Run(dag_run.run_id, Mode.REPAIR, (start.isoformat(), end.isoformat()))
+    return Run(dag_run.run_id)
+
+
+class FindHolesOperator(ReplicatorTask, BranchMixIn):
+    """Send tables to be copied again that met a hole in what this run landed, where the definition lets them."""
+
+    ui_color = "#dfe9f3"
+    inherits_from_skipmixin = True
+
+    def execute(self, context: Context) -> list[str]:
+        with as_airflow_failures():
+            replicator, run_id = self.replicator(), context["dag_run"].run_id
+            found = find_holes(replicator, run_id, self.log.info)
+            planned = replicator.run(run_id).plan().reconcile
+        follow = [PAUSE_STREAM] if found or planned else [CLOSE_WINDOW]
+        self.do_branch(context, follow)
+        return follow
+
+
+class CloseWindowOperator(ReplicatorTask):
+    """Prove from the target tables what moved, let the source forget it, clean up, give the lanes back.
+
+    Fails, without a retry, while a table is failing or blocked: green means that the copy moved, or had nothing to do.
+    Emits an asset event for every table whose data changed, through the alias in its outlets.
+    """
+
+    ui_color = "#dfe9f3"
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        run_id = context["dag_run"].run_id
+        with as_airflow_failures():
+            replicator = self.replicator()
+            closing = close_window(replicator, run_id, failed_tasks(context), self.log.info)
+        self._tell(replicator.definition, closing, context)
+        if closing.problems:
+            raise AirflowFailException("\n".join(str(problem) for problem in closing.problems))
+        return {"moved": list(closing.moved), "acknowledged": closing.acknowledged}
+
+    def _tell(self, definition: Definition, closing: Closing, context: Context) -> None:
+        for row in closing.rows:
+            self.log.info("%s: %s, window %d, fresh at %s", row.table, row.state, row.window, row.fresh_at or "-")
+        for row in closing.rows:
+            tags = {"replicator": definition.name, "table": row.table}
+            stats.gauge("cdc.window", row.window, tags=tags)
+            stats.gauge("cdc.failing_attempts", row.attempts, tags=tags)
+        for step, phases in closing.phases.items():
+            for phase, seconds in phases.items():
+                stats.timing(f"cdc.{step}.{phase}", seconds * 1000, tags={"replicator": definition.name})
+        alias = AssetAlias(asset_alias(definition.name))
+        for table in closing.moved if alias in self.outlets else ():
+            asset = Asset(name=asset_name(definition.name, table), uri=asset_uri(definition, table))
+            context["outlet_events"][alias].add(asset)
+
+
+def failed_tasks(context: Context) -> Sequence[str]:
+    """Tasks of this run that failed by themselves, in alphabetical order."""
+    ti, run_id = context["ti"], context["dag_run"].run_id
+    states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[run_id]).get(run_id, {})
+    return sorted(task for task, state in states.items() if str(state) == "failed" and task != ti.task_id)
