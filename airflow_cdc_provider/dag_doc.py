@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
 
-from airflow_cdc_provider.core.definition import Definition, TableRule
+from airflow_cdc_provider.core.definition import Definition, TableRule, written
 from airflow_cdc_provider.core.errors import Problem
 
 
@@ -33,15 +32,6 @@ def code(text: str) -> str:
     """Text from outside as a code span: nothing in it is taken for Markdown or HTML, also inside a table."""
     printable = "".join(c if c.isprintable() else " " for c in text)
     return "`" + printable.replace("`", "'").replace("|", "\\|") + "`"
-
-
-def written(length: timedelta) -> str:
-    """A duration as the YAML writes it."""
-    seconds = int(length.total_seconds())
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds % size == 0:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"
 
 
 def _row(rule: TableRule) -> str:

@@ -157,6 +157,13 @@ class Definition:
     version: int = doc("Version of this YAML format.", 1, minimum=1, maximum=1, form="version")
 
 
+def written(length: timedelta) -> str:
+    """A duration as the YAML writes it: ``7d``, ``90s``."""
+    seconds = int(length.total_seconds())
+    unit, size = next((u, s) for u, s in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)) if seconds % s == 0)
+    return f"{seconds // size}{unit}"
+
+
 def rule_fingerprint(definition: Definition, rule: TableRule) -> str:
     """SHA-256 over what decides the content of a target table. A change of it needs a resync."""
     content = {

@@ -1,0 +1,99 @@
+"""The JSON Schema of the YAML, for editors. Made from the same fields as the loader's own checks.
+
+It says what an editor can say while one types; what fields must be to each other only the loader says.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+from airflow_cdc_provider.core.definition import Definition, written
+from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.loader.forms import DURATION, FORMS
+from airflow_cdc_provider.loader.kinds import known_kinds, options_class
+
+DIALECT = "http://json-schema.org/draft-07/schema#"
+TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def json_schema() -> dict[str, Any]:
+    return {"$schema": DIALECT, "title": "Replicator", **_object(Definition)}
+
+
+def _object(kind: Any) -> dict[str, Any]:
+    """A class with keys of a type becomes one variant per type."""
+    members = {f.name: f for f in fields(kind)}
+    inline = [name for name, f in members.items() if f.metadata.get("inline")]
+    if not inline:
+        return _closed(kind, members, {})
+    own = {name: f for name, f in members.items() if name not in inline}
+    registry = own["type"].metadata["choices"]
+    variants = []
+    for name in known_kinds(registry):
+        extra = options_class(registry, name)
+        variant = _closed(kind, own, {f.name: f for f in fields(extra)}, extra)
+        variant["properties"]["type"] = {"const": name, "description": own["type"].metadata["doc"]}
+        variants.append(variant)
+    return variants[0] if len(variants) == 1 else {"oneOf": variants}
+
+
+def _closed(
+    kind: Any, own: Mapping[str, Field[Any]], extra: Mapping[str, Field[Any]], extra_kind: Any = None
+) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind) | (typing.get_type_hints(extra_kind) if extra_kind else {})
+    members = {**own, **extra}
+    return {
+        "type": "object",
+        "properties": {name: _described(hints[name], member) for name, member in members.items()},
+        "required": [name for name, member in members.items() if _required(member)],
+        "additionalProperties": False,
+    }
+
+
+def _required(member: Field[Any]) -> bool:
+    return member.default is MISSING and member.default_factory is MISSING
+
+
+def _described(kind: Any, member: Field[Any]) -> dict[str, Any]:
+    schema = {**_schema(kind, member.metadata), "description": member.metadata.get("doc", "")}
+    if member.default is not MISSING and member.default not in ("", None):
+        schema["default"] = written_default(member.default)
+    return schema
+
+
+def written_default(value: Any) -> Any:
+    """A default as the YAML would write it."""
+    return written(value) if isinstance(value, timedelta) else to_plain(value)
+
+
+def _schema(kind: Any, more: Mapping[str, Any]) -> dict[str, Any]:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        return {"anyOf": [_schema(member, more) for member in arguments]}
+    if kind is types.NoneType:
+        return {"type": "null"}
+    if origin is tuple:
+        least = {"minItems": 1} if more.get("filled") else {}
+        return {"type": "array", "items": _schema(arguments[0], more), **least}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
+    if is_dataclass(kind):
+        return _object(kind)
+    if kind is timedelta:
+        return {"type": "string", "pattern": DURATION}
+    if issubclass(kind, StrEnum):
+        return {"enum": [member.value for member in kind]}
+    return {"type": TYPES[kind], **_bounds(kind, more)}
+
+
+def _bounds(kind: Any, more: Mapping[str, Any]) -> dict[str, Any]:
+    form = FORMS.get(more.get("form", ""))
+    if kind is str and form and form.pattern:
+        return {"pattern": form.pattern}
+    return {name: more[name] for name in ("minimum", "maximum") if name in more and kind in (int, float)}

@@ -1,0 +1,126 @@
+"""Writes what the documentation says of the YAML, from the classes that read it.
+
+    python -m airflow_cdc_provider.reference --write    brings README.md and docs/reference up to date
+    python -m airflow_cdc_provider.reference --check    exit status 1 where they are not
+
+The table of keys goes between the two marker lines of README.md and docs/reference/replicator.md; the JSON Schema is
+docs/reference/replicator.schema.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import types
+import typing
+from collections.abc import Iterator
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.loader.kinds import known_kinds, options_class
+from airflow_cdc_provider.loader.schema import json_schema, written_default
+
+BEGIN, END = "<!-- yaml:begin -->", "<!-- yaml:end -->"
+TABLES = ("README.md", "docs/reference/replicator.md")
+SCHEMA = "docs/reference/replicator.schema.json"
+SCALARS = (str, int, float, bool)
+NAMES = {str: "text", int: "whole number", float: "number", bool: "true or false", timedelta: "duration"}
+
+
+def key_table() -> str:
+    """A Markdown table: one line per key of the YAML, nested keys with their path."""
+    lines = ["| key | value | default | |", "|---|---|---|---|"]
+    return "\n".join([*lines, *_rows(Definition, "")])
+
+
+def _rows(kind: Any, prefix: str) -> Iterator[str]:
+    hints = typing.get_type_hints(kind)
+    for member in fields(kind):
+        metadata, hint = member.metadata, hints[member.name]
+        if metadata.get("inline"):
+            yield from _option_rows(kind, prefix)
+            continue
+        path = f"{prefix}{member.name}"
+        inner = next((a for a in (hint, *typing.get_args(hint)) if is_dataclass(a)), None)
+        choices = known_kinds(metadata["choices"]) if "choices" in metadata else []
+        value = ", ".join(f"`{choice}`" for choice in choices) or _value(hint)
+        yield _row(path, value, member)
+        if inner is not None:
+            yield from _rows(inner, f"{path}[]." if typing.get_origin(hint) is tuple else f"{path}.")
+
+
+def _option_rows(kind: Any, prefix: str) -> Iterator[str]:
+    registry = next(f.metadata["choices"] for f in fields(kind) if f.name == "type")
+    for name in known_kinds(registry):
+        options = options_class(registry, name)
+        hints = typing.get_type_hints(options)
+        for member in fields(options):
+            yield _row(f"{prefix}{member.name}", _value(hints[member.name]), member, f"Type `{name}`: ")
+
+
+def _row(path: str, value: str, member: Field[Any], before: str = "") -> str:
+    text = before + str(member.metadata.get("doc", ""))
+    return f"| `{path}` | {value} | {_default(member)} | {text.replace('|', chr(92) + '|')} |"
+
+
+def _default(member: Field[Any]) -> str:
+    if member.default is MISSING:
+        return "**required**" if member.default_factory is MISSING else ""
+    return "" if member.default in ("", None) else f"`{json.dumps(written_default(member.default)).strip(chr(34))}`"
+
+
+def _value(hint: Any) -> str:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        kinds = [a for a in arguments if a is not types.NoneType]
+        known = ["value" if set(SCALARS) <= set(kinds) and a in SCALARS else _value(a) for a in kinds]
+        return " or ".join(dict.fromkeys(known))
+    if origin is tuple:
+        return "list of mappings" if is_dataclass(arguments[0]) else f"list of {_value(arguments[0])}s"
+    if origin is dict or is_dataclass(hint):
+        return "mapping"
+    if issubclass(hint, StrEnum):
+        return ", ".join(f"`{member.value}`" for member in hint)
+    return NAMES[hint]
+
+
+def bring_up_to_date(root: Path) -> dict[Path, str]:
+    """The files whose text is not what it should be, with the text they should have."""
+    wanted: dict[Path, str] = {}
+    for name in TABLES:
+        wanted[root / name] = _between_markers((root / name).read_text(), name)
+    wanted[root / SCHEMA] = json.dumps(json_schema(), indent=2) + "\n"
+    return {path: text for path, text in wanted.items() if not path.exists() or path.read_text() != text}
+
+
+def _between_markers(text: str, name: str) -> str:
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{name} lacks the lines {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n{key_table()}\n{END}{after}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m airflow_cdc_provider.reference")
+    parser.add_argument("--root", type=Path, default=Path.cwd(), help="the checkout; by default the current folder")
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--write", action="store_true", help="write the files that are out of date")
+    action.add_argument("--check", action="store_true", help="exit with 1 where a file is out of date")
+    chosen = parser.parse_args(arguments)
+    stale = bring_up_to_date(chosen.root)
+    for path, text in stale.items():
+        print(f"{'out of date' if chosen.check else 'written'}: {path.relative_to(chosen.root)}")
+        if chosen.write:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    return 1 if chosen.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
