@@ -1,0 +1,99 @@
+"""Keeping and doing without the class-data archive. Small commands stand in for the warm-up job."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider import appcds
+from airflow_cdc_provider.java import Java
+
+
+@pytest.fixture
+def jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(appcds, "find_java", lambda: Java(tmp_path / "jdk", "17.0.1", frozenset()))
+    file = tmp_path / "one.jar"
+    file.write_bytes(b"one")
+    return file
+
+
+class WarmUp:
+    """Runs ``script`` with the wanted archive's path as ``$1``, and counts how often it was asked to."""
+
+    def __init__(self, script: str) -> None:
+        self.script = script
+        self.runs = 0
+
+    def __call__(self, jars: Sequence[Path], java_options: Sequence[str], tables: Path) -> list[str]:
+        self.runs += 1
+        (wanted,) = (option.partition("=")[2] for option in java_options if "ArchiveClassesAtExit" in option)
+        return ["sh", "-c", self.script, "warm-up", wanted]
+
+
+def test_an_archive_is_built_once(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warm_up = WarmUp('echo classes > "$1"')
+    monkeypatch.setattr(appcds, "warm_up", warm_up)
+    built = appcds.archive([jar])
+    assert built is not None
+    assert built.read_text() == "classes\n"
+    assert appcds.archive([jar]) == built
+    assert warm_up.runs == 1
+
+
+def test_other_jars_get_an_archive_of_their_own(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(appcds, "warm_up", WarmUp('echo classes > "$1"'))
+    first = appcds.archive([jar])
+    jar.write_bytes(b"another version")
+    assert appcds.archive([jar]) not in (None, first)
+
+
+@pytest.mark.parametrize("script", ["echo no such option; exit 1", "echo left early"])
+def test_a_java_that_cannot_is_asked_once_and_its_words_are_kept(
+    jar: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str
+) -> None:
+    warm_up = WarmUp(script)
+    monkeypatch.setattr(appcds, "warm_up", warm_up)
+    assert appcds.archive([jar]) is None
+    assert appcds.archive([jar]) is None
+    assert warm_up.runs == 1
+    (said,) = (tmp_path / "cache").rglob("*.failed")
+    assert said.read_text() in ("no such option\n", "left early\n")
+
+
+def test_a_second_process_starts_without_rather_than_wait(
+    jar: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    warm_up = WarmUp('echo classes > "$1"')
+    monkeypatch.setattr(appcds, "warm_up", warm_up)
+    folder = tmp_path / "cache" / "airflow-cdc-provider" / "appcds"
+    folder.mkdir(parents=True)
+    name = appcds.key(appcds.find_java(), [jar])
+    with (folder / f"{name}.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert appcds.archive([jar]) is None
+    assert warm_up.runs == 0
+    assert appcds.archive([jar]) == folder / f"{name}.jsa"
+
+
+def test_a_cache_that_cannot_be_written_costs_only_the_gain(
+    jar: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert appcds.archive([jar]) is None
+
+
+def test_without_an_archive_a_short_job_still_starts_with_the_quick_compiler() -> None:
+    assert appcds.java_options(None) == list(appcds.SHORT_JOB)
+    assert set(appcds.java_options(None)) < set(appcds.java_options(Path("some.jsa")))
+
+
+def test_the_warm_up_job_sees_nothing_of_airflow(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SHOP", "postgresql://user:word@host/db")
+    assert not any(name.startswith("AIRFLOW") for name in appcds.environment(appcds.find_java()))
+    assert "AIRFLOW_CONN_SHOP" in os.environ

@@ -1,0 +1,32 @@
+"""The archive that ``make`` built ahead, as a real driver uses it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider import appcds, jars
+from airflow_cdc_provider.java import find_java
+
+pytestmark = pytest.mark.jvm
+
+
+def test_a_driver_takes_most_of_its_classes_from_the_archive(tmp_path: Path) -> None:
+    class_path = jars.ensure(["postgres", "delta"])
+    archive = appcds.archive(class_path)
+    assert archive is not None, "see the .failed file in the cache"
+    loaded = tmp_path / "classes.log"
+    options = [*appcds.java_options(archive), f"-Xlog:class+load:file={loaded}"]
+    (tmp_path / "job.py").touch()
+    command = [str(appcds.package_folder("pyspark") / "bin" / "spark-submit"), "--master", "local[1]"]
+    command += ["--driver-class-path", ":".join(map(str, class_path)), "--driver-java-options", " ".join(options)]
+    environment = os.environ | {"JAVA_HOME": str(find_java().home), "PYSPARK_PYTHON": sys.executable}
+    subprocess.run([*command, str(tmp_path / "job.py")], env=environment, check=True, capture_output=True)
+    lines = [line for line in loaded.read_text().splitlines() if "org.apache.spark" in line]
+    shared = [line for line in lines if re.search(r"source: shared objects file \(top\)", line)]
+    assert len(shared) > 0.8 * len(lines) > 40
