@@ -57,7 +57,7 @@ def run_of(context: Context) -> Run:
     """A backfill takes its bounds from the data interval; every other run from the change log."""
     dag_run = context["dag_run"]
     start, end = dag_run.data_interval_start, dag_run.data_interval_end
-    if str(dag_run.run_type) == "backfill" and start is not None and end is not None:
+    if dag_run.run_type == "backfill" and start is not None and end is not None:
         return Run(dag_run.run_id, Mode.REPAIR, (start.isoformat(), end.isoformat()))
     return Run(dag_run.run_id)
 
@@ -117,4 +117,4 @@ def failed_tasks(context: Context) -> Sequence[str]:
     """Tasks of this run that failed by themselves, in alphabetical order."""
     ti, run_id = context["ti"], context["dag_run"].run_id
     states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[run_id]).get(run_id, {})
-    return sorted(task for task, state in states.items() if str(state) == "failed" and task != ti.task_id)
+    return sorted(task for task, state in states.items() if state == "failed" and task != ti.task_id)

@@ -1,0 +1,270 @@
+"""A whole replicator without database, lake or Spark: a source that is a JSON file, a target made of files, and the
+Spark steps as a few lines that land, merge and copy nothing but figures. What they promise is what the real ones do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from airflow_cdc_provider.connectors.source import News
+from airflow_cdc_provider.control.closing import Closing, close_window
+from airflow_cdc_provider.control.gathering import Run
+from airflow_cdc_provider.control.opening import open_window
+from airflow_cdc_provider.control.reconciling import find_holes, pause_stream, resume_stream
+from airflow_cdc_provider.control.replicator import Replicator, utc_now
+from airflow_cdc_provider.core.changelog import DataFile, Hole, Manifest, TableSlice
+from airflow_cdc_provider.core.commands import Command, CommandKind
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.decide import Decision
+from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavailable
+from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.runs import RunPlan
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult, TableResult, TableTask, WindowResult
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.state.store import StateStore
+from tests.provider.file_target import FileTarget
+
+IDLE_STEP = 16
+"""The stream of the source must have moved this far without changes of ours before an empty window is worth it."""
+
+
+def schema(table: str, key: tuple[str, ...] = ("id",)) -> TableSchema:
+    return TableSchema(table, (Column("id", LogicalType(Kind.INT64)), Column("name", LogicalType(Kind.TEXT))), key)
+
+
+class FileSource:
+    """Positions are numbers. ``changes``: table and position of each change; ``slot`` is None where there is none."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, **changes: Any) -> None:
+        self.path.write_text(json.dumps({**self.read(), **changes}))
+
+    def read(self) -> dict[str, Any]:
+        if not self.path.exists():
+            return {"identity": {"system": "7"}, "tables": [], "slot": None, "end": 100, "changes": [], "up": True}
+        body: dict[str, Any] = json.loads(self.path.read_text())
+        if not body["up"]:
+            raise SourceUnavailable(Problem("SRC001", "the source does not answer"))
+        return body
+
+    def change(self, *tables: str) -> None:
+        body = self.read()
+        for table in tables:
+            body["end"] += 1
+            body["changes"].append([table, body["end"]])
+        self.path.write_text(json.dumps(body))
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        return []
+
+    def identity(self) -> dict[str, str]:
+        return dict(self.read()["identity"])
+
+    def tables(self) -> list[TableSchema]:
+        return [from_plain(TableSchema, table) for table in self.read()["tables"]]
+
+    def open_stream(self, tables: Sequence[str]) -> Position:
+        body = self.read()
+        if body["slot"] is None:
+            self.write(slot=body["end"])
+        return {"slot": str(self.read()["slot"])}
+
+    def news(self, position: Position, tables: Sequence[str]) -> News:
+        body, here = self.read(), int(position["slot"])
+        if body["slot"] is None or body["slot"] > here:
+            raise PositionLost(Problem("SRC030", "the slot is gone", do="airflow cdc resync shop"))
+        anything = any(place > here and table in tables for table, place in body["changes"])
+        idle = {"slot": str(body["end"])} if not anything and body["end"] - here >= IDLE_STEP else None
+        return News(anything, {"slot": str(body["end"])}, idle)
+
+    def acknowledge(self, position: Position) -> None:
+        self.write(slot=max(self.read()["slot"], int(position["slot"])))
+
+    def drop_stream(self) -> None:
+        self.write(slot=None)
+
+
+@dataclass
+class World:
+    folder: Path
+    tables: tuple[str, ...] = ("public.a", "public.b")
+    definition: Definition = field(init=False)
+    source: FileSource = field(init=False)
+    told: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.definition = Definition(
+            name="shop",
+            source=Source(type="file", connection="db"),
+            target=Target(type="files", location=str(self.folder / "lake")),
+            tables=(TableRule("public.*"),),
+            staging=Staging(location=str(self.folder / "staging")),
+        )
+        self.source = FileSource(self.folder / "source.json")
+        if not self.source.path.exists():
+            self.source.write(tables=[to_plain(schema(table)) for table in self.tables])
+
+    @property
+    def replicator(self) -> Replicator:
+        log = open_log(self.definition, ConnectionInfo())
+        target = FileTarget(self.definition.target, ConnectionInfo(), "shop", log)
+        state = StateStore(f"sqlite:///{self.folder}/state.db")
+        return Replicator(self.definition, self.source, target, log, state)  # type: ignore[arg-type]
+
+    # A run, task by task
+
+    def open(self, run: str | Run) -> Decision:
+        return open_window(self.replicator, run if isinstance(run, Run) else Run(run), self.told.append)
+
+    def close(self, run_id: str, failed: Sequence[str] = ()) -> Closing:
+        return close_window(self.replicator, run_id, failed, self.told.append)
+
+    def run(self, run: str | Run) -> Closing:
+        """A whole run in which every Spark step goes well."""
+        decision = self.open(run)
+        run_id = decision.plan.run_id
+        self.spark(decision)
+        if "extract" in decision.follow or "stage" in decision.follow:
+            find_holes(self.replicator, run_id, self.told.append)
+        if decision.plan.reconcile or self.replicator.run(run_id).holes():
+            self.reconcile(run_id)
+        return self.close(run_id)
+
+    def spark(self, decision: Decision) -> None:
+        plan, follow = decision.plan, decision.follow
+        if "snapshot" in follow:
+            self.copy(plan, "snapshot", plan.copy, TableState.REPLICATING)
+        if "extract" in follow:
+            self.extract(plan)
+        if "extract" in follow or "stage" in follow:
+            self.merge(plan)
+        if "verify" in follow:
+            said = {"identical": True, "source_rows": 10, "target_rows": 10}
+            done = [TableResult(table, Outcome.DONE, detail=said) for table in plan.stream]
+            self.say(plan.run_id, "verify", StepKind.VERIFY, done)
+
+    def reconcile(self, run_id: str) -> tuple[str, ...]:
+        paused = pause_stream(self.replicator, run_id, self.told.append)
+        self.copy(self.replicator.run(run_id).plan(), "reconcile.resync", paused, None)
+        return resume_stream(self.replicator, run_id, self.told.append)
+
+    # The Spark steps
+
+    def copy(self, plan: RunPlan, task_id: str, tables: Iterable[str], state: TableState | None) -> None:
+        log, window = self.replicator.log, self.replicator.log.sealed()
+        done = []
+        for task in plan.named(tuple(tables)):
+            held = self.replicator.target.held(task.table, task.target)
+            fence = (held.control.fence if held.control else log.highest_fence(task.table)) + 1
+            assert held.control or state
+            now = State(state, utc_now()) if state else held.control.state  # type: ignore[union-attr]
+            hi, sha256 = log.manifest(window).hi, log.manifest_sha256(window)
+            record = ControlRecord(
+                replicator="shop",
+                table=task.table,
+                log_id=plan.log_id,
+                owner=plan.owner,
+                attempt="copy",
+                fence=fence,
+                window=window,
+                floor="f",
+                state=now,
+                hi=hi,
+                manifest_sha256=sha256,
+                definition_sha256=task.definition_sha256,
+                schema=task.schema,
+                source_identity=plan.source_identity,
+            )
+            self.commit(task.target, record)
+            done.append(TableResult(task.table, Outcome.DONE, 10, {"read": 10}, fence, window))
+        kind = StepKind.SNAPSHOT if state else StepKind.RESYNC
+        self.say(plan.run_id, task_id, kind, done)
+
+    def extract(self, plan: RunPlan, holes: tuple[Hole, ...] = ()) -> Manifest:
+        lo, limit = int(plan.lo["slot"]), int(plan.limit["slot"])
+        inside = [table for table, place in self.source.read()["changes"] if lo < place <= limit]
+        slices = {task.table: _slice(task, inside.count(task.table)) for task in plan.tables}
+        manifest = self.replicator.log.seal(
+            Manifest(
+                log_id=plan.log_id,
+                window=plan.sealed + 1,
+                epoch=plan.epoch,
+                lo=plan.lo,
+                hi=plan.limit,
+                previous_sha256=self.replicator.log.manifest_sha256(plan.sealed),
+                attempt="extract",
+                sealed_at=utc_now(),
+                tables=slices,
+                commit_ts_min=utc_now(),
+                commit_ts_max=utc_now(),
+                holes=holes,
+            )
+        )
+        window = WindowResult(manifest.window, manifest.lo, manifest.hi, len(inside), 1, 1, cut="limit")
+        self.say(plan.run_id, "extract", StepKind.EXTRACT, [], window)
+        return manifest
+
+    def merge(self, plan: RunPlan, tables: Sequence[str] | None = None) -> None:
+        log, sealed, done = self.replicator.log, self.replicator.log.sealed(), []
+        for task in plan.named(plan.stream if tables is None else tuple(tables)):
+            control = self.control(task.table)
+            pieces = [log.manifest(number).tables[task.table] for number in range(control.window + 1, sealed + 1)]
+            if not (count := sum(piece.rows for piece in pieces)):
+                continue
+            hi, sha256 = log.manifest(sealed).hi, log.manifest_sha256(sealed)
+            self.commit(task.target, replace(control, window=sealed, hi=hi, manifest_sha256=sha256, attempt="merge"))
+            done.append(TableResult(task.table, Outcome.DONE, count, {"update": count}, control.fence, sealed))
+        self.say(plan.run_id, "stage", StepKind.STAGE, [])
+        self.say(plan.run_id, "merge", StepKind.MERGE, done)
+
+    def say(
+        self,
+        run_id: str,
+        task_id: str,
+        kind: StepKind,
+        tables: Sequence[TableResult],
+        window: WindowResult | None = None,
+        problem: Problem | None = None,
+    ) -> None:
+        """What a job leaves behind: its step and its result."""
+        run = self.replicator.run(run_id)
+        plan = run.plan()
+        attempt = f"{task_id}-1"
+        folder = run.folder(task_id, 1)
+        folder.write_step(Step(kind, self.definition, run_id, attempt, "", "", plan.owner, plan.log_id, 1, {}, ()))
+        folder.write_result(StepResult(kind, attempt, tuple(tables), window, problem))
+
+    # What stands where
+
+    def commit(self, target_table: str, record: ControlRecord) -> None:
+        target = self.replicator.target
+        assert isinstance(target, FileTarget)
+        version = target.held(record.table, target_table).version
+        assert target.commit(target_table, 0 if version is None else version + 1, record)
+
+    def control(self, table: str) -> ControlRecord:
+        control = self.replicator.target.held(table, table.replace(".", "_")).control
+        assert control is not None
+        return control
+
+    def ask(self, kind: CommandKind, *tables: str, **arguments: Any) -> Command:
+        asked = len(self.replicator.state.pending("shop"))
+        return self.replicator.state.request("shop", kind, tables, arguments, f"{kind}-{utc_now()}-{asked}", "ann")
+
+    def slot(self) -> int:
+        return int(self.source.read()["slot"])
+
+
+def _slice(task: TableTask, rows: int) -> TableSlice:
+    files = (DataFile("f.parquet", rows, 1, "0"),) if rows else ()
+    return TableSlice(task.definition_sha256, (), files, {"update": rows} if rows else {})
