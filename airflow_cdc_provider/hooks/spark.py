@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,7 +72,8 @@ class SparkJob:
         try:
             self._hook.submit(self._submission.application, env=environment, start_new_session=True)
         except AirflowException as error:
-            return str(error).partition("Error code is: ")[2] or str(error)
+            text, _, code_and_tail = str(error).partition("Error code is: ")
+            return f"exit code {code_and_tail}" if code_and_tail else text
         except FileNotFoundError as error:
             raise CheckFailed(
                 Problem(
@@ -85,7 +87,17 @@ class SparkJob:
         return ""
 
     def kill(self) -> None:
+        """End spark-submit, from any thread or signal handler. Nothing under way is no error."""
         self._hook.on_kill()
+
+    def close(self) -> None:
+        """Kill what is left, and do what the hook leaves undone: reap the child, close the pipe."""
+        self.kill()
+        process: subprocess.Popen[str] | None = self._hook._submit_sp
+        if process is not None:
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
 
 
 def submission(definition: Definition, kind: StepKind, step_url: str) -> Submission:

@@ -14,21 +14,20 @@ from datetime import UTC, datetime
 
 from airflow.sdk.exceptions import AirflowSkipException
 
+from airflow_cdc_provider.control.replicator import open_replicator
 from airflow_cdc_provider.core.attempts import Submission, still_stands
 from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.errors import Blocked, CdcError, Fenced, Problem, StepFailed
 from airflow_cdc_provider.core.runs import RunPlan
-from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult, TableResult, TableTask
+from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult, TableResult
 from airflow_cdc_provider.hooks import drivers, secrets
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.spark import SparkJob, submission
-from airflow_cdc_provider.operators.inputs import Inputs, as_held, inputs_of, still_to_do
+from airflow_cdc_provider.operators.inputs import Inputs, as_held, committed, inputs_of, still_to_do
 from airflow_cdc_provider.operators.lease import KeptLease, lane_of
 from airflow_cdc_provider.operators.rivals import end_rivals, raise_fences
-from airflow_cdc_provider.staging.places import open_log
-from airflow_cdc_provider.staging.runs import RunFiles, StepFolder
+from airflow_cdc_provider.staging.runs import StepFolder
 from airflow_cdc_provider.state.store import StateStore
-from airflow_cdc_provider.targets.registry import open_target
 
 log = logging.getLogger(__name__)
 
@@ -41,14 +40,12 @@ class Attempt:
     ) -> None:
         self.id = uuid.uuid4().hex
         self.kind = kind
-        self.definition = definition
         self.task_id = task_id
         self.try_number = try_number
-        self.state = state
+        self.definition = definition
         self.secrets = secrets_of(definition)
-        self.log = open_log(definition, self.secrets.staging)
-        self.target = open_target(definition, self.secrets.target, self.log)
-        self.run = RunFiles(self.log.store, run_id)
+        self.replicator = open_replicator(definition, self.secrets, state)
+        self.run = self.replicator.run(run_id)
         self.folder: StepFolder | None = None
         self._job: SparkJob | None = None
 
@@ -59,15 +56,10 @@ class Attempt:
         every table, StepFailed or Blocked where the step as a whole failed.
         """
         lane = lane_of(self.kind)
-        with KeptLease(self.state, self.definition.name, lane, self.run.run_id, self.kill) as lease:
-            try:
-                result = self._taken_or_made()
-            except StepFailed:
-                if lease.lost:
-                    raise lease.fenced() from None
-                raise
+        with KeptLease(self.replicator.state, self.definition.name, lane, self.run.run_id, self.kill) as lease:
+            result = self._taken_or_made()
         if result.problem is not None:
-            raise _failure(result.problem, result.retryable)
+            raise lease.fenced() if lease.lost else _failure(result.problem, result.retryable)
         if result.tables and all(table.outcome is Outcome.FENCED for table in result.tables):
             raise Fenced(*(table.problem or _fenced(table) for table in result.tables))
         return result
@@ -81,21 +73,23 @@ class Attempt:
 
     def _taken_or_made(self) -> StepResult:
         plan = self.run.plan()
-        inputs = self._required(inputs_of(self.kind, plan, self.run, self.log), plan)
-        replicator = self.definition.name
-        found = end_rivals(self.kind, inputs.tables, self.task_id, self.run, self.state, replicator)
+        inputs = self._required(inputs_of(self.kind, plan, self.run, self.replicator.log), plan)
+        found = end_rivals(self.kind, inputs.tables, self.task_id, self.run, self.replicator)
         if self.kind is not StepKind.EXTRACT:
-            inputs = as_held(inputs, self.target)
+            inputs = as_held(inputs, self.replicator.target)
         standing = self._standing(self._step(plan, inputs))
         if standing is not None:
             return standing
+        done = committed(self.kind, inputs, self._earlier_attempts())
+        left = inputs.only(task for task in inputs.tables if task.table not in {table.table for table in done})
         if any(rival.may_write for rival in found):
-            fenced = raise_fences(found, inputs.tables, self.id, self.target, self.state, replicator)
-            inputs = self._after_fences(inputs, fenced)
-        left = still_to_do(self.kind, inputs, self.log)
-        if self.kind is StepKind.MERGE and inputs.tables and not left.tables:
-            return self._brought_in(plan, inputs)
-        return self._submitted(self._step(plan, self._required(left, plan)))
+            by = f"{self.run.run_id} {self.task_id}"
+            left = self._after_fences(left, raise_fences(found, left.tables, by, self.replicator))
+        left = still_to_do(self.kind, left)
+        if done and not left.tables:
+            return self._brought_in(self._step(plan, inputs), done)
+        result = self._submitted(self._step(plan, self._required(left, plan)))
+        return self._with(result, done) if done else result
 
     def _required(self, inputs: Inputs, plan: RunPlan) -> Inputs:
         if not inputs.tables:
@@ -115,9 +109,9 @@ class Attempt:
     def _after_fences(self, inputs: Inputs, fenced: frozenset[str]) -> Inputs:
         """What was staged below a fence is void: there the next run stages again."""
         if self.kind is not StepKind.MERGE:
-            return as_held(inputs, self.target)
+            return as_held(inputs, self.replicator.target)
         rest = inputs.only(task for task in inputs.tables if task.table not in fenced)
-        if not rest.tables:
+        if fenced and not rest.tables:
             raise Fenced(
                 Problem(
                     "FEN001",
@@ -129,14 +123,23 @@ class Attempt:
             )
         return rest
 
-    def _brought_in(self, plan: RunPlan, inputs: Inputs) -> StepResult:
-        """Every batch is in: an earlier attempt committed and died before it could say so."""
+    def _earlier_attempts(self) -> frozenset[str]:
+        steps = (folder.step() for folder in self.run.submissions(self.task_id))
+        return frozenset(step.attempt for step in steps if step is not None)
+
+    def _brought_in(self, step: Step, done: tuple[TableResult, ...]) -> StepResult:
+        """Every commit is in the target: there is nothing left to run, only to say."""
         folder = self._claimed()
-        folder.write_step(replace(self._step(plan, inputs), folder=folder.path))
-        result = StepResult(self.kind, self.id, tuple(map(_committed, inputs.tables)))
-        folder.write_result(result)
-        log.info("All batches stand in the target tables already.")
-        return result
+        folder.write_step(replace(step, folder=folder.path))
+        log.info("Earlier attempts have committed all tables of this step.")
+        return self._with(StepResult(self.kind, self.id), done)
+
+    def _with(self, result: StepResult, done: tuple[TableResult, ...]) -> StepResult:
+        """Later tasks read the newest result of a step: it must name the tables of earlier attempts too."""
+        assert self.folder is not None
+        whole = replace(result, tables=(*done, *result.tables))
+        self.folder.write_result(whole)
+        return whole
 
     def _submitted(self, step: Step) -> StepResult:
         folder = self._claimed()
@@ -144,7 +147,7 @@ class Attempt:
         secrets_path = secrets.write(self.secrets)
         try:
             folder.write_step(replace(step, folder=folder.path, secrets_path=str(secrets_path), jars=job.jars))
-            self.state.open_attempt(
+            self.replicator.state.open_attempt(
                 self.id,
                 self.definition.name,
                 self.kind,
@@ -159,13 +162,13 @@ class Attempt:
             try:
                 ending = job.run()
             finally:
-                job.kill()
+                job.close()
                 if drivers.end(folder.step_url):
                     self._write_end(folder, ending)
         finally:
             secrets.remove(secrets_path)
         result = folder.result()
-        return result or StepResult(self.kind, self.id, problem=self._no_result(folder, "none, it cannot be killed"))
+        return result or StepResult(self.kind, self.id, problem=self._no_result(folder, "it cannot be killed"))
 
     def _write_end(self, folder: StepFolder, ending: str) -> None:
         """No process of the driver is left. Where it could not say how it ended, that is written down here, so that
@@ -174,14 +177,14 @@ class Attempt:
         if result is None:
             result = StepResult(self.kind, self.id, problem=self._no_result(folder, ending))
             folder.write_result(result)
-        self.state.close_attempt(self.id, "failed" if result.problem else "done")
+        self.replicator.state.close_attempt(self.id, "failed" if result.problem else "done")
 
     def _no_result(self, folder: StepFolder, ending: str) -> Problem:
         return Problem(
             "SPK001",
             f"the {self.kind} job ended without a result",
             where=f"{self.definition.name}, {folder.step_url}",
-            found=f"exit code {ending}",
+            found=ending,
             do="see the driver's output above; another attempt goes on from what the target tables hold",
             data="sealed windows are unchanged; each target table has a commit whole or not at all",
         )
@@ -222,14 +225,3 @@ def _failure(problem: Problem, retryable: bool) -> CdcError:
 
 def _fenced(table: TableResult) -> Problem:
     return Problem("FEN002", f"somebody newer owns {table.table}", where=table.table)
-
-
-def _committed(task: TableTask) -> TableResult:
-    assert task.control is not None
-    return TableResult(
-        task.table,
-        Outcome.DONE,
-        counts=task.control.counts,
-        fence=task.control.fence,
-        window=task.control.window,
-    )

@@ -3,18 +3,17 @@ target tables, which win over both."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
-from airflow_cdc_provider.core.changelog import batch_folder
-from airflow_cdc_provider.core.plain import from_plain
 from airflow_cdc_provider.core.runs import Mode, RunPlan
 from airflow_cdc_provider.core.states import TAKES_CHANGES, TableState
-from airflow_cdc_provider.core.steps import Batch, Outcome, StepKind, TableTask
+from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult, TableTask
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.staging.runs import RunFiles
 from airflow_cdc_provider.targets.target import TargetTables
+
+COMMITS_ONCE = frozenset({StepKind.SNAPSHOT, StepKind.RESYNC, StepKind.MERGE})
 
 
 @dataclass(frozen=True)
@@ -43,18 +42,27 @@ def as_held(inputs: Inputs, target: TargetTables) -> Inputs:
     return inputs.only(_as_held(task, target) for task in inputs.tables)
 
 
-def still_to_do(kind: StepKind, inputs: Inputs, log: ChangeLog) -> Inputs:
-    """Without the tables that take no changes now (somebody paused them since the plan was made), and, for a merge,
-    those whose batch an earlier attempt has brought in."""
+def still_to_do(kind: StepKind, inputs: Inputs) -> Inputs:
+    """Without the tables that the step may not touch as they now are: paused since the plan was made, or, for a resync,
+    left to the stream."""
     match kind:
-        case StepKind.STAGE:
-            return inputs.only(task for task in inputs.tables if _takes_changes(task))
-        case StepKind.MERGE:
-            return inputs.only(
-                task for task in inputs.tables if _takes_changes(task) and not _merged(task, inputs.merge_of, log)
-            )
+        case StepKind.STAGE | StepKind.MERGE:
+            return inputs.only(task for task in inputs.tables if task.control is None or _state(task) in TAKES_CHANGES)
+        case StepKind.RESYNC:
+            return inputs.only(task for task in inputs.tables if _state(task) is TableState.RESYNCING)
         case _:
             return inputs
+
+
+def committed(kind: StepKind, inputs: Inputs, earlier: Collection[str]) -> tuple[TableResult, ...]:
+    """What earlier attempts at a merge or copy have brought in, and died before they could say so."""
+    if kind not in COMMITS_ONCE:
+        return ()
+    return tuple(
+        TableResult(task.table, Outcome.DONE, counts=control.counts, fence=control.fence, window=control.window)
+        for task in inputs.tables
+        if (control := task.control) is not None and control.attempt in earlier
+    )
 
 
 def _snapshot(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
@@ -82,8 +90,16 @@ def _merge(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
     )
 
 
-def _reconcile(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+def _resync(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
     return Inputs(plan.named((*plan.reconcile, *run.holes())), window=log.sealed())
+
+
+def _replay(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    """The log behind a copy leads on from that copy only: tables whose resync failed take nothing."""
+    resynced = run.latest("reconcile.resync")
+    copied = resynced[1].tables if resynced else ()
+    names = tuple(table.table for table in copied if table.outcome is Outcome.DONE)
+    return Inputs(plan.named(names), window=log.sealed())
 
 
 def _verify(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
@@ -103,8 +119,8 @@ _INPUTS: dict[StepKind, Callable[[RunPlan, RunFiles, ChangeLog], Inputs]] = {
     StepKind.EXTRACT: _extract,
     StepKind.STAGE: _stage,
     StepKind.MERGE: _merge,
-    StepKind.RESYNC: _reconcile,
-    StepKind.REPLAY: _reconcile,
+    StepKind.RESYNC: _resync,
+    StepKind.REPLAY: _replay,
     StepKind.VERIFY: _verify,
 }
 
@@ -117,16 +133,5 @@ def _as_held(task: TableTask, target: TargetTables) -> TableTask:
     return replace(task, control=control, state=task.state if failing else control.state.name)
 
 
-def _takes_changes(task: TableTask) -> bool:
-    return task.control is None or task.control.state.name in TAKES_CHANGES
-
-
-def _merged(task: TableTask, attempt: str, log: ChangeLog) -> bool:
-    if task.control is None:
-        return False
-    try:
-        content = log.store.read(f"{batch_folder(task.table, attempt)}/batch.json")
-    except FileNotFoundError:
-        return False  # the job says what is missing
-    batch = from_plain(Batch, json.loads(content))
-    return not batch.repair and task.control.window >= batch.window
+def _state(task: TableTask) -> TableState | None:
+    return task.control.state.name if task.control else None

@@ -9,11 +9,10 @@ from types import TracebackType
 
 from airflow_cdc_provider.core.attempts import COPIES
 from airflow_cdc_provider.core.errors import Fenced, Problem, StateUnavailable
-from airflow_cdc_provider.core.index import Lane
+from airflow_cdc_provider.core.index import LEASE_S, Lane
 from airflow_cdc_provider.core.steps import StepKind
 from airflow_cdc_provider.state.store import StateStore
 
-TTL_S = 15 * 60.0
 RENEW_EVERY_S = 60.0
 
 log = logging.getLogger(__name__)
@@ -40,7 +39,7 @@ class KeptLease:
         self.lost = False
 
     def __enter__(self) -> KeptLease:
-        if not self._store.acquire(*self._lease, TTL_S):
+        if not self._store.acquire(*self._lease, LEASE_S):
             raise self.fenced()
         self._thread.start()
         return self
@@ -66,9 +65,9 @@ class KeptLease:
     def _renew(self) -> None:
         while not self._done.wait(RENEW_EVERY_S):
             try:
-                held = self._store.renew(*self._lease, TTL_S)
+                held = self._store.renew(*self._lease, LEASE_S)
             except StateUnavailable as error:
-                log.warning("The lease could not be renewed, it stays ours for up to %d s: %s", TTL_S, error)
+                log.warning("The lease could not be renewed, it stays ours for up to %d s: %s", LEASE_S, error)
                 continue
             if not held:
                 self.lost = True

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 
+from airflow_cdc_provider.control.fences import commit_fence
+from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.attempts import WRITES, rivals
-from airflow_cdc_provider.core.cursors import split_token
 from airflow_cdc_provider.core.steps import StepKind, TableTask
 from airflow_cdc_provider.hooks import drivers, secrets
 from airflow_cdc_provider.staging.runs import RunFiles, StepFolder
-from airflow_cdc_provider.state.store import StateStore
-from airflow_cdc_provider.targets.target import TargetTables
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +37,7 @@ class Rival:
 
 
 def end_rivals(
-    kind: StepKind, tables: Iterable[TableTask], task_id: str, run: RunFiles, state: StateStore, replicator: str
+    kind: StepKind, tables: Iterable[TableTask], task_id: str, run: RunFiles, replicator: Replicator
 ) -> list[Rival]:
     """Find the rivals of a step, kill what runs on this worker, and close in the state store those that have ended.
 
@@ -48,24 +46,19 @@ def end_rivals(
     """
     ours = frozenset(task.table for task in tables)
     found = []
-    for folder, attempt, their_kind, their_tables in _earlier(task_id, run, state, replicator):
+    for folder, attempt, their_kind, their_tables in _earlier(task_id, run, replicator):
         common = rivals(kind, ours, their_kind, their_tables)
         if not common:
             continue
         ended = _end(folder)
         if ended:
-            state.close_attempt(attempt, "ended")
+            replicator.state.close_attempt(attempt, "ended")
         found.append(Rival(folder, attempt, their_kind, common, ended))
     return found
 
 
 def raise_fences(
-    found: Iterable[Rival],
-    tables: Iterable[TableTask],
-    attempt: str,
-    target: TargetTables,
-    state: StateStore,
-    replicator: str,
+    found: Iterable[Rival], tables: Iterable[TableTask], by: str, replicator: Replicator
 ) -> frozenset[str]:
     """Shut out every rival that may still write. Returns the tables fenced: what was staged for them is void.
 
@@ -74,31 +67,28 @@ def raise_fences(
     """
     writing = [rival for rival in found if rival.may_write]
     names = frozenset[str]().union(*(rival.tables for rival in writing))
-    fenced = frozenset(task.table for task in tables if task.table in names and _fence(task, attempt, target))
+    fenced = frozenset(task.table for task in tables if task.table in names and _fence(task, by, replicator))
     for rival in writing:
-        detail = {"attempt": rival.attempt, "step": rival.kind, "by": attempt, "tables": sorted(fenced & rival.tables)}
-        state.note(replicator, f"attempt {attempt}", "fence", detail)
-        state.close_attempt(rival.attempt, "fenced")
+        detail = {"attempt": rival.attempt, "step": rival.kind, "tables": sorted(fenced & rival.tables)}
+        replicator.state.note(replicator.name, by, "shut out", detail)
+        replicator.state.close_attempt(rival.attempt, "shut out")
         log.warning("The end of attempt %s was not seen, its tables are fenced: %s", rival.attempt, detail)
     return fenced
 
 
-def _fence(task: TableTask, attempt: str, target: TargetTables) -> bool:
-    held = target.held(task.table, task.target)
+def _fence(task: TableTask, by: str, replicator: Replicator) -> bool:
+    held = replicator.target.held(task.table, task.target)
     if held.control is None:
         return False
-    record = held.control.fenced(attempt=attempt, committed_at=datetime.now(UTC).isoformat(timespec="milliseconds"))
-    if held.token is not None:
-        record = replace(record, fence=max(record.fence, split_token(held.token)[0] + 1))
-    target.fence(task.target, held, record)
+    commit_fence(replicator, task.table, task.target, held, by)
     return True
 
 
 def _earlier(
-    task_id: str, run: RunFiles, state: StateStore, replicator: str
+    task_id: str, run: RunFiles, replicator: Replicator
 ) -> Iterable[tuple[StepFolder, str, str, frozenset[str]]]:
     seen = set()
-    for row in state.open_attempts(replicator):
+    for row in replicator.state.open_attempts(replicator.name):
         seen.add(row.folder)
         yield StepFolder(run.store, row.folder), row.id, row.kind, frozenset(row.tables)
     root = run.store.url("")

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+# Airflow reads its home when it is first imported, which is when test modules are collected.
+HOME = tempfile.mkdtemp(prefix="cdc-airflow-")
+atexit.register(shutil.rmtree, HOME, ignore_errors=True)
+os.environ |= {"AIRFLOW_HOME": HOME, "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
+
+FAKE_SPARK_SUBMIT = Path(__file__).with_name("fake_spark_submit.py")
+
+
+@pytest.fixture
+def fake_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder like the ``bin`` of an environment, in use as such, whose spark-submit is ours."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    programs = {
+        "spark-submit": f'exec {sys.executable} {FAKE_SPARK_SUBMIT} "$@"',
+        "python": f'exec {sys.executable} "$@"',
+    }
+    for name, line in programs.items():
+        program = folder / name
+        program.write_text(f"#!/bin/sh\n{line}\n")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("FAKE_PYTHON", str(folder / "python"))
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    return folder
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connections of the scene, as Airflow finds them in its environment."""
+    from tests.provider.scene import CONNECTIONS
+
+    for name, fields in CONNECTIONS.items():
+        monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(fields))

@@ -1,0 +1,58 @@
+"""A target whose tables are folders of numbered commits, each a control record; creating the next number is the commit.
+
+It keeps the promises of a target table as far as the worker sees them: one winner per version, a fence that is
+conditional on the version read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.definition import Source, Target
+from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.staging.local import LocalStore
+from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.targets.target import Held
+
+
+class FileTarget:
+    def __init__(self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog) -> None:
+        self.store = LocalStore(target.location)
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        return []
+
+    def table_name(self, source_table: str) -> str:
+        return source_table.replace(".", "_")
+
+    def locate(self, target_table: str) -> str:
+        return self.store.url(target_table)
+
+    def held(self, table: str, target_table: str) -> Held:
+        commits = self.store.names(target_table)
+        if not commits:
+            return Held(exists=False)
+        content = json.loads(self.store.read(f"{target_table}/{commits[-1]}"))
+        control = from_plain(ControlRecord, content)
+        return Held(exists=True, control=control, version=len(commits) - 1, token=control.token)
+
+    def commit(self, target_table: str, version: int, record: ControlRecord) -> bool:
+        return self.store.create(f"{target_table}/{version:06d}.json", json.dumps(to_plain(record)).encode())
+
+    def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
+        assert expected.version is not None and expected.token is not None
+        if record.token <= expected.token or not self.commit(target_table, expected.version + 1, record):
+            raise Fenced(Problem("TGT009", f"{target_table} has moved", where=target_table))
+        return record
+
+
+class SilentSource:
+    """A source that a Spark step's operator makes and never asks."""
+
+    def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
+        self.connection = connection

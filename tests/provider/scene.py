@@ -1,0 +1,128 @@
+"""A replicator between a source nobody reads and a target made of files, and one run of it: all that a Spark step needs
+but Spark. ``python -m tests.provider.scene FOLDER STEP TRY`` runs one step as a task process would."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from airflow_cdc_provider.connectors import SOURCES
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.definition import Definition, Source, Spark, Staging, TableRule, Target
+from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.runs import Mode, RunPlan
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult, TableResult, TableTask
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.hooks.state import open_state
+from airflow_cdc_provider.operators.spark import CdcSparkOperator
+from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.staging.runs import RunFiles, StepFolder
+from airflow_cdc_provider.targets import TARGETS
+from tests.provider.file_target import FileTarget
+
+TARGETS["files"] = "tests.provider.file_target:FileTarget"
+SOURCES["nothing"] = "tests.provider.file_target:SilentSource"
+RUN = "scheduled__2026-11-21T12:00:00+00:00"
+PASSWORD = "Tr0ub4dor&3-correct-horse"
+API_KEY = "key-of-the-object-store-7741"
+CONNECTIONS: dict[str, dict[str, Any]] = {
+    "spark_default": {"conn_type": "spark", "host": "local[2]"},
+    "shop_db": {"conn_type": "postgres", "host": "db.local", "login": "cdc", "password": PASSWORD},
+    "lake": {"conn_type": "aws", "extra": {"api_key": API_KEY, "region": "eu-central-1"}},
+}
+
+
+class Scene:
+    """``folder`` holds staging, target and Airflow's home."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.definition = Definition(
+            name=f"shop_{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}",
+            source=Source(type="nothing", connection="shop_db"),
+            target=Target(type="files", location=str(folder / "lake"), connection="lake"),
+            tables=(TableRule("public.*"),),
+            staging=Staging(location=str(folder / "staging")),
+            spark=Spark(conf={"spark.sql.files.maxPartitionBytes": "64m"}),
+        )
+        self.log = open_log(self.definition, ConnectionInfo())
+        self.target = FileTarget(self.definition.target, ConnectionInfo(), self.definition.name, self.log)
+        self.run = RunFiles(self.log.store, RUN)
+        self.state = open_state()
+
+    def task(self, table: str, state: TableState = TableState.REPLICATING) -> TableTask:
+        schema = TableSchema(table, (Column("id", LogicalType(Kind.INT64)),), ("id",))
+        return TableTask(table, table.replace(".", "_"), schema, self.definition.tables[0], "d1", state)
+
+    def plan(self, *tables: str, **more: Any) -> RunPlan:
+        tasks = tuple(self.task(table) for table in tables)
+        plan = RunPlan(RUN, Mode.STREAM, "log-1", "owner-1", 1, {"system": "7"}, tasks, **more)
+        self.run.write_plan(plan)
+        return plan
+
+    def commit(self, table: str, **changes: Any) -> ControlRecord:
+        """A commit to a target table, as a job or another Airflow would make it."""
+        held = self.target.held(table, table.replace(".", "_"))
+        first = ControlRecord(
+            self.definition.name,
+            table,
+            "log-1",
+            "owner-1",
+            "copy",
+            1,
+            3,
+            "f0",
+            State(TableState.REPLICATING, "2026-11-21T00:00:00Z"),
+        )
+        record = replace(held.control or first, **changes)
+        version = 0 if held.version is None else held.version + 1
+        assert self.target.commit(table.replace(".", "_"), version, record)
+        return record
+
+    def control(self, table: str) -> ControlRecord:
+        control = self.target.held(table, table.replace(".", "_")).control
+        assert control is not None
+        return control
+
+    def staged(self, *tables: str, window: int = 5) -> str:
+        """What a finished stage task of the run has left. Returns the attempt whose batches these are."""
+        plan = self.run.plan()
+        step = Step(
+            StepKind.STAGE, self.definition, RUN, "staged-1", "", "", "owner-1", "log-1", 1, {}, plan.tables, window
+        )
+        folder = self.run.folder("stage", 1)
+        folder.write_step(step)
+        folder.write_result(
+            StepResult(StepKind.STAGE, step.attempt, tuple(TableResult(table, Outcome.DONE) for table in tables))
+        )
+        return step.attempt
+
+    def operator(self, step: str) -> CdcSparkOperator:
+        return CdcSparkOperator(task_id=task_id(step), step=step, definition=to_plain(self.definition))
+
+    def execute(self, step: str, try_number: int = 1) -> dict[str, Any]:
+        return self.operator(step).execute(context(step, try_number))
+
+    def folders(self, step: str) -> list[StepFolder]:
+        """Oldest first."""
+        return self.run.submissions(task_id(step))[::-1]
+
+
+def task_id(step: str) -> str:
+    return f"reconcile.{step}" if step in ("resync", "replay") else step
+
+
+def context(step: str, try_number: int = 1) -> Any:
+    return {"ti": SimpleNamespace(run_id=RUN, task_id=task_id(step), try_number=try_number)}
+
+
+if __name__ == "__main__":
+    sys.executable = os.environ["FAKE_PYTHON"]
+    Scene(Path(sys.argv[1])).execute(sys.argv[2], int(sys.argv[3]))

@@ -1,0 +1,355 @@
+"""Attempts beside and after each other: finished ones are taken, reachable drivers killed, the others fenced."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from airflow.sdk.exceptions import AirflowSkipException
+
+from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.hooks import drivers
+from airflow_cdc_provider.operators import lease
+from airflow_cdc_provider.operators.failures import TaskFailed
+from airflow_cdc_provider.staging.runs import StepFolder
+from tests.provider.scene import RUN, Scene, context
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.usefixtures("fake_spark", "connections")
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    scene = Scene(tmp_path)
+    yield scene
+    for step_url in drivers.running(f"{scene.log.store.root}/"):
+        drivers.end(step_url)
+
+
+def wait_for(what: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 20
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def alive(folder: StepFolder) -> bool:
+    return folder.step_url in drivers.running(folder.url)
+
+
+@contextlib.contextmanager
+def task_process(scene: Scene, step: str, behaviour: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A first try in a process of its own, up to where its driver runs."""
+    command = [str(scene.folder / "bin/python"), "-m", "tests.provider.scene", str(scene.folder), step, "1"]
+    process = subprocess.Popen(command, cwd=ROOT, env=os.environ | {"FAKE_SPARK": behaviour})
+    try:
+        if behaviour == "silent start":
+            wait_for(lambda: scene.folders(step) and alive(scene.folders(step)[0]))
+        else:
+            wait_for(lambda: scene.folders(step) and Path(scene.folders(step)[0].url, "seen.json").exists())
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def elsewhere(folder: StepFolder) -> None:
+    """As if another worker had submitted it."""
+    submission = folder.submission()
+    assert submission is not None
+    body = json.dumps(to_plain(replace(submission, place="worker-2 5a3c pid:[1]"))).encode()
+    folder.store.write(f"{folder.path}/submission.json", body)
+
+
+def test_a_result_that_stands_is_taken_instead_of_running_again(scene: Scene) -> None:
+    scene.plan("public.a", extract=True, sealed=4)
+    first = scene.execute("extract")
+    assert scene.execute("extract", try_number=2)["attempt"] == first["attempt"]
+    assert len(scene.folders("extract")) == 1
+
+
+def test_a_merge_is_taken_as_done_when_its_commit_is_still_the_last(scene: Scene) -> None:
+    scene.plan("public.a", stream=("public.a",))
+    scene.commit("public.a")
+    scene.staged("public.a")
+    first = scene.execute("merge")
+    scene.commit("public.a", window=5, attempt=first["attempt"])
+    assert scene.execute("merge", try_number=2)["attempt"] == first["attempt"]
+
+
+def test_a_copy_is_made_again_when_its_commit_is_not_in_the_target(scene: Scene) -> None:
+    scene.plan("public.a", copy=("public.a",))
+    first = scene.execute("snapshot")
+    assert scene.execute("snapshot", try_number=2)["attempt"] != first["attempt"]
+
+
+def test_a_failing_table_is_tried_again(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene.plan("public.a", "public.b", extract=True)
+    monkeypatch.setenv("FAKE_SPARK", "one table fails")
+    first = scene.execute("extract")
+    monkeypatch.setenv("FAKE_SPARK", "done")
+    assert scene.execute("extract", try_number=2)["attempt"] != first["attempt"]
+
+
+def test_a_retry_after_a_driver_whose_end_was_seen_raises_no_fence(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.plan("public.a", stream=("public.a",))
+    before = scene.commit("public.a")
+    scene.staged("public.a")
+    monkeypatch.setenv("FAKE_SPARK", "dies")
+    with pytest.raises(TaskFailed):
+        scene.execute("merge")
+    elsewhere(scene.folders("merge")[0])
+    monkeypatch.setenv("FAKE_SPARK", "done")
+    scene.execute("merge", try_number=2)
+    assert scene.control("public.a") == before
+    assert len(scene.folders("merge")) == 2
+
+
+@pytest.mark.parametrize("behaviour", ["hangs", "silent start"])
+def test_the_driver_of_a_killed_task_is_killed_by_the_next_attempt_which_then_merges(
+    scene: Scene, behaviour: str
+) -> None:
+    scene.plan("public.a", stream=("public.a",))
+    before = scene.commit("public.a")
+    scene.staged("public.a")
+    with task_process(scene, "merge", behaviour) as task:
+        orphan = scene.folders("merge")[0]
+        told = orphan.step()
+        assert told is not None
+        os.kill(task.pid, signal.SIGKILL)
+        task.wait()
+        assert alive(orphan)
+        assert len(scene.state.open_attempts(scene.definition.name)) == 1
+        assert scene.execute("merge", try_number=2)["tables"] == {"done": 1}
+    assert not alive(orphan)
+    assert not Path(told.secrets_path).parent.exists()
+    assert scene.state.open_attempts(scene.definition.name) == ()
+    assert scene.control("public.a") == before, "the orphan's end was seen: no fence is needed"
+
+
+def test_what_a_killed_merge_had_committed_is_not_merged_again_and_its_counts_are_kept(scene: Scene) -> None:
+    scene.plan("public.a", "public.b", stream=("public.a", "public.b"))
+    for table in ("public.a", "public.b"):
+        scene.commit(table)
+    scene.staged("public.a", "public.b")
+    with task_process(scene, "merge", "hangs") as task:
+        os.kill(task.pid, signal.SIGKILL)
+        task.wait()
+        killed = scene.folders("merge")[0].step()
+        assert killed is not None
+        scene.commit("public.a", window=5, attempt=killed.attempt, counts={"updated": 7})
+        scene.execute("merge", try_number=2)
+    _, last = scene.folders("merge")
+    step, result = last.step(), last.result()
+    assert step is not None
+    assert result is not None
+    assert [task.table for task in step.tables] == ["public.b"]
+    assert {table.table: table.counts for table in result.tables} == {"public.a": {"updated": 7}, "public.b": {}}
+
+
+def test_a_merge_that_had_committed_everything_runs_no_process_again(scene: Scene) -> None:
+    scene.plan("public.a", stream=("public.a",))
+    scene.commit("public.a")
+    scene.staged("public.a")
+    with task_process(scene, "merge", "hangs") as task:
+        os.kill(task.pid, signal.SIGKILL)
+        task.wait()
+        killed = scene.folders("merge")[0].step()
+        assert killed is not None
+        scene.commit("public.a", window=5, attempt=killed.attempt, counts={"updated": 7})
+        assert scene.execute("merge", try_number=2)["tables"] == {"done": 1}
+    last = scene.folders("merge")[-1]
+    assert scene.run.latest("merge") is not None
+    assert not Path(last.url, "seen.json").exists()
+
+
+def test_an_orphan_that_no_record_knows_is_killed_too(scene: Scene) -> None:
+    """The state store was lost, and the orphan belongs to another run: only this worker's processes tell of it."""
+    scene.plan("public.a", stream=("public.a",))
+    scene.commit("public.a")
+    scene.staged("public.a")
+    folder = StepFolder(scene.log.store, "steps/an%20earlier%20run/merge/1")
+    with task_process(scene, "merge", "hangs") as task:
+        known = scene.folders("merge")[0]
+        step = known.step()
+        assert step is not None
+        os.kill(task.pid, signal.SIGKILL)
+        task.wait()
+        drivers.end(known.step_url)
+        scene.state.close_attempt(step.attempt, "forgotten")
+    folder.write_step(step)
+    command = [sys.executable, "-c", "import time; time.sleep(600)", "/x/spark_jobs/merge.py", folder.step_url]
+    with subprocess.Popen(command) as orphan:
+        wait_for(lambda: alive(folder))
+        scene.execute("stage")
+        assert orphan.wait(10) == -signal.SIGKILL
+
+
+def test_a_merge_that_may_still_run_elsewhere_is_shut_out_before_stage_goes_on(scene: Scene) -> None:
+    scene.plan("public.a", "public.b", stream=("public.a", "public.b"))
+    before = scene.commit("public.a")
+    untouched = scene.commit("public.b")
+    scene.staged("public.a")
+    with task_process(scene, "merge", "hangs") as task:
+        os.kill(task.pid, signal.SIGKILL)
+        task.wait()
+    [orphan] = scene.folders("merge")
+    drivers.end(orphan.step_url)
+    elsewhere(orphan)
+    scene.execute("stage")
+    fenced = scene.control("public.a")
+    assert (fenced.fence, fenced.window) == (before.fence + 1, before.window)
+    assert fenced.nonce
+    assert scene.control("public.b") == untouched
+    step = scene.folders("stage")[0].step()
+    assert step is not None
+    assert {task.table: task.control and task.control.fence for task in step.tables} == {"public.a": 2, "public.b": 1}
+    assert scene.state.open_attempts(scene.definition.name) == ()
+    actions = {note.action: note.detail for note in scene.state.audit(scene.definition.name, 10)}
+    assert actions["shut out"]["tables"] == ["public.a"]
+    assert actions["fence"]["fence"] == before.fence + 1
+
+
+def test_a_merge_beside_one_that_may_still_run_elsewhere_leaves_its_tables_to_the_next_run(scene: Scene) -> None:
+    scene.plan("public.a", stream=("public.a",))
+    before = scene.commit("public.a")
+    scene.staged("public.a")
+    with task_process(scene, "merge", "hangs") as task:
+        os.kill(task.pid, signal.SIGKILL)
+        task.wait()
+    [orphan] = scene.folders("merge")
+    drivers.end(orphan.step_url)
+    elsewhere(orphan)
+    with pytest.raises(AirflowSkipException, match="FEN001"):
+        scene.execute("merge", try_number=2)
+    assert scene.control("public.a").fence == before.fence + 1
+    assert len(scene.folders("merge")) == 1
+
+
+def test_an_extract_elsewhere_raises_no_fence_because_it_writes_to_no_table(scene: Scene) -> None:
+    scene.plan("public.a", extract=True, stream=("public.a",))
+    before = scene.commit("public.a")
+    with task_process(scene, "extract", "hangs") as task:
+        os.kill(task.pid, signal.SIGKILL)
+        task.wait()
+    [orphan] = scene.folders("extract")
+    drivers.end(orphan.step_url)
+    elsewhere(orphan)
+    scene.execute("extract", try_number=2)
+    scene.execute("stage")
+    assert scene.control("public.a") == before
+
+
+def test_a_step_is_skipped_while_another_run_holds_the_lane_and_says_which(scene: Scene) -> None:
+    scene.plan("public.a", extract=True)
+    assert scene.state.acquire(scene.definition.name, "stream", "manual__later", 60)
+    with pytest.raises(AirflowSkipException, match=r"LSE001.*run manual__later"):
+        scene.execute("extract")
+    assert scene.folders("extract") == []
+
+
+def test_a_copy_does_not_wait_for_the_stream(scene: Scene) -> None:
+    scene.plan("public.a", copy=("public.a",))
+    assert scene.state.acquire(scene.definition.name, "stream", "manual__later", 60)
+    assert scene.execute("snapshot")["tables"] == {"done": 1}
+
+
+def test_a_step_that_loses_its_lane_while_running_kills_its_driver_and_ends_quietly(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "RENEW_EVERY_S", 0.2)
+    monkeypatch.setenv("FAKE_SPARK", "hangs")
+    scene.plan("public.a", extract=True)
+
+    def take_over() -> None:
+        wait_for(lambda: scene.folders("extract") and Path(scene.folders("extract")[0].url, "seen.json").exists())
+        assert scene.state.release(scene.definition.name, "stream", RUN)
+        assert scene.state.acquire(scene.definition.name, "stream", "manual__later", 60)
+
+    thief = threading.Thread(target=take_over)
+    thief.start()
+    with pytest.raises(AirflowSkipException, match="LSE001"):
+        scene.execute("extract")
+    thief.join()
+    assert not alive(scene.folders("extract")[0])
+
+
+def test_a_lane_is_held_for_as_long_as_its_step_runs(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "RENEW_EVERY_S", 0.1)
+    monkeypatch.setattr(lease, "LEASE_S", 0.6)
+    store, name = scene.state, scene.definition.name
+    with lease.KeptLease(store, name, lease.Lane.STREAM, RUN, lambda: pytest.fail("the lane was lost")):
+        time.sleep(1.5)
+        assert store.holder(name, "stream") == RUN
+    time.sleep(0.8)
+    assert store.holder(name, "stream") is None
+
+
+def test_on_kill_ends_the_driver_and_the_attempt(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_SPARK", "hangs")
+    scene.plan("public.a", extract=True)
+    operator = scene.operator("extract")
+
+    def kill() -> None:
+        wait_for(lambda: scene.folders("extract") and Path(scene.folders("extract")[0].url, "seen.json").exists())
+        operator.on_kill()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(TaskFailed):
+        operator.execute(context("extract"))
+    killer.join()
+    assert not alive(scene.folders("extract")[0])
+    assert scene.state.open_attempts(scene.definition.name) == ()
+
+
+def test_a_timeout_in_the_task_ends_the_driver(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_SPARK", "hangs")
+    scene.plan("public.a", extract=True)
+
+    def out_of_time(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, out_of_time)
+    signal.setitimer(signal.ITIMER_REAL, 1.0)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            scene.execute("extract")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert not alive(scene.folders("extract")[0])
+    assert scene.state.open_attempts(scene.definition.name) == ()
+
+
+def test_a_python_driver_that_outlives_its_spark_submit_is_ended_before_the_attempt_counts_as_over(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_SPARK", "leaves its driver")
+    scene.plan("public.a", extract=True)
+    with pytest.raises(TaskFailed, match="SPK001"):
+        scene.execute("extract")
+    assert not alive(scene.folders("extract")[0])
+
+
+def test_an_editor_on_a_step_file_is_no_driver(scene: Scene) -> None:
+    folder = scene.run.folder("extract", 1)
+    command = [sys.executable, "-c", "import time; time.sleep(600)", folder.step_url]
+    with subprocess.Popen(command) as editor:
+        time.sleep(0.3)
+        assert drivers.end(folder.step_url)
+        assert editor.poll() is None
+        editor.kill()
