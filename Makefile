@@ -50,6 +50,7 @@ clean:  ## removes the environment and what tools left; the jar cache stays
 
 jars: java
 	@$(PYTHON) -m airflow_cdc_provider.jars > /dev/null
+	$(PYTHON) -m airflow_cdc_provider.appcds postgres delta
 
 java: $(INSTALLED)
 	@if $(PYTHON) -m airflow_cdc_provider.java > /dev/null 2>&1; then exit; fi

@@ -1,0 +1,57 @@
+"""What runs on executors and in drivers imports without Airflow and without the tools of the loader."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+PROGRAM = """
+import importlib, sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"airflow", "pydantic", "yaml"}:
+            raise ImportError(f"{name} is not there on an executor")
+
+sys.meta_path.insert(0, Refuse())
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+"""
+
+
+def modules(folder: str) -> list[str]:
+    found = []
+    for path in sorted((REPOSITORY / folder).rglob("*.py")):
+        parts = path.relative_to(REPOSITORY).with_suffix("").parts
+        found.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    return found
+
+
+def import_them(names: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", PROGRAM, *names], cwd=REPOSITORY, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "airflow_cdc_provider/core",
+        "airflow_cdc_provider/staging",
+        "airflow_cdc_provider/connectors",
+        "airflow_cdc_provider/targets",
+        "spark_jobs",
+    ],
+)
+def test_it_imports_where_airflow_pydantic_and_yaml_are_refused(folder: str) -> None:
+    names = modules(folder)
+    assert names
+    done = import_them(names)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["airflow", "pydantic", "yaml"])
+def test_the_refusal_is_real(name: str) -> None:
+    assert f"{name} is not there on an executor" in import_them([name]).stderr

@@ -1,0 +1,42 @@
+"""What no file of the repository may hold, and how long one may be."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+LONGEST_LINES = 400
+# Written in pieces, or this file would be its own first finding.
+REGISTRIES = ["pypi" + ".org", "python" + "hosted", "repo1." + "maven", "maven" + "2", "registry." + "npmjs"]
+REGISTRIES += ["crates" + ".io", "proxy." + "golang", "deb." + "debian"]
+WORKPLACE = ["/work/" + "main", "/work/" + "shared", ".lib" + "rary", "/tmp/" + "env", "/tmp/" + "brief"]
+
+
+def files() -> list[Path]:
+    """Tracked and not yet tracked, without what is ignored."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    return [path for name in listed.stdout.split("\0") if name and (path := REPOSITORY / name).is_file()]
+
+
+@pytest.mark.parametrize("names", [REGISTRIES, WORKPLACE], ids=["a package registry", "the machine it was written on"])
+def test_no_file_names(names: list[str]) -> None:
+    pattern = re.compile("|".join(map(re.escape, names)).encode(), re.IGNORECASE)
+    found = [
+        f"{path.relative_to(REPOSITORY)}:{number}: {line.decode(errors='replace').strip()[:100]}"
+        for path in files()
+        for number, line in enumerate(path.read_bytes().splitlines(), 1)
+        if pattern.search(line)
+    ]
+    assert found == []
+
+
+def test_no_source_file_is_too_long_to_read_in_one_go() -> None:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in files() if path.suffix == ".py"}
+    assert {str(path): length for path, length in lengths.items() if length > LONGEST_LINES} == {}
