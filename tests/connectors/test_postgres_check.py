@@ -1,0 +1,180 @@
+"""``check`` against real servers: every obstacle at once, and the statement it names is the cure."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from airflow_cdc_provider.connectors.postgres.source import PostgresSource
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Comparison, Condition, Source
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres, free_port
+from tests.connectors.conftest import Database
+
+ACTIVE = Condition("active", Comparison.EQUAL, True)
+
+
+def codes(problems: list[Problem]) -> list[str]:
+    return [problem.code for problem in problems]
+
+
+def cure(database: Database, problems: list[Problem]) -> None:
+    for problem in problems:
+        database.sql(*(part for part in problem.do.split(";") if part.strip()))
+
+
+@pytest.fixture
+def role(database: Database) -> Iterator[tuple[str, str]]:
+    """A login of its own with no rights at all."""
+    name, password = f"reader_{database.name}", secrets.token_urlsafe(12)
+    database.sql(f"CREATE ROLE {name} LOGIN PASSWORD '{password}'")
+    yield name, password
+    database.sql(f"DROP OWNED BY {name}", f"DROP ROLE {name}")
+
+
+def test_a_ready_source_has_no_problems(database: Database) -> None:
+    database.sql("CREATE TABLE item (id int PRIMARY KEY)")
+    database.publish("item")
+    assert database.source.check([database.task("public.item")]) == []
+
+
+def test_every_cure_of_a_table_works(database: Database) -> None:
+    database.sql(
+        "CREATE TABLE keyless (a int)",
+        "CREATE TABLE mute (id int PRIMARY KEY)",
+        "ALTER TABLE mute REPLICA IDENTITY NOTHING",
+        "CREATE TABLE filtered (id int PRIMARY KEY, active bool)",
+        "CREATE TABLE other_key (id int PRIMARY KEY, code text)",
+        "CREATE TABLE fleeting (id int PRIMARY KEY) ",
+        "ALTER TABLE fleeting SET UNLOGGED",
+        "CREATE TABLE late_key (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)",
+        "CREATE TABLE part (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE part_1 PARTITION OF part FOR VALUES FROM (0) TO (10)",
+        "ALTER TABLE part_1 REPLICA IDENTITY NOTHING",
+        "CREATE PUBLICATION cdc FOR TABLE mute, part WITH (publish = 'insert')",
+    )
+    tasks = [
+        database.task("public.keyless"),
+        database.task("public.mute"),
+        database.task("public.filtered", where=[ACTIVE]),
+        database.task("public.other_key", key=["code"]),
+        database.task("public.fleeting"),
+        database.task("public.late_key"),
+        database.task("public.part"),
+    ]
+    problems = database.source.check(tasks)
+    of_tables = {(problem.code, problem.where.split(".")[-1]) for problem in problems if problem.where[:6] == "public"}
+    assert of_tables == {
+        ("SRC009", "keyless"),
+        ("SRC009", "mute"),
+        ("SRC009", "filtered"),
+        ("SRC009", "other_key"),
+        ("SRC009", "part"),
+        ("SRC016", "late_key"),
+        ("SRC017", "fleeting"),
+        *(("SRC008", name) for name in ("keyless", "filtered", "other_key", "fleeting", "late_key")),
+    }
+    assert {"SRC005", "SRC007"} <= set(codes(problems))
+    cure(database, problems)
+    assert database.source.check(tasks) == []
+
+
+def test_a_missing_publication_is_named_with_its_tables(database: Database) -> None:
+    database.sql('CREATE TABLE "It em" (id int PRIMARY KEY)')
+    tasks = [database.task("public.It em")]
+    problems = database.source.check(tasks)
+    assert codes(problems) == ["SRC004"]
+    assert 'FOR TABLE "public"."It em"' in problems[0].do
+    cure(database, problems)
+    assert database.source.check(tasks) == []
+
+
+def test_all_missing_rights_are_listed_with_their_grants(database: Database, role: tuple[str, str]) -> None:
+    database.sql(
+        "CREATE SCHEMA shop",
+        "CREATE TABLE shop.item (id int PRIMARY KEY)",
+        "CREATE TABLE shop.guarded (id int PRIMARY KEY)",
+        "ALTER TABLE shop.guarded ENABLE ROW LEVEL SECURITY",
+    )
+    database.publish("shop.item", "shop.guarded")
+    tasks = [database.task("shop.item"), database.task("shop.guarded")]
+    source = database.source_as(*role)
+    problems = source.check(tasks)
+    assert sorted(codes(problems)) == ["SRC010"] * 4 + ["SRC011", "SRC025"]
+    cure(database, problems)
+    assert source.check(tasks) == []
+    database.sql(f"REVOKE SELECT ON shop.item FROM {role[0]}")
+    assert codes(source.check(tasks)) == ["SRC010"]
+
+
+def test_a_publication_that_sends_only_some_rows_is_refused(database: Database) -> None:
+    database.sql(
+        "CREATE TABLE item (id int PRIMARY KEY, a int)", "CREATE PUBLICATION cdc FOR TABLE item WHERE (id > 5)"
+    )
+    tasks = [database.task("public.item")]
+    problems = database.source.check(tasks)
+    assert codes(problems) == ["SRC006"]
+    database.sql(*problems[0].do.split("; ")[:2])
+    assert database.source.check(tasks) == []
+
+
+def test_a_filter_that_can_never_hold_is_refused(database: Database) -> None:
+    database.sql("CREATE TABLE item (id int PRIMARY KEY, active bool)", "ALTER TABLE item REPLICA IDENTITY FULL")
+    database.publish("item")
+    task = database.task("public.item", where=[Condition("active", Comparison.EQUAL, "yes")])
+    assert codes(database.source.check([task])) == ["SRC018"]
+
+
+def test_a_table_that_is_not_there_and_a_view_are_named(database: Database) -> None:
+    database.sql("CREATE TABLE item (id int PRIMARY KEY)", "CREATE TABLE gone (id int PRIMARY KEY)")
+    database.publish("item")
+    gone, item = database.task("public.gone"), database.task("public.item")
+    database.sql("DROP TABLE gone")
+    assert codes(database.source.check([gone, item])) == ["SRC019"]
+    database.sql("CREATE VIEW gone AS SELECT 1 AS id")
+    assert codes(database.source.check([gone, item])) == ["SRC017"]
+
+
+def test_a_slot_that_serves_something_else_is_named(database: Database) -> None:
+    database.sql("CREATE TABLE item (id int PRIMARY KEY)")
+    database.publish("item")
+    task = database.task("public.item")
+    name = f"physical_{database.name}"
+    database.sql(f"SELECT pg_create_physical_replication_slot('{name}')")
+    assert codes(database.source_as("postgres", database.server.password, slot=name).check([task])) == ["SRC014"]
+    database.sql(f"SELECT pg_drop_replication_slot('{name}')")
+
+
+def test_a_server_without_logical_decoding_is_told_all_its_settings() -> None:
+    settings = {"wal_level": "replica", "max_replication_slots": "1", "max_wal_senders": "0"}
+    with EmbeddedPostgres(settings) as server:
+        database = Database(server)
+        database.sql("CREATE TABLE item (id int PRIMARY KEY)")
+        problems = database.source.check([database.task("public.item")])
+        assert codes(problems) == ["SRC001", "SRC002", "SRC003", "SRC004"]
+        database.connection.close()
+
+
+def test_a_wrong_password_is_told_without_the_password(database: Database) -> None:
+    source = database.source_as("postgres", "not-the-password")
+    (problem,) = source.check([])
+    assert problem.code == "CON009" and "not-the-password" not in str(problem)
+    with pytest.raises(CheckFailed, match="CON009"):
+        source.identity()
+
+
+def test_a_missing_database_is_told(database: Database) -> None:
+    info = ConnectionInfo(
+        "db", database.server.host, database.server.port, "postgres", database.server.password, "nowhere"
+    )
+    with pytest.raises(CheckFailed, match="CON011"):
+        PostgresSource(Source("postgres", "db", options={"publication": "cdc"}), info, "r").identity()
+
+
+def test_an_unreachable_server_may_be_tried_again() -> None:
+    info = ConnectionInfo("db", "127.0.0.1", free_port(), "postgres", "x", "nowhere")
+    with pytest.raises(SourceUnavailable, match="CON010"):
+        PostgresSource(Source("postgres", "db", options={"publication": "cdc"}), info, "r").check([])
