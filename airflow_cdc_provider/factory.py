@@ -41,22 +41,21 @@ OPERATORS: dict[TaskKind, type[BaseOperator]] = {
 }
 
 
-def build_dag(path: str | Path) -> DAG:
-    """The DAG of a replicator. ``path`` is its YAML file, or the Python file beside whose ``replicators/`` folder the
-    YAML of the same name stands. Raises DefinitionInvalid, which Airflow shows as the import error of this file alone.
+def build_dag(dag_file: str | Path) -> DAG:
+    """The DAG of the replicator that belongs to a DAG file: ``dags/shop.py`` → ``dags/replicators/shop.yaml``.
+
+    Raises DefinitionInvalid, which Airflow shows as the import error of this file alone, with file and line.
     """
-    loaded = load_file(yaml_beside(Path(path)))
+    path = Path(dag_file)
+    loaded = load_file(path.parent / "replicators" / f"{path.stem}.yaml")
     for warning in loaded.warnings:
         log.warning("%s", warning)
     paper = plan(loaded.definition)
     dag = _dag(paper, dag_doc(loaded.definition, loaded.warnings))
+    # Airflow would take the file that calls DAG(), and workers parse the file that is named here.
+    dag.fileloc = str(path)
     _tasks(dag, paper, to_plain(loaded.definition))
     return dag
-
-
-def yaml_beside(path: Path) -> Path:
-    """``dags/shop.py`` → ``dags/replicators/shop.yaml``; a YAML file is itself."""
-    return path if path.suffix in (".yaml", ".yml") else path.parent / "replicators" / f"{path.stem}.yaml"
 
 
 def _dag(paper: DagPlan, doc: str) -> DAG:

@@ -1,0 +1,187 @@
+"""DAGs made of YAML files, as Airflow reads them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from airflow.dag_processing.dagbag import DagBag
+from airflow.sdk import DAG, AssetAlias, CronDataIntervalTimetable
+from airflow.serialization.serialized_objects import DagSerialization
+
+from airflow_cdc_provider.core.errors import DefinitionInvalid
+from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.plan import plan
+from airflow_cdc_provider.factory import build_dag
+from airflow_cdc_provider.loader import load_file
+
+ROOT = Path(__file__).parents[2]
+DAGS = ROOT / "dags"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A DAGs folder of one's own with the shop in it."""
+    return Path(shutil.copytree(DAGS, tmp_path / "dags", ignore=shutil.ignore_patterns("__pycache__")))
+
+
+def add(folder: Path, name: str, text: str) -> Path:
+    (folder / "replicators" / f"{name}.yaml").write_text(text)
+    return Path(shutil.copy(folder / "shop.py", folder / f"{name}.py"))
+
+
+def shop() -> DAG:
+    return build_dag(DAGS / "shop.py")
+
+
+def test_the_dag_has_the_tasks_and_edges_of_the_plan() -> None:
+    dag, paper = shop(), plan(load_file(DAGS / "replicators" / "shop.yaml").definition)
+    assert {t.task_id: t.upstream_task_ids for t in dag.tasks} == {t.id: set(t.after) for t in paper.tasks}
+    for task in paper.tasks:
+        made = dag.get_task(task.id)
+        assert made.trigger_rule.value == task.trigger.value
+        assert (made.retries, made.max_active_tis_per_dag, made.owner) == (2, task.max_active, "data-platform")
+        assert made.doc_md == task.doc
+        assert (made.retry_delay, made.max_retry_delay) == (timedelta(seconds=30), timedelta(minutes=10))
+        assert getattr(made, "step", "") == task.step
+    assert dag.get_task("reconcile.resync").task_group.group_id == "reconcile"  # type: ignore[union-attr]
+
+
+def test_a_cron_expression_becomes_data_intervals_without_catching_up() -> None:
+    dag = shop()
+    assert isinstance(dag.timetable, CronDataIntervalTimetable)
+    assert (dag.catchup, dag.max_active_runs, dag.allowed_run_types) == (False, 2, None)
+    assert dag.tags == {"cdc", "shop"}
+
+
+def test_without_a_schedule_the_dag_runs_by_hand_only(folder: Path) -> None:
+    text = (folder / "replicators" / "shop.yaml").read_text()
+    file = add(folder, "byhand", text.replace('schedule: "*/5 * * * *"\n', "").replace("name: shop", "name: byhand"))
+    assert build_dag(file).schedule is None
+
+
+def test_every_task_shows_the_whole_definition() -> None:
+    plain = to_plain(load_file(DAGS / "replicators" / "shop.yaml").definition)
+    for task in shop().tasks:
+        assert getattr(task, "definition", None) == plain
+        assert "definition" in task.template_fields
+
+
+def test_close_window_alone_reports_changed_tables() -> None:
+    outlets = {task.task_id: task.outlets for task in shop().tasks if task.outlets}
+    assert outlets == {"close_window": [AssetAlias("cdc/shop")]}
+
+
+def test_airflow_finds_the_dag_under_the_file_that_asks_for_it(folder: Path) -> None:
+    bag = DagBag(dag_folder=folder)
+    assert bag.import_errors == {}
+    assert {dag_id: dag.fileloc for dag_id, dag in bag.dags.items()} == {"shop": str(folder / "shop.py")}
+
+
+def test_a_broken_file_is_an_import_error_with_line_and_takes_down_only_its_own_dag(folder: Path) -> None:
+    broken = add(folder, "broken", "name: broken\ntabels: []\n")
+    absent = folder / "absent.py"
+    shutil.copy(folder / "shop.py", absent)
+    bag = DagBag(dag_folder=folder)
+    assert list(bag.dags) == ["shop"]
+    errors = {Path(file).name: text for file, text in bag.import_errors.items()}
+    assert sorted(errors) == [absent.name, broken.name]
+    assert f"{folder}/replicators/broken.yaml:2:1" in errors["broken.py"]
+    assert "'tables'" in errors["broken.py"]
+    assert f"{folder}/replicators/absent.yaml" in errors["absent.py"]
+
+
+def test_the_import_error_names_the_secret_key_and_not_the_secret(folder: Path) -> None:
+    file = add(folder, "leak", "name: leak\nsource: {type: postgres, password: hunter2}\n")
+    with pytest.raises(DefinitionInvalid) as caught:
+        build_dag(file)
+    assert "'password'" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+SERIALIZE = """
+import json, sys
+from airflow.serialization.serialized_objects import DagSerialization
+from airflow_cdc_provider.factory import build_dag
+print(json.dumps(DagSerialization.to_dict(build_dag(sys.argv[1])), sort_keys=True))
+print(sorted(name for name in sys.modules if name.split(".")[0] in
+             ("pyspark", "py4j", "delta", "deltalake", "psycopg", "pyarrow", "pandas")))
+"""
+
+
+def test_the_same_yaml_gives_the_same_dag_in_every_process_and_loads_no_vendor_library() -> None:
+    said = []
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", SERIALIZE, str(DAGS / "shop.py")],
+            env={**os.environ, "PYTHONHASHSEED": seed, "AIRFLOW_CONN_SHOP_DB": "postgres://me:hunter2@db/shop"},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said.append(done.stdout.splitlines()[-2:])
+    assert said[0] == said[1]
+    assert said[0][1] == "[]"
+    assert "hunter2" not in said[0][0]
+
+
+def test_the_dag_survives_its_way_through_the_database() -> None:
+    serialized = json.loads(json.dumps(DagSerialization.to_dict(shop())))
+    assert DagSerialization.from_dict(serialized).task_ids == shop().task_ids
+
+
+def test_parsing_opens_no_connection_no_variable_no_socket_and_no_other_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    watching = [True]
+
+    def audit(event: str, arguments: tuple[object, ...]) -> None:
+        if watching and (event.startswith(("socket.", "sqlite3.", "subprocess.")) or event == "open"):
+            seen.append(f"{event} {arguments[0] if arguments else ''}")
+
+    build_dag(folder / "shop.py")
+    monkeypatch.setenv("AIRFLOW_CONN_SHOP_DB", "not even a connection")
+    sys.addaudithook(audit)
+    try:
+        build_dag(folder / "shop.py")
+    finally:
+        watching.clear()
+    assert seen == [f"open {folder}/replicators/shop.yaml"]
+
+
+def test_five_hundred_replicators_take_under_thirty_milliseconds_each(folder: Path) -> None:
+    text = (folder / "replicators" / "shop.yaml").read_text()
+    files = [add(folder, f"r{n}", text.replace("name: shop", f"name: r{n}")) for n in range(500)]
+    start = time.process_time()
+    for file in files:
+        build_dag(file)
+    assert (time.process_time() - start) / len(files) < 0.030
+
+
+def test_the_documentation_of_the_dag_shows_texts_as_text(folder: Path) -> None:
+    text = (folder / "replicators" / "shop.yaml").read_text()
+    evil = text.replace("public.customers", "'public.<script>alert(1)</script>`|x'").replace("name: shop", "name: evil")
+    doc = build_dag(add(folder, "evil", evil)).doc_md
+    assert doc is not None
+    assert "| `public.<script>alert(1)</script>'\\|x` | by its name | all | all | hard |" in doc
+    assert "| `public.order_lines` | by its name | all but `internal_note` | all | hard |" in doc
+    assert "kept 7d after" in doc
+
+
+def test_a_template_in_the_yaml_is_shown_as_it_is_with_a_warning(folder: Path) -> None:
+    text = (folder / "replicators" / "shop.yaml").read_text()
+    odd = text.replace("/data/lake/shop", '"/data/{{params.x}}"').replace("name: shop", "name: odd")
+    dag = build_dag(add(folder, "odd", odd))
+    assert dag.doc_md is not None
+    assert "Warning: `DEFW01" in dag.doc_md
+    definition = getattr(dag.get_task("merge"), "definition", {})
+    assert definition["target"]["location"] == "/data/{{params.x}}"
