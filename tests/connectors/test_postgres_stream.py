@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import threading
 
 import pytest
 
+from airflow_cdc_provider.connectors.postgres import slots, stream
+from airflow_cdc_provider.connectors.source import Boundary, Ignored
+from airflow_cdc_provider.core.errors import CheckFailed, PositionLost, SourceUnavailable
 from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.sandbox.postgres import bundle_folder
 from tests.connectors.conftest import Database, ends, records
+
+ITEM = "public.item"
 
 
 @pytest.fixture
@@ -18,13 +26,13 @@ def shop(database: Database) -> Database:
 
 
 def test_changes_come_in_commit_order_with_their_images(shop: Database) -> None:
-    start = shop.source.open_stream(["public.item"])
+    start = shop.source.open_stream([ITEM])
     shop.sql(
         "INSERT INTO item VALUES (1, 'a', 1.50)",
         "UPDATE item SET price = 2 WHERE id = 1",
         "DELETE FROM item WHERE id = 1",
     )
-    items = shop.read(start, shop.task("public.item"))
+    items = shop.read(start, shop.task(ITEM))
     assert isinstance(items[0], TableSchema)
     insert, update, delete = records(items)
     assert (insert.op, insert.key_before, insert.key) == ("insert", None, "[1]")
@@ -38,31 +46,256 @@ def test_changes_come_in_commit_order_with_their_images(shop: Database) -> None:
     assert len(ends(items)) == 3
 
 
-def test_nothing_new_then_something_new(shop: Database) -> None:
-    start = shop.source.open_stream(["public.item"])
-    assert not shop.source.news(start, ["public.item"]).anything
+def test_transactions_are_whole_and_in_the_order_of_their_commits(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    first, second = shop.connect(autocommit=False), shop.connect(autocommit=False)
+    first.execute("INSERT INTO item VALUES (1, 'first', 0)")
+    second.execute("INSERT INTO item VALUES (2, 'second', 0)")
+    first.execute("INSERT INTO item VALUES (3, 'first', 0)")
+    second.commit()
+    first.commit()
+    first.close()
+    second.close()
+    items = shop.read(start, shop.task(ITEM))
+    assert [record.key for record in records(items)] == ["[2]", "[1]", "[3]"]
+    assert [record.order_key for record in records(items)] == sorted(record.order_key for record in records(items))
+    assert [record.tx_seq for record in records(items)[1:]] == [1, 2]
+    kinds = [type(item) for item in items if isinstance(item, Boundary) or item in records(items)]
+    assert [kind is Boundary for kind in kinds] == [False, True, False, False, True]
+
+
+def test_what_a_savepoint_took_back_is_not_told(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    with shop.connect(autocommit=False) as connection:
+        connection.execute("INSERT INTO item VALUES (1, 'kept', 0)")
+        connection.execute("SAVEPOINT s")
+        connection.execute("INSERT INTO item VALUES (2, 'undone', 0)")
+        connection.execute("ROLLBACK TO s")
+        connection.execute("INSERT INTO item VALUES (3, 'kept', 0)")
+    assert [record.key for record in records(shop.read(start, shop.task(ITEM)))] == ["[1]", "[3]"]
+
+
+def test_rows_of_one_copy_statement_have_each_an_order_of_their_own(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    with shop.connection.cursor() as cursor, cursor.copy("COPY item FROM STDIN") as copy:
+        for number in range(500):
+            copy.write_row((number, "same", 1))
+    found = records(shop.read(start, shop.task(ITEM)))
+    orders = [record.order_key for record in found]
+    assert len(set(orders)) == 500 and orders == sorted(orders)
+    assert [record.key for record in found] == [f"[{number}]" for number in range(500)]
+
+
+def test_windows_follow_each_other_without_gap_or_overlap(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    task = shop.task(ITEM)
+    seen = []
+    for number in range(6):
+        shop.sql(f"INSERT INTO item VALUES ({number}, 'x', 0)")
+        news = shop.source.news(start, [ITEM])
+        assert news.anything
+        items = shop.read(start, task, limit=news.limit)
+        seen += [record.key for record in records(items)]
+        start = ends(items)[-1]
+        if number % 2:
+            shop.source.acknowledge(start)
+    assert seen == [f"[{number}]" for number in range(6)]
+    assert not shop.source.news(start, [ITEM]).anything
+
+
+def test_a_window_ends_at_its_limit(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    shop.sql("INSERT INTO item VALUES (1, 'in', 0)")
+    limit = shop.now()
+    shop.sql("INSERT INTO item VALUES (2, 'beyond', 0)", "INSERT INTO item VALUES (3, 'beyond', 0)")
+    items = shop.read(start, shop.task(ITEM), limit=limit)
+    assert [record.key for record in records(items)] == ["[1]"]
+    assert isinstance(items[-1], Boundary)
+
+
+def test_reading_consumes_nothing(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    shop.sql("INSERT INTO item VALUES (1, 'x', 0)")
+    task = shop.task(ITEM)
+    assert shop.read(start, task) == shop.read(start, task)
+
+
+def test_a_key_change_is_a_linked_delete_and_insert(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    shop.sql("INSERT INTO item VALUES (1, 'a', 1), (2, 'b', 2)", "UPDATE item SET id = 10 WHERE id = 1")
+    gone, come = records(shop.read(start, shop.task(ITEM)))[2:]
+    assert (gone.op, gone.key_before, gone.key, gone.phase) == ("delete", "[1]", None, 0)
+    assert (come.op, come.key_before, come.key, come.phase) == ("insert", None, "[10]", 1)
+    assert gone.link_id == come.link_id and gone.link_id
+    assert gone.order_key < come.order_key
+    assert come.after == '{"id":10,"name":"a","price":"1.00"}' and come.after_complete
+
+
+def test_swapped_keys_come_as_they_were_written(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    shop.sql("INSERT INTO item VALUES (1, 'a', 1), (2, 'b', 2)")
+    with shop.connect(autocommit=False) as connection:
+        for old, new in ((1, -1), (2, 1), (-1, 2)):
+            connection.execute("UPDATE item SET id = %s WHERE id = %s", (new, old))
+    found = records(shop.read(start, shop.task(ITEM)))[2:]
+    moves = [(record.op, record.key_before or record.key) for record in found]
+    assert moves == [
+        ("delete", "[1]"),
+        ("insert", "[-1]"),
+        ("delete", "[2]"),
+        ("insert", "[1]"),
+        ("delete", "[-1]"),
+        ("insert", "[2]"),
+    ]
+
+
+def test_a_truncate_is_a_record_of_each_table(shop: Database) -> None:
+    shop.sql(
+        "CREATE TABLE line (id int PRIMARY KEY, item int REFERENCES item)",
+        "CREATE TABLE other (id int PRIMARY KEY)",
+        "ALTER PUBLICATION cdc ADD TABLE line, other",
+    )
+    start = shop.source.open_stream([ITEM, "public.line"])
+    shop.sql("INSERT INTO item VALUES (1, 'a', 1)", "TRUNCATE item CASCADE", "INSERT INTO item VALUES (2, 'b', 1)")
+    found = records(shop.read(start, shop.task(ITEM), shop.task("public.line")))
+    assert [(record.table, record.op) for record in found] == [
+        (ITEM, "insert"),
+        (ITEM, "truncate"),
+        ("public.line", "truncate"),
+        (ITEM, "insert"),
+    ]
+    assert len({record.order_key for record in found}) == 4
+
+
+def test_changes_of_other_tables_are_counted_and_are_no_news(shop: Database) -> None:
+    shop.sql("CREATE TABLE other (id int PRIMARY KEY)", "ALTER PUBLICATION cdc ADD TABLE other")
+    start = shop.source.open_stream([ITEM])
+    shop.sql("INSERT INTO other SELECT generate_series(1, 7)")
+    assert not shop.source.news(start, [ITEM]).anything
     shop.sql("INSERT INTO item VALUES (1, 'a', 1)")
-    news = shop.source.news(start, ["public.item"])
-    assert news.anything
-    items = shop.read(start, shop.task("public.item"), limit=news.limit)
-    (end,) = ends(items)
-    assert not shop.source.news(end, ["public.item"]).anything
-    shop.source.acknowledge(end)
-    assert not shop.source.news(end, ["public.item"]).anything
+    assert shop.source.news(start, [ITEM]).anything
+    items = shop.read(start, shop.task(ITEM))
+    assert [item.count for item in items if isinstance(item, Ignored)] == [7]
+    assert len(records(items)) == 1
 
 
-def test_a_copy_is_made_exactly_at_its_floor(shop: Database) -> None:
-    start = shop.source.open_stream(["public.item"])
-    shop.sql("INSERT INTO item SELECT n, 'x', n FROM generate_series(1, 1000) n")
-    task = shop.task("public.item")
-    with shop.source.copy(task, epoch=1, partitions=4) as copy:
-        shop.sql("INSERT INTO item VALUES (2000, 'late', 1)")
-        rows = []
-        for predicate in copy.read.predicates:
-            with shop.connect(autocommit=False) as connection:
-                connection.execute(copy.read.session_init.encode())
-                query = f"SELECT * FROM {copy.read.query} WHERE {predicate}"
-                rows += connection.execute(query.encode()).fetchall()
-    assert sorted(row[0] for row in rows) == list(range(1, 1001))
-    after = [record for record in records(shop.read(start, task)) if record.order_key > copy.floor]
-    assert [record.key for record in after] == ["[2000]"]
+def test_an_idle_stream_says_how_far_it_moved_only_when_that_is_far(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    shop.sql("CREATE TABLE noise (t text)", "INSERT INTO noise VALUES ('little')")
+    assert shop.source.news(start, [ITEM]).idle is None
+    shop.sql("INSERT INTO noise SELECT repeat(md5(n::text), 40) FROM generate_series(1, 16000) n")
+    news = shop.source.news(start, [ITEM])
+    assert not news.anything and news.idle is not None and (news.backlog_bytes or 0) > 16 * 1024 * 1024
+    shop.sql("INSERT INTO item VALUES (1, 'after', 0)")
+    shop.source.acknowledge(news.idle)
+    assert shop.source.news(news.idle, [ITEM]).anything
+    assert [record.key for record in records(shop.read(news.idle, shop.task(ITEM)))] == ["[1]"]
+
+
+def test_the_slot_never_goes_back(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    shop.sql("INSERT INTO item VALUES (1, 'x', 0)")
+    (end,) = ends(shop.read(start, shop.task(ITEM)))
+    for position in (end, end, start):
+        shop.source.acknowledge(position)
+    assert shop.source.open_stream([ITEM]) == end
+
+
+def test_a_slot_that_is_gone_is_a_lost_position(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    shop.source.drop_stream()
+    shop.source.drop_stream()
+    for act in (
+        lambda: shop.source.news(start, [ITEM]),
+        lambda: shop.read(start, shop.task(ITEM)),
+        lambda: shop.source.acknowledge(start),
+    ):
+        with pytest.raises(PositionLost, match=r"SRC013.*airflow cdc resync"):
+            act()
+
+
+def test_a_slot_that_somebody_else_read_is_a_lost_position(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    shop.sql("INSERT INTO item VALUES (1, 'x', 0)")
+    shop.sql(f"SELECT * FROM pg_replication_slot_advance('cdc_{shop.replicator}', pg_current_wal_flush_lsn())")
+    with pytest.raises(PositionLost, match="somebody else"):
+        shop.source.news(start, [ITEM])
+    with pytest.raises(PositionLost, match="somebody else"):
+        shop.read(start, shop.task(ITEM))
+
+
+def test_a_publication_that_is_gone_stops_the_stream_before_anything_is_passed_over(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    shop.sql("DROP PUBLICATION cdc", "INSERT INTO item VALUES (1, 'x', 0)")
+    with pytest.raises(CheckFailed, match=r"SRC004.*CREATE PUBLICATION"):
+        shop.source.news(start, [ITEM])
+    with pytest.raises(CheckFailed, match="SRC004"):
+        shop.read(start, shop.task(ITEM))
+
+
+def test_a_table_taken_out_of_the_publication_stops_the_stream(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    held = shop.task(ITEM).schema
+    shop.sql("ALTER PUBLICATION cdc DROP TABLE item", "INSERT INTO item VALUES (1, 'x', 0)")
+    with pytest.raises(CheckFailed, match=r"SRC008.*public\.item"):
+        shop.read(start, shop.task(ITEM, held=held))
+
+
+def test_a_slot_that_cannot_be_made_in_time_names_who_blocks_it(
+    shop: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slots, "CREATE_LIMIT_S", 1)
+    writer = shop.connect(autocommit=False)
+    writer.execute("INSERT INTO item VALUES (1, 'a secret value', 42)")
+    with pytest.raises(SourceUnavailable, match="SRC021") as caught:
+        shop.source.open_stream([ITEM])
+    with pytest.raises(SourceUnavailable, match="SRC021"), shop.source.copy(shop.task(ITEM), 1, 1):
+        pass
+    assert f"process {writer.info.backend_pid}," in str(caught.value)
+    writer.close()
+    assert "INSERT INTO item VALUES (?, ?, ?)" in str(caught.value)
+    assert "secret" not in str(caught.value)
+    shop.source.open_stream([ITEM])
+
+
+def test_a_session_of_a_dead_process_is_ended(shop: Database) -> None:
+    """The walsender holds the slot as an orphan of ours would; the name says that its process 4194305 is gone."""
+    start = shop.source.open_stream([ITEM])
+    purpose = shop.source.client.application_name("read").rpartition(".")[0]
+    holder = hold_slot(shop, f"{purpose}.4194305")
+    assert not shop.source.news(start, [ITEM]).anything
+    holder.join(5)
+    assert not holder.is_alive()
+
+
+def test_a_slot_held_by_a_stranger_may_be_tried_again(shop: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "WAIT_FOR_SLOT_S", 0.2)
+    start = shop.source.open_stream([ITEM])
+    holder = hold_slot(shop, "somebody")
+    with pytest.raises(SourceUnavailable, match=r"SRC015.*somebody"):
+        shop.source.news(start, [ITEM])
+    shop.sql("SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots WHERE active_pid IS NOT NULL")
+    holder.join(5)
+
+
+def hold_slot(shop: Database, application_name: str) -> threading.Thread:
+    """A replication session that streams from the slot until somebody ends it."""
+    process = subprocess.Popen(
+        [
+            bundle_folder() / "pginstall18" / "bin" / "pg_recvlogical",
+            "--no-loop",
+            f"--dbname={shop.server.dsn(shop.name)}?application_name={application_name}",
+            f"--slot=cdc_{shop.replicator}",
+            "--start",
+            "--file=-",
+            "--option=proto_version=1",
+            "--option=publication_names=cdc",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    thread = threading.Thread(target=process.wait)
+    thread.start()
+    while not shop.ask("SELECT active FROM pg_replication_slots WHERE slot_name = " + f"'cdc_{shop.replicator}'"):
+        assert process.poll() is None
+    return thread

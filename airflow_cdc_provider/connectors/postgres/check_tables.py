@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_cdc_provider.connectors.postgres.facts import PublicationFacts, TableFacts
-from airflow_cdc_provider.connectors.postgres.publication import no_table, quoted
+from airflow_cdc_provider.connectors.postgres.publication import no_publication, no_table, quoted
 from airflow_cdc_provider.core.definition import Condition
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.filters import literal
@@ -179,14 +179,7 @@ def _publication(
 ) -> Iterator[Problem]:
     alter = f"ALTER PUBLICATION {quoted(name)}"
     if facts is None:
-        listed = ", ".join(_name(table) for table in tables)
-        yield Problem(
-            "SRC004",
-            f"there is no publication {name}",
-            place,
-            "no such publication in this database",
-            do=f"CREATE PUBLICATION {quoted(name)} FOR TABLE {listed} WITH (publish_via_partition_root = true);",
-        )
+        yield no_publication(name, [_name(table) for table in tables], place)
         return
     if not facts.all_operations:
         yield Problem(

@@ -47,8 +47,9 @@ def open_copy(client: Client, publication: str, task: TableTask, epoch: int, par
         catalogue = read_catalogue(connection, [task.table])
         if task.table not in catalogue.tables:
             raise CheckFailed(no_table(task.table, client.place))
-        ensure_members(connection, publication, [task.table], catalogue, client.place)
-        target = table_sql(catalogue.tables[task.table])
+        described = catalogue.tables[task.table]
+        ensure_members(connection, publication, [described], client.place)
+        target = table_sql(described)
     with client.session("copy") as connection:
         connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
         connection.execute(f"LOCK TABLE {target} IN ACCESS SHARE MODE".encode())

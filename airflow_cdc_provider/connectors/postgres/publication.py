@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_cdc_provider.connectors.postgres.schemas import Catalogue, Described
+from airflow_cdc_provider.connectors.postgres.catalog import read_catalogue
+from airflow_cdc_provider.connectors.postgres.schemas import Described
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
 if TYPE_CHECKING:
@@ -29,24 +31,46 @@ def members(connection: Connection[Any], publication: str) -> set[str]:
     return {row[0] for row in connection.execute(MEMBERS, (publication,))}
 
 
-def ensure_members(
-    connection: Connection[Any], publication: str, tables: Sequence[str], catalogue: Catalogue, place: str
+def require_publication(connection: Connection[Any], publication: str, tables: Sequence[str], place: str) -> None:
+    """A slot read for a publication that is not there gives, from PostgreSQL 18 on, no changes and no error."""
+    if connection.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (publication,)).fetchone() is None:
+        described = read_catalogue(connection, tables).tables.values()
+        raise CheckFailed(no_publication(publication, [table_sql(table) for table in described], place))
+
+
+def require_members(
+    connection: Connection[Any], publication: str, described: Sequence[Described], replicator: str, place: str
 ) -> None:
+    """Changes of a table outside the publication are passed over in silence, so a replicating one must be inside."""
+    there = members(connection, publication)
+    missing = [
+        replace(
+            not_a_member(publication, table, place),
+            data="changes made while it was outside are not in the stream",
+            do=f"{add_statement(publication, table)}; "
+            f"then airflow cdc resync {replicator} --table {table.schema.table}",
+        )
+        for table in described
+        if table.schema.table not in there
+    ]
+    if missing:
+        raise CheckFailed(*missing)
+
+
+def ensure_members(connection: Connection[Any], publication: str, described: Sequence[Described], place: str) -> None:
     """Put the tables into the publication. Raises CheckFailed with the statements an owner must run instead."""
     from psycopg.errors import InsufficientPrivilege
 
-    if connection.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (publication,)).fetchone() is None:
-        raise CheckFailed(no_publication(publication, [catalogue.tables[table] for table in tables], place))
+    require_publication(connection, publication, [table.schema.table for table in described], place)
     there = members(connection, publication)
     refused = []
-    for table in tables:
-        if table in there:
+    for table in described:
+        if table.schema.table in there:
             continue
-        statement = add_statement(publication, catalogue.tables[table])
         try:
-            connection.execute(statement.encode())
+            connection.execute(add_statement(publication, table).encode())
         except InsufficientPrivilege:
-            refused.append(not_a_member(publication, catalogue.tables[table], place))
+            refused.append(not_a_member(publication, table, place))
     if refused:
         raise CheckFailed(*refused)
 
@@ -65,14 +89,16 @@ def not_a_member(publication: str, table: Described, place: str) -> Problem:
     )
 
 
-def no_publication(publication: str, tables: Sequence[Described], place: str) -> Problem:
-    listed = ", ".join(table_sql(table) for table in tables)
+def no_publication(publication: str, tables: Sequence[str], place: str) -> Problem:
+    """``tables`` as SQL names them."""
+    target = f"FOR TABLE {', '.join(tables)} " if tables else ""
     return Problem(
         "SRC004",
         f"there is no publication {publication}",
         where=place,
         found="no such publication in this database",
-        do=f"CREATE PUBLICATION {quoted(publication)} FOR TABLE {listed} WITH (publish_via_partition_root = true);",
+        do=f"CREATE PUBLICATION {quoted(publication)} {target}WITH (publish_via_partition_root = true);",
+        data="changes made while it was missing may not be in the stream: resync tables that were replicating",
     )
 
 

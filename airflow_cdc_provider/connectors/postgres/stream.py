@@ -22,11 +22,19 @@ from airflow_cdc_provider.connectors.postgres.positions import (
     parse_lsn,
     position_of,
 )
-from airflow_cdc_provider.connectors.postgres.publication import ensure_members, no_table, quoted
+from airflow_cdc_provider.connectors.postgres.publication import (
+    ensure_members,
+    no_table,
+    quoted,
+    require_members,
+    require_publication,
+)
+from airflow_cdc_provider.connectors.postgres.schemas import Catalogue
 from airflow_cdc_provider.connectors.postgres.slots import PLUGIN, create_main_slot
 from airflow_cdc_provider.connectors.source import News, Partition, StreamItem
 from airflow_cdc_provider.core.errors import CheckFailed, PositionLost, Problem, SourceUnavailable
 from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.states import TAKES_CHANGES
 from airflow_cdc_provider.core.steps import TableTask
 
 if TYPE_CHECKING:
@@ -81,7 +89,8 @@ class Stream:
             missing = [table for table in tables if table not in catalogue.tables]
             if missing:
                 raise CheckFailed(*(no_table(table, self.client.place) for table in missing))
-            ensure_members(connection, self.options.publication, tables, catalogue, self.client.place)
+            described = [catalogue.tables[table] for table in tables]
+            ensure_members(connection, self.options.publication, described, self.client.place)
             if self.look(connection) is not None:
                 return position_of(self._existing(connection).confirmed)
             return position_of(create_main_slot(self.client, connection, self.options.slot))
@@ -89,6 +98,7 @@ class Stream:
     def news(self, position: Position, tables: Sequence[str]) -> News:
         with self.client.session("news") as connection:
             slot = self._served(connection, position)
+            require_publication(connection, self.options.publication, tables, self.client.place)
             self._claim(connection, take_over=False)
             flushed = parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text"))
             lo = lsn_of(position)
@@ -103,6 +113,7 @@ class Stream:
         with self.client.session("read", autocommit=False) as connection:
             catalogue = read_catalogue(connection, [task.table for task in tables])
             self._served(connection, partition.lo)
+            self._published(connection, tables, catalogue)
             connection.commit()
             self._claim(connection, take_over=True)
             decoder = Decoder(tables, catalogue, epoch, lo, limit)
@@ -154,6 +165,13 @@ class Stream:
                 "somebody else read from it"
             )
         return slot
+
+    def _published(self, connection: Connection[Any], tables: Sequence[TableTask], catalogue: Catalogue) -> None:
+        described = list(catalogue.tables.values())
+        require_publication(connection, self.options.publication, list(catalogue.tables), self.client.place)
+        moving = {task.table for task in tables if task.state in TAKES_CHANGES}
+        replicating = [table for table in described if table.schema.table in moving]
+        require_members(connection, self.options.publication, replicating, self.client.replicator, self.client.place)
 
     def _lost(self, found: str) -> PositionLost:
         return PositionLost(

@@ -1,0 +1,408 @@
+"""What different tables tell of a change: identity, large values, filters, changing schemas, partitions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.connectors.source import StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.definition import Columns, Comparison, Condition
+from airflow_cdc_provider.core.plain import from_plain
+from airflow_cdc_provider.core.tables import TableSchema
+from tests.connectors.conftest import Database, records
+
+LARGE = "(SELECT string_agg(md5(n::text), '') FROM generate_series(1, 300) n)"
+
+
+def images(record: ChangeRecord) -> tuple[str, Any, Any]:
+    return record.op, json.loads(record.before or "null"), json.loads(record.after or "null")
+
+
+def told_schemas(items: list[StreamItem]) -> list[TableSchema]:
+    """The schemas of the records that tell one."""
+    return [
+        from_plain(TableSchema, json.loads(item.after or ""))
+        for item in items
+        if isinstance(item, ChangeRecord) and item.op == "schema"
+    ]
+
+
+def test_an_untouched_large_value_is_absent_and_not_null(database: Database) -> None:
+    database.sql("CREATE TABLE doc (id int PRIMARY KEY, n int, body text)")
+    database.publish("doc")
+    start = database.source.open_stream(["public.doc"])
+    database.sql(f"INSERT INTO doc VALUES (1, 1, {LARGE})", "UPDATE doc SET n = 2", "UPDATE doc SET body = NULL")
+    insert, untouched, nulled = records(database.read(start, database.task("public.doc")))
+    assert len(json.loads(insert.after or "")["body"]) == 9600
+    assert images(untouched) == ("update", None, {"id": 1, "n": 2}) and not untouched.after_complete
+    assert images(nulled) == ("update", None, {"id": 1, "n": 2, "body": None}) and nulled.after_complete
+
+
+def test_a_full_identity_gives_untouched_large_values_back(database: Database) -> None:
+    database.sql("CREATE TABLE doc (id int PRIMARY KEY, n int, body text)", "ALTER TABLE doc REPLICA IDENTITY FULL")
+    database.publish("doc")
+    start = database.source.open_stream(["public.doc"])
+    database.sql(f"INSERT INTO doc VALUES (1, 1, {LARGE})", "UPDATE doc SET n = 2", "DELETE FROM doc")
+    insert, update, delete = records(database.read(start, database.task("public.doc")))
+    assert update.after_complete and update.before_complete and delete.before_complete
+    assert json.loads(update.after or "")["body"] == json.loads(insert.after or "")["body"]
+    assert json.loads(update.before or "")["n"] == 1
+    assert delete.before == update.after
+
+
+def test_a_moved_row_keeps_its_untouched_large_value_unknown(database: Database) -> None:
+    database.sql("CREATE TABLE doc (id int PRIMARY KEY, n int, body text)")
+    database.publish("doc")
+    start = database.source.open_stream(["public.doc"])
+    database.sql(f"INSERT INTO doc VALUES (1, 1, {LARGE})", "UPDATE doc SET id = 2")
+    _, gone, come = records(database.read(start, database.task("public.doc")))
+    assert gone.key_before == "[1]" and come.key == "[2]"
+    assert images(come) == ("insert", None, {"id": 2, "n": 1}) and not come.after_complete
+
+
+def test_a_large_key_is_known_though_it_was_not_touched(database: Database) -> None:
+    database.sql(
+        "CREATE TABLE doc (a text, b text, n int, PRIMARY KEY (b))", "ALTER TABLE doc ALTER b SET STORAGE EXTERNAL"
+    )
+    database.publish("doc")
+    start = database.source.open_stream(["public.doc"])
+    database.sql("INSERT INTO doc VALUES ('x', repeat('k', 2500), 1)", "UPDATE doc SET n = 2")
+    _, update = records(database.read(start, database.task("public.doc")))
+    assert update.key == update.key_before == json.dumps(["k" * 2500])
+    assert update.after_complete
+
+
+def test_a_table_without_key_shows_both_images_whole(database: Database) -> None:
+    database.sql("CREATE TABLE view (at int, page text)", "ALTER TABLE view REPLICA IDENTITY FULL")
+    database.publish("view")
+    start = database.source.open_stream(["public.view"])
+    database.sql("INSERT INTO view VALUES (1, NULL), (1, NULL)", "UPDATE view SET at = 2", "DELETE FROM view")
+    found = records(database.read(start, database.task("public.view")))
+    assert [record.op for record in found] == ["insert"] * 2 + ["update"] * 2 + ["delete"] * 2
+    assert {(record.key, record.key_before) for record in found} == {(None, None)}
+    assert images(found[2]) == ("update", {"at": 1, "page": None}, {"at": 2, "page": None})
+    assert found[2].before_complete and found[2].after_complete and found[4].before_complete
+
+
+def test_the_identity_may_be_a_unique_index(database: Database) -> None:
+    database.sql(
+        "CREATE TABLE item (a int NOT NULL, b text NOT NULL, n int)",
+        "CREATE UNIQUE INDEX item_ba ON item (b, a)",
+        "ALTER TABLE item REPLICA IDENTITY USING INDEX item_ba",
+    )
+    database.publish("item")
+    start = database.source.open_stream(["public.item"])
+    database.sql(
+        "INSERT INTO item VALUES (1, 'x', 0)", "UPDATE item SET n = 1", "UPDATE item SET a = 2", "DELETE FROM item"
+    )
+    found = records(database.read(start, database.task("public.item")))
+    keys = [(record.op, record.key_before, record.key) for record in found]
+    assert keys == [
+        ("insert", None, '["x",1]'),
+        ("update", '["x",1]', '["x",1]'),
+        ("delete", '["x",1]', None),
+        ("insert", None, '["x",2]'),
+        ("delete", '["x",2]', None),
+    ]
+
+
+def test_a_given_key_names_rows_where_the_identity_is_full(database: Database) -> None:
+    database.sql("CREATE TABLE item (id int PRIMARY KEY, code text)", "ALTER TABLE item REPLICA IDENTITY FULL")
+    database.publish("item")
+    start = database.source.open_stream(["public.item"])
+    database.sql("INSERT INTO item VALUES (1, 'a')", "UPDATE item SET id = 2", "UPDATE item SET code = 'b'")
+    found = records(database.read(start, database.task("public.item", key=["code"])))
+    assert [(record.op, record.key_before, record.key) for record in found] == [
+        ("insert", None, '["a"]'),
+        ("update", '["a"]', '["a"]'),
+        ("delete", '["a"]', None),
+        ("insert", None, '["b"]'),
+    ]
+
+
+def test_an_identity_that_no_longer_holds_the_key_is_a_changed_key(database: Database) -> None:
+    database.sql("CREATE TABLE item (id int PRIMARY KEY, code text NOT NULL UNIQUE)")
+    database.publish("item")
+    start = database.source.open_stream(["public.item"])
+    held = database.task("public.item").schema
+    database.sql("ALTER TABLE item REPLICA IDENTITY USING INDEX item_code_key", "INSERT INTO item VALUES (1, 'a')")
+    items = database.read(start, database.task("public.item", held=held))
+    assert [schema.key for schema in told_schemas(items)] == [("code",)]
+
+
+def test_excluded_columns_never_leave_the_source(database: Database) -> None:
+    database.sql("CREATE TABLE item (id int PRIMARY KEY, note text, n int)", "ALTER TABLE item REPLICA IDENTITY FULL")
+    database.publish("item")
+    start = database.source.open_stream(["public.item"])
+    database.sql(
+        "INSERT INTO item VALUES (1, 'confidential', 1)", "UPDATE item SET n = 2", "ALTER TABLE item ADD more int"
+    )
+    database.sql("UPDATE item SET more = 5")
+    found = records(database.read(start, database.task("public.item", columns=Columns(exclude=("note",)))))
+    assert [images(record) for record in found] == [
+        ("insert", None, {"id": 1, "n": 1}),
+        ("update", {"id": 1, "n": 1}, {"id": 1, "n": 2}),
+        ("update", {"id": 1, "n": 2, "more": None}, {"id": 1, "n": 2, "more": 5}),
+    ]
+    found = records(database.read(start, database.task("public.item", columns=Columns(include=("id", "n")))))
+    assert images(found[-1]) == ("update", {"id": 1, "n": 2}, {"id": 1, "n": 2})
+
+
+def test_a_row_filter_turns_updates_into_what_they_mean_for_the_copy(database: Database) -> None:
+    database.sql("CREATE TABLE item (id int PRIMARY KEY, n int)", "ALTER TABLE item REPLICA IDENTITY FULL")
+    database.publish("item")
+    start = database.source.open_stream(["public.item"])
+    database.sql(
+        "INSERT INTO item VALUES (1, 10), (2, 1), (3, NULL)",
+        "UPDATE item SET n = 11 WHERE id = 1",
+        "UPDATE item SET n = 2 WHERE id = 1",
+        "UPDATE item SET n = 20 WHERE id = 2",
+        "UPDATE item SET n = 3 WHERE id = 3",
+        "UPDATE item SET id = 5 WHERE id = 2",
+        "DELETE FROM item",
+    )
+    task = database.task("public.item", where=[Condition("n", Comparison.GREATER, 5)])
+    items = database.read(start, task)
+    assert [(record.op, record.key_before, record.key) for record in records(items)] == [
+        ("insert", None, "[1]"),
+        ("update", "[1]", "[1]"),
+        ("delete", "[1]", None),
+        ("insert", None, "[2]"),
+        ("delete", "[2]", None),
+        ("insert", None, "[5]"),
+        ("delete", "[5]", None),
+    ]
+    assert sum(getattr(item, "count", 0) for item in items if not isinstance(item, ChangeRecord | TableSchema)) == 5
+
+
+FILTERS = [
+    Condition("i", Comparison.GREATER_OR_EQUAL, 2),
+    Condition("i", Comparison.LESS, 2.5),
+    Condition("i", Comparison.IN, (1, 3)),
+    Condition("i", Comparison.NOT_IN, (1, 3)),
+    Condition("i", Comparison.NOT_EQUAL, 1),
+    Condition("i", Comparison.IS_NULL),
+    Condition("t", Comparison.IS_NOT_NULL),
+    Condition("t", Comparison.EQUAL, "it's"),
+    Condition("t", Comparison.GREATER, "Z"),
+    Condition("c", Comparison.EQUAL, "ab  "),
+    Condition("f", Comparison.EQUAL, 0.1),
+    Condition("f", Comparison.GREATER, 1e300),
+    Condition("r", Comparison.LESS_OR_EQUAL, 0.1),
+    Condition("n", Comparison.GREATER, 1.25),
+    Condition("b", Comparison.EQUAL, True),
+    Condition("d", Comparison.LESS, "2024-01-01"),
+    Condition("d", Comparison.EQUAL, "9999-12-31"),
+    Condition("s", Comparison.GREATER, "2024-01-01T12:00:00"),
+    Condition("z", Comparison.LESS_OR_EQUAL, "2024-01-01T12:00:00+02:00"),
+    Condition("e", Comparison.EQUAL, "ok"),
+    Condition("j", Comparison.EQUAL, '{"a": 1}'),
+]
+
+
+@pytest.fixture(scope="module")
+def filtered(server: Any) -> Any:
+    database = Database(server)
+    database.sql(
+        "CREATE TYPE mood AS ENUM ('ok', 'bad')",
+        "CREATE TABLE item (id int PRIMARY KEY, i int, t text, c char(4), f float8, r real, n numeric(10,2), b bool,"
+        " d date, s timestamp, z timestamptz, e mood, j jsonb)",
+        "ALTER TABLE item REPLICA IDENTITY FULL",
+    )
+    database.publish("item")
+    start = database.source.open_stream(["public.item"])
+    database.sql(
+        "INSERT INTO item VALUES (0)",
+        "INSERT INTO item VALUES (1, 1, 'it''s', 'ab', 0.1, 0.1, 1.25, true, 'infinity', 'infinity',"
+        " '-infinity', 'ok', '{\"a\":1}')",
+        "INSERT INTO item VALUES (2, 2, 'a', 'abc', 'NaN', 'NaN', 'NaN', false, '2023-12-31', '2024-01-01 12:00:00.5',"
+        " '2024-01-01 10:00:00Z', 'bad', '{}')",
+        "INSERT INTO item VALUES (3, 3, 'Ä', '', 'Infinity', 0.2, 1.26, NULL, '2024-01-01', '2024-01-01 12:00:00',"
+        " '2024-01-01 10:00:00.000001Z', NULL, NULL)",
+    )
+    yield database, start
+    database.drop()
+
+
+@pytest.mark.parametrize("condition", FILTERS, ids=lambda c: f"{c.column} {c.op}")
+def test_a_row_filter_takes_the_same_rows_from_stream_and_copy(filtered: Any, condition: Condition) -> None:
+    database, start = filtered
+    task = database.task("public.item", where=[condition])
+    by_stream = {record.key for record in records(database.read(start, task))}
+    with database.source.copy(task, 1, 1) as copy:
+        rows = database.connection.execute(f"SELECT id FROM {copy.read.query}".encode()).fetchall()
+    assert by_stream == {f"[{row[0]}]" for row in rows}
+    assert 0 < len(by_stream) < 4
+
+
+def test_a_schema_is_told_when_it_is_not_what_the_target_holds(database: Database) -> None:
+    database.sql("CREATE TABLE item (id int PRIMARY KEY, n int)")
+    database.publish("item")
+    start = database.source.open_stream(["public.item"])
+    held = database.task("public.item").schema
+    database.sql(
+        "INSERT INTO item VALUES (1, 1)",
+        "ALTER TABLE item ADD COLUMN t text DEFAULT 'old', ADD COLUMN u text",
+        "INSERT INTO item VALUES (2, 2, 'new')",
+        "ALTER TABLE item DROP COLUMN n",
+        "INSERT INTO item VALUES (3, 'new')",
+    )
+    items = database.read(start, database.task("public.item", held=held))
+    assert [schema.names for schema in told_schemas(items)] == [("id", "n", "t", "u"), ("id", "t", "u")]
+    assert [json.loads(record.after or "") for record in records(items)] == [
+        {"id": 1, "n": 1},
+        {"id": 2, "n": 2, "t": "new", "u": None},
+        {"id": 3, "t": "new", "u": None},
+    ]
+    schemas = {item.schema_id: item for item in items if isinstance(item, TableSchema)}
+    assert [schemas[record.schema_id].names for record in records(items)] == [
+        ("id", "n"),
+        ("id", "n", "t", "u"),
+        ("id", "t", "u"),
+    ]
+    ids = [item.schema_id for item in items if isinstance(item, ChangeRecord | TableSchema)]
+    assert all(schema_id in ids for schema_id in schemas)
+
+
+def test_an_unchanged_schema_is_not_told_and_has_the_id_of_the_task(database: Database) -> None:
+    database.sql("CREATE TABLE item (id int PRIMARY KEY, n int DEFAULT 5 NOT NULL)")
+    database.publish("item")
+    start = database.source.open_stream(["public.item"])
+    task = database.task("public.item", held=database.task("public.item").schema)
+    database.sql("INSERT INTO item VALUES (1)")
+    items = database.read(start, task)
+    assert told_schemas(items) == []
+    assert records(items)[0].schema_id == task.schema.schema_id
+
+
+@pytest.mark.parametrize(
+    ("added", "initial", "known"),
+    [
+        ("t text", None, True),
+        ("t text DEFAULT 'it''s \"é\"'", '"it\'s \\"é\\""', True),
+        ("t int DEFAULT 5 NOT NULL", "5", True),
+        ("t numeric(5,2) DEFAULT 1", '"1.00"', True),
+        ("t timestamptz DEFAULT '2024-01-01 00:00:00+02'", '"2023-12-31T22:00:00Z"', True),
+        ("t text[] DEFAULT '{a,\"b,c\"}'", '"{a,\\"b,c\\"}"', True),
+        ("t bytea DEFAULT '\\x00ff'", '"AP8="', True),
+        ("t float8 DEFAULT random()", None, False),
+        ("t uuid DEFAULT gen_random_uuid()", None, False),
+        ("t int GENERATED ALWAYS AS IDENTITY", None, False),
+        ("t serial", None, False),
+    ],
+)
+@pytest.mark.parametrize("partitioned", [False, True], ids=["ordinary", "partitioned"])
+def test_the_value_of_an_added_column_in_older_rows(
+    database: Database, added: str, initial: str | None, known: bool, partitioned: bool
+) -> None:
+    database.sql(f"CREATE TABLE item (id int PRIMARY KEY){' PARTITION BY HASH (id)' if partitioned else ''}")
+    if partitioned:
+        database.sql(
+            *(f"CREATE TABLE item_{n} PARTITION OF item FOR VALUES WITH (modulus 2, remainder {n})" for n in (0, 1))
+        )
+    database.publish("item")
+    start = database.source.open_stream(["public.item"])
+    held = database.task("public.item").schema
+    database.sql(
+        "INSERT INTO item VALUES (1), (2), (3)", f"ALTER TABLE item ADD COLUMN {added}", "INSERT INTO item VALUES (9)"
+    )
+    items = database.read(start, database.task("public.item", held=held))
+    (schema,) = told_schemas(items)
+    (record,) = [item for item in items if isinstance(item, ChangeRecord) and item.op == "schema"]
+    assert schema.column("t").initial == initial
+    assert record.warnings == (() if known else ("initial_unknown",))
+
+
+def test_generated_columns_are_not_copied(database: Database) -> None:
+    database.sql("CREATE TABLE item (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) STORED)")
+    database.publish("item")
+    start = database.source.open_stream(["public.item"])
+    database.sql("INSERT INTO item VALUES (1)", "ALTER PUBLICATION cdc SET (publish_generated_columns = stored)")
+    database.sql("INSERT INTO item VALUES (2)")
+    task = database.task("public.item")
+    assert task.schema.names == ("id",)
+    assert [record.after for record in records(database.read(start, task))] == ['{"id":1}', '{"id":2}']
+
+
+def test_a_partitioned_table_is_one_table(database: Database) -> None:
+    database.sql(
+        "CREATE TABLE sale (id int, region text, n int, PRIMARY KEY (id, region)) PARTITION BY LIST (region)",
+        "CREATE TABLE sale_eu PARTITION OF sale FOR VALUES IN ('eu')",
+        "CREATE TABLE sale_us (n int, junk int, region text NOT NULL, id int NOT NULL)",
+        "ALTER TABLE sale_us DROP COLUMN junk",
+        "ALTER TABLE sale ATTACH PARTITION sale_us FOR VALUES IN ('us')",
+    )
+    database.publish("sale")
+    assert [schema.table for schema in database.source.tables()] == ["public.sale"]
+    start = database.source.open_stream(["public.sale"])
+    database.sql(
+        "INSERT INTO sale SELECT n, CASE WHEN n % 3 = 0 THEN 'eu' ELSE 'us' END, n FROM generate_series(1, 3000) n",
+        "UPDATE sale SET n = 0 WHERE id = 1",
+        "UPDATE sale SET region = 'eu' WHERE id = 1",
+    )
+    task = database.task("public.sale")
+    found = records(database.read(start, task))
+    assert {record.table for record in found} == {"public.sale"} and len(found) == 3003
+    assert [(record.op, record.key_before or record.key) for record in found[-2:]] == [
+        ("delete", '[1,"us"]'),
+        ("insert", '[1,"eu"]'),
+    ]
+    with database.source.copy(task, 1, 5) as copy:
+        rows = [
+            row[0]
+            for predicate in copy.read.predicates
+            for row in database.connection.execute(f"SELECT id FROM {copy.read.query} WHERE {predicate}".encode())
+        ]
+        plan = database.connection.execute(
+            f"EXPLAIN SELECT id FROM {copy.read.query} WHERE {copy.read.predicates[1]}".encode()
+        ).fetchall()
+    assert sorted(rows) == list(range(1, 3001)) and len(copy.read.predicates) == 5
+    assert sum("Tid Range Scan" in line for (line,) in plan) == 2
+
+
+def test_a_table_joins_the_stream_later(database: Database) -> None:
+    database.sql("CREATE TABLE item (id int PRIMARY KEY)", "CREATE TABLE late (id int PRIMARY KEY)")
+    database.publish("item")
+    start = database.source.open_stream(["public.item"])
+    database.sql("INSERT INTO late VALUES (1)", "INSERT INTO item VALUES (1)")
+    task = database.task("public.late")
+    with database.source.copy(task, 1, 1) as copy:
+        database.sql("INSERT INTO late VALUES (2)", "INSERT INTO item VALUES (2)")
+        assert copy.rows == 0 and copy.read.predicates == ("TRUE",)
+    items = database.read(start, database.task("public.item"), task)
+    late = [r.key for r in records(items) if r.table == "public.late" and r.order_key > copy.floor]
+    assert late == ["[2]"]
+    assert [r.key for r in records(items) if r.table == "public.item"] == ["[1]", "[2]"]
+
+
+def test_the_rows_of_a_child_table_are_its_own(database: Database) -> None:
+    database.sql("CREATE TABLE item (id int PRIMARY KEY)", "CREATE TABLE child () INHERITS (item)")
+    database.publish("ONLY item")
+    database.source.open_stream(["public.item"])
+    database.sql("INSERT INTO item VALUES (1)", "INSERT INTO child VALUES (2)")
+    with database.source.copy(database.task("public.item"), 1, 1) as copy:
+        rows = database.connection.execute(f"SELECT id FROM {copy.read.query}".encode()).fetchall()
+    assert rows == [(1,)]
+
+
+def test_a_copy_keeps_truncate_and_alter_waiting(database: Database) -> None:
+    database.sql("CREATE TABLE item (id int PRIMARY KEY)", "INSERT INTO item VALUES (1)", "SET lock_timeout TO '200ms'")
+    database.publish("item")
+    with database.source.copy(database.task("public.item"), 1, 1):
+        for statement in ("TRUNCATE item", "ALTER TABLE item ALTER id TYPE bigint"):
+            with pytest.raises(Exception, match="lock timeout"):
+                database.sql(statement)
+    database.sql("TRUNCATE item")
+
+
+def test_a_copy_leaves_nothing_behind(database: Database) -> None:
+    database.sql("CREATE TABLE item (id int PRIMARY KEY)")
+    database.publish("item")
+    with database.source.copy(database.task("public.item"), 1, 1):
+        assert database.ask("SELECT count(*) FROM pg_replication_slots WHERE temporary") == 1
+    while database.ask("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'cdc:%copy%'"):
+        pass
+    assert database.ask("SELECT count(*) FROM pg_replication_slots WHERE temporary") == 0
