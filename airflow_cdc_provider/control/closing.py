@@ -105,7 +105,7 @@ def _row(
     control = held.control if held else _newer(task.control, before)
     if trouble and trouble[0] is Outcome.BLOCKED and held and control and control.state.name in _BLOCKABLE:
         control = _block(replicator, decision, task, held, trouble[1], at) or control
-    row = _first_row(task, before, at) if control is None else held_row(task, control, before, at)
+    row = _first_row(task, before, at) if control is None else held_row(task.table, task.target, control, before, at)
     row = counted(row, decision.plan.run_id, results.writing(task.table))
     if unproved := results.unproved(task.table, control):
         return blocked_row(row, unproved, at)

@@ -41,7 +41,8 @@ def open_window(replicator: Replicator, run: Run, tell: Tell) -> Decision:
         copy_lane=state.acquire(name, Lane.COPY, run.run_id, LEASE_S),
     )
     gathered = gather(replicator, run)
-    if carry_out(replicator, gathered, run.run_id):
+    targets = {table.task.table: table.task.target for table in gathered.facts.tables}
+    if carry_out(replicator, gathered.facts.commands, targets, gathered.held, run.run_id):
         gathered = gather(replicator, run)
     decision = decide(gathered.facts)
     if decision.reopen:

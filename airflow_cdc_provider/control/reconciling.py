@@ -92,7 +92,8 @@ def pause_stream(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str, 
             State(TableState.RESYNCING, utc_now(), reason, set_by=run_id, command=command),
             owner=plan.owner,
         )
-        state.record_tables(name, [held_row(task, record, state.tables(name).get(task.table), utc_now())])
+        before = state.tables(name).get(task.table)
+        state.record_tables(name, [held_row(task.table, task.target, record, before, utc_now())])
         tell(f"{task.table} is resyncing under fence {record.fence}: {reason}")
         paused.append(task.table)
     return tuple(paused)

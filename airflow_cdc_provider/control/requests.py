@@ -3,53 +3,55 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from airflow_cdc_provider.control.fences import commit_fence
-from airflow_cdc_provider.control.gathering import Gathered
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.core.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions import Decision, DecisionKind, decision_path
 from airflow_cdc_provider.core.errors import Fenced, Problem
-from airflow_cdc_provider.core.orders import Order, orders
+from airflow_cdc_provider.core.orders import Order, Standing, orders
 from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.targets.target import Held
 
-AT_ONCE = (CommandKind.PAUSE, CommandKind.RESUME)
+AT_ONCE = frozenset({CommandKind.PAUSE, CommandKind.RESUME})
 
 
-def carry_out(replicator: Replicator, gathered: Gathered, by: str) -> bool:
-    """Every pending pause and resume. Says whether any table was fenced: the facts are old then. A table that somebody
-    else moved meanwhile keeps its request pending; the next run tries again."""
+def carry_out(
+    replicator: Replicator, commands: Iterable[Command], targets: Mapping[str, str], held: Mapping[str, Held], by: str
+) -> bool:
+    """Every pause and resume among ``commands``. ``targets``: source table → target table; ``held``: what was read of
+    those that could be. Says whether any table was fenced: then what was read is old. A request whose table somebody
+    else moved meanwhile stays pending; the next run tries again."""
     fenced = False
-    for command in gathered.facts.commands:
-        if command.kind in AT_ONCE:
-            fenced |= _carry_out(replicator, gathered, command, by)
-            if fenced:
-                break  # later requests speak of what stands in the target now
+    for command in commands:
+        if command.kind in AT_ONCE and not fenced:
+            standing = [Standing(table, targets[table], held[table].control) for table in targets if table in held]
+            fenced = _carry_out(replicator, command, standing, held, by)
     return fenced
 
 
-def _carry_out(replicator: Replicator, gathered: Gathered, command: Command, by: str) -> bool:
-    tasks = [table.task for table in gathered.facts.tables if table.problem is None]
-    told = orders(command, tasks, utc_now())
-    replicator.state.start(command.id, by)
-    moved: list[str] = []
+def _carry_out(
+    replicator: Replicator, command: Command, standing: Sequence[Standing], held: Mapping[str, Held], by: str
+) -> bool:
+    told = orders(command, standing, utc_now())
+    moved = []
     for order in told:
         if order.state is None:
             continue
-        task = next(task for task in tasks if task.table == order.table)
+        target_table = next(table.target for table in standing if table.table == order.table)
         try:
-            commit_fence(replicator, task.table, task.target, gathered.held[task.table], by, order.state)
+            commit_fence(replicator, order.table, target_table, held[order.table], by, order.state)
         except Fenced:
             return True
         moved.append(order.table)
     refused = [order.refusal for order in told if order.refusal]
-    replicator.state.finish(command.id, outcome(command, moved, refused), _result(told), failed=bool(refused))
+    replicator.state.finish(command.id, _outcome(command, moved, refused), _result(told), failed=bool(refused))
     return bool(moved)
 
 
-def outcome(command: Command, moved: Sequence[str], refused: Sequence[Problem]) -> str:
+def _outcome(command: Command, moved: Sequence[str], refused: Sequence[Problem]) -> str:
     done = f"{command.kind}: {', '.join(moved) or 'nothing to change'}"
     return "; ".join([done, *(f"refused: {problem.what}" for problem in refused)])
 
@@ -68,7 +70,7 @@ def _result(told: Sequence[Order]) -> dict[str, object]:
 
 
 def approve(replicator: Replicator, command: Command, table: str) -> None:
-    """An operator's yes to what a resync of this table deletes."""
+    """Write down an operator's yes to what a resync of this table deletes."""
     moment = datetime.now(UTC)
     decision = Decision(
         id=f"{moment:%Y%m%dT%H%M%S%f}-{command.id}",

@@ -11,7 +11,7 @@ from airflow_cdc_provider.core.decide import Decision
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.index import TableRow
 from airflow_cdc_provider.core.states import TAKES_CHANGES, State, TableState
-from airflow_cdc_provider.core.steps import Outcome, TableResult, TableTask
+from airflow_cdc_provider.core.steps import Outcome, TableResult
 from airflow_cdc_provider.core.verdicts import Move
 
 
@@ -22,7 +22,7 @@ def opening_rows(decision: Decision, before: Mapping[str, TableRow]) -> Iterable
     for verdict in decision.verdicts:
         task, row = tasks[verdict.table], before.get(verdict.table)
         if task.control is not None:
-            row = held_row(task, task.control, row, decision.at)
+            row = held_row(task.table, task.target, task.control, row, decision.at)
             yield blocked_row(row, verdict.problem, decision.at) if verdict.move is Move.BLOCKED else row
         elif verdict.move is Move.COPYING:
             continue
@@ -39,15 +39,15 @@ def opening_rows(decision: Decision, before: Mapping[str, TableRow]) -> Iterable
             yield replace(row, state=TableState.DROPPED, since=decision.at, reason="the YAML no longer names it")
 
 
-def held_row(task: TableTask, control: ControlRecord, before: TableRow | None, at: str) -> TableRow:
+def held_row(table: str, target: str, control: ControlRecord, before: TableRow | None, at: str) -> TableRow:
     """What stands in the target. A table that was failing stays so until it has moved."""
     state = control.state
-    row = before or TableRow(task.table, task.target, state.name)
+    row = before or TableRow(table, target, state.name)
     moved = (row.window, row.fence) != (control.window, control.fence)
     failing = row.state is TableState.FAILING and state.name in TAKES_CHANGES and not moved
     return replace(
         row,
-        target=task.target,
+        target=target,
         state=TableState.FAILING if failing else state.name,
         since=row.since if failing else state.since,
         reason=row.reason if failing else state.reason,

@@ -6,9 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airflow_cdc_provider.core.commands import Command, CommandKind
+from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.states import State, TableState, require_move
-from airflow_cdc_provider.core.steps import TableTask
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A table as it stands in the target now."""
+
+    table: str
+    target: str
+    control: ControlRecord | None
+
+    @property
+    def state(self) -> TableState:
+        return self.control.state.name if self.control else TableState.PENDING
 
 
 @dataclass(frozen=True)
@@ -20,27 +33,28 @@ class Order:
     refusal: Problem | None = None
 
 
-def orders(command: Command, tables: Sequence[TableTask], at: str) -> tuple[Order, ...]:
+def orders(command: Command, tables: Sequence[Standing], at: str) -> tuple[Order, ...]:
     """One order per table the command names, in the order of ``tables``; unknown names come last."""
-    known = {task.table for task in tables}
+    known = {standing.table for standing in tables}
     unknown = (Order(name, refusal=_unknown(command, name)) for name in command.tables if name not in known)
-    return (*(_order(command, task, at) for task in tables if command.names(task.table)), *unknown)
+    return (*(_order(command, standing, at) for standing in tables if command.names(standing.table)), *unknown)
 
 
-def _order(command: Command, task: TableTask, at: str) -> Order:
-    if task.control is None:
-        return Order(task.table, refusal=_no_copy(command, task))
+def _order(command: Command, standing: Standing, at: str) -> Order:
+    if standing.control is None:
+        return Order(standing.table, refusal=_no_copy(command, standing))
     wanted = TableState.PAUSED if command.kind is CommandKind.PAUSE else TableState.REPLICATING
-    if task.state is wanted:
-        return Order(task.table)
-    if task.state is TableState.RESYNCING:
-        return Order(task.table, refusal=_copying(command, task))
+    if standing.state is wanted:
+        return Order(standing.table)
+    if standing.state is TableState.RESYNCING:
+        return Order(standing.table, refusal=_copying(command, standing))
     try:
-        require_move(task.table, task.state, wanted)
+        require_move(standing.table, standing.state, wanted)
     except CommandRefused as refused:
-        return Order(task.table, refusal=refused.problems[0])
+        return Order(standing.table, refusal=refused.problems[0])
     return Order(
-        task.table, State(wanted, at, _reason(command), _remedy(command, task), command.requested_by, command.id)
+        standing.table,
+        State(wanted, at, _reason(command), _remedy(command, standing), command.requested_by, command.id),
     )
 
 
@@ -49,27 +63,27 @@ def _reason(command: Command) -> str:
     return str(told) if told else f"{command.kind} by {command.requested_by}"
 
 
-def _remedy(command: Command, task: TableTask) -> str:
+def _remedy(command: Command, standing: Standing) -> str:
     if command.kind is CommandKind.PAUSE:
-        return f"airflow cdc resume {command.replicator} --table {task.table}"
+        return f"airflow cdc resume {command.replicator} --table {standing.table}"
     return ""
 
 
-def _no_copy(command: Command, task: TableTask) -> Problem:
+def _no_copy(command: Command, standing: Standing) -> Problem:
     return Problem(
         "CMD003",
-        f"{task.table} has no copy yet",
-        where=task.table,
+        f"{standing.table} has no copy yet",
+        where=standing.table,
         found="pending",
         do=f"{command.kind} it after its first copy",
     )
 
 
-def _copying(command: Command, task: TableTask) -> Problem:
+def _copying(command: Command, standing: Standing) -> Problem:
     return Problem(
         "CMD004",
-        f"{task.table} is being copied again",
-        where=task.table,
+        f"{standing.table} is being copied again",
+        where=standing.table,
         found="resyncing",
         do=f"{command.kind} it when the copy is done",
     )

@@ -1,0 +1,88 @@
+"""The commands of ``airflow cdc``. Imported by every ``airflow`` call, so it names the implementations and no more."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+from typing import Any, NoReturn
+
+from airflow.cli.cli_config import ActionCommand, Arg, CLICommand, GroupCommand, lazy_load_command
+
+USAGE = 64
+
+
+class StrictArg(Arg):
+    """An argument whose command answers mistakes with its own usage on stderr and exit code 64, unknown options too."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        self.flags = (name,)
+        self.kwargs = options
+
+    def add_to_parser(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(*self.flags, **self.kwargs)
+        parser.error = partial(_refuse, parser)  # type: ignore[method-assign]
+        parser.parse_known_args = partial(_parse_strictly, parser)  # type: ignore[method-assign,assignment]
+
+
+def _refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
+    parser.print_usage(sys.stderr)
+    parser.exit(USAGE, f"{parser.prog}: {message}\n")
+
+
+def _parse_strictly(
+    parser: argparse.ArgumentParser, args: Any = None, namespace: argparse.Namespace | None = None
+) -> tuple[argparse.Namespace, list[str]]:
+    parsed, unknown = argparse.ArgumentParser.parse_known_args(parser, args, namespace)
+    if unknown:
+        from airflow_cdc_provider.core.nearest import did_you_mean
+
+        known = [flag for action in parser._actions for flag in action.option_strings]
+        _refuse(parser, f"unknown: {' '.join(unknown)}. {did_you_mean(unknown[0], known)}".rstrip(". "))
+    return parsed, unknown
+
+
+FILES = StrictArg("files", help="YAML files of replicators.", nargs="+", metavar="FILE")
+NAME = StrictArg("name", help="Name of the replicator, or its YAML file.", metavar="NAME")
+ANY_NAME = StrictArg("name", help="One replicator, by name or YAML file; all without it.", nargs="?", metavar="NAME")
+TABLE = StrictArg("--table", help="Source table, once or more often; all without it.", action="append", default=[])
+# Airflow keeps its log lines off stdout for commands that have an argument "output".
+JSON = StrictArg("--json", help="Answer in JSON.", dest="output", action="store_true")
+NOW = StrictArg("--now", help="Start the run that carries it out.", action="store_true")
+WAIT = StrictArg("--wait", help="Follow the request until it is done.", action="store_true")
+KEY = StrictArg("--key", help="Idempotency key: the same key is the same request.")
+REASON = StrictArg("--reason", help="Why; shown in status and audit.", default="")
+YES = StrictArg("--yes", help="Let the new copy delete more rows than resync.max_delete.", action="store_true")
+
+REQUEST = (NAME, TABLE, NOW, WAIT, KEY, REASON, JSON)
+
+
+def _command(name: str, module: str, help: str, *args: Arg) -> ActionCommand:
+    function = lazy_load_command(f"airflow_cdc_provider.cli.{module}.{name}")
+    return ActionCommand(name=name, help=help, func=function, args=args)
+
+
+def get_cli_commands() -> list[CLICommand]:
+    return [
+        GroupCommand(
+            name="cdc",
+            help="Replicate tables: check, follow and steer replicators",
+            subcommands=(
+                _command("validate", "validate", "Show every error of YAML files", FILES, JSON),
+                _command("plan", "plan", "Show what the next run would do, per table", NAME, JSON),
+                _command("check", "check", "Show every obstacle at source, target and staging", NAME, JSON),
+                _command("status", "status", "Show states, cursors, rows and freshness", ANY_NAME, JSON),
+                _command("pause", "request", "Take tables out of the stream", *REQUEST),
+                _command("resume", "request", "Put paused or blocked tables back into the stream", *REQUEST),
+                _command("resync", "request", "Copy tables again", *REQUEST, YES),
+                _command("verify", "request", "Compare both sides at one position", *REQUEST),
+                GroupCommand(
+                    name="state",
+                    help="The state store",
+                    subcommands=(
+                        _command("rebuild", "rebuild", "Make it anew from targets and staging", ANY_NAME, JSON),
+                    ),
+                ),
+            ),
+        )
+    ]

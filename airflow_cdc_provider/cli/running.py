@@ -1,0 +1,63 @@
+"""From a function that answers to a command with exit codes: nobody sees a stack trace for a mistake of theirs."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from typing import NoReturn
+
+from airflow.sdk.exceptions import AirflowException
+from sqlalchemy.exc import DBAPIError
+
+from airflow_cdc_provider.cli import answer as a
+from airflow_cdc_provider.cli.answer import Answer, show
+from airflow_cdc_provider.core.errors import CdcError, Problem
+
+INTERRUPTED = 130
+
+
+def command(function: Callable[[argparse.Namespace], Answer]) -> Callable[[argparse.Namespace], NoReturn]:
+    """Run ``function``, show its answer, exit with its code. Whatever else is printed meanwhile goes to stderr."""
+
+    @functools.wraps(function)
+    def run(args: argparse.Namespace) -> NoReturn:
+        # Connections of Airflow's metadata are visible to server processes only; the command line is one of them.
+        os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
+        out = sys.stdout
+        try:
+            with redirect_stdout(sys.stderr):
+                answer = _answer(function, args)
+            show(answer, args.output, out, sys.stderr)
+            out.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+            sys.exit(a.OK)
+        except KeyboardInterrupt:
+            print("stopped; a request that was made stays, `airflow cdc status` shows it", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+        sys.exit(answer.code)
+
+    return run
+
+
+def _answer(function: Callable[[argparse.Namespace], Answer], args: argparse.Namespace) -> Answer:
+    try:
+        return function(args)
+    except CdcError as error:
+        return _failed(error.exit_code, *error.problems)
+    except PermissionError as error:
+        problem = Problem(
+            "CLI006", "permission denied", where=str(error.filename or ""), do="ask for the right to use it"
+        )
+        return _failed(a.PERMISSION, problem)
+    except (DBAPIError, AirflowException) as error:
+        found = str(error).splitlines()[0][:200]
+        return _failed(a.TEMPORARY, Problem("CLI007", "Airflow refused", found=found, do="see `airflow db check`"))
+
+
+def _failed(code: int, *problems: Problem) -> Answer:
+    return Answer({"error": code}, problems=problems, code=code)

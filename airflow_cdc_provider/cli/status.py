@@ -1,0 +1,44 @@
+"""``airflow cdc status [NAME]``: what was last seen of every table."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from airflow_cdc_provider.cli.answer import Answer, Listing
+from airflow_cdc_provider.cli.finding import definitions, find
+from airflow_cdc_provider.cli.running import command
+from airflow_cdc_provider.core.index import Lane, TableRow
+from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.hooks.state import open_state
+
+COLUMNS = ("replicator", "table", "state", "window", "rows", "changes", "fresh at", "reason", "remedy")
+
+
+@command
+def status(args: argparse.Namespace) -> Answer:
+    names = [find(args.name).name] if args.name else sorted(definitions().loaded)
+    state = open_state()
+    tables: list[dict[str, Any]] = []
+    rows = []
+    requests = []
+    for name in names:
+        for row in state.tables(name).values():
+            tables.append({"replicator": name, **_plain(row)})
+            changed = sum(row.changes.values())
+            rows.append(
+                (name, row.table, row.state, row.window, row.rows, changed, row.fresh_at, row.reason, row.remedy)
+            )
+        requests += [to_plain(command) for command in state.pending(name)]
+    lanes = {name: {lane.value: state.holder(name, lane) for lane in Lane} for name in names}
+    body = {"replicators": names, "tables": tables, "requests": requests, "lanes": lanes}
+    lines = [f"request {request['kind']} of {request['replicator']}: {request['status']}" for request in requests]
+    if not tables:
+        lines.append("no run has seen a table yet")
+    return Answer(body, Listing(COLUMNS, rows), lines)
+
+
+def _plain(row: TableRow) -> dict[str, Any]:
+    plain: dict[str, Any] = to_plain(row)
+    del plain["control"]
+    return plain
