@@ -19,6 +19,9 @@ from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 
 _NO_TIME = messages.POSTGRES_EPOCH
+BEFORE_NEXT = "ff"
+"""Phase of a schema record: behind the change before it. It takes no ordinal of its own, because whether it is told
+depends on where the window starts, and a change must have one order key in every window."""
 
 
 class Decoder:
@@ -150,16 +153,20 @@ class Decoder:
             self.items.append(layout.schema)
         if before is None or shape(before) != shape(layout.schema):
             unclear = unclear_columns(layout.schema, layout.task, self._catalogue)
-            record = self._control(layout, Operation.SCHEMA, self._next(lsn) + "00")
+            record = self._control(layout, Operation.SCHEMA, self._at(lsn) + BEFORE_NEXT)
             after = canonical(to_plain(layout.schema))
             self.items.append(replace(record, after=after, warnings=("initial_unknown",) if unclear else ()))
 
     def _next(self, lsn: int) -> str:
-        """The order key up to the phase. Within a transaction the LSN never goes back; the ordinal parts equal ones."""
+        """The order key of the next change, up to the phase."""
+        self._ordinal += 1
+        return self._at(lsn)
+
+    def _at(self, lsn: int) -> str:
+        """Within a transaction the LSN never goes back; the ordinal parts equal ones."""
         if lsn > self._lsn:
             self._lsn = lsn
             self._prefix = f"{self._commit_prefix}{lsn:016x}"
-        self._ordinal += 1
         return f"{self._prefix}{self._ordinal:08x}"
 
     def _record(

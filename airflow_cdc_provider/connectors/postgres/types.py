@@ -74,7 +74,7 @@ def converter(kind: Kind, warn: Warn) -> Converter:
         case Kind.TEXT | Kind.JSON:
             return _text
         case Kind.UUID:
-            return _quoted
+            return encode_basestring
         case Kind.BYTES:
             return _bytes
         case Kind.DATE:
@@ -141,7 +141,7 @@ def _float(cell: str) -> str:
 
 def _decimal(cell: str, warn: Warn) -> str:
     if cell[-1].isdecimal():
-        return f'"{cell}"'
+        return encode_basestring(cell)
     if cell in ("NaN", "Infinity", "-Infinity"):
         warn("nan_lost")
         return "null"
@@ -152,10 +152,6 @@ def _text(cell: str) -> str:
     return encode_basestring(cell if cell.isascii() else cell.encode("latin-1").decode("utf-8"))
 
 
-def _quoted(cell: str) -> str:
-    return f'"{cell}"'
-
-
 def _bytes(cell: str) -> str:
     if cell[:2] != "\\x":
         raise ValueError(f"bytea {cell[:10]!r}")
@@ -163,22 +159,25 @@ def _bytes(cell: str) -> str:
 
 
 def _date(cell: str, warn: Warn) -> str:
-    return f'"{cell}"' if len(cell) == 10 else f'"{_beyond(cell, FIRST_DATE, LAST_DATE, warn)}"'
+    return encode_basestring(cell if len(cell) == 10 else _beyond(cell, FIRST_DATE, LAST_DATE, warn))
 
 
 def _timestamp(cell: str, warn: Warn) -> str:
-    """``2024-05-06 07:08:09[.123456]``; trailing zeros of the fraction are not printed."""
-    if len(cell) == 19:
-        return f'"{cell[:10]}T{cell[11:]}"'
-    if 21 <= len(cell) <= 26 and cell[4] == "-" and cell[19] == "." and cell[-1].isdecimal():
-        return f'"{cell[:10]}T{cell[11:]:0<15}"'
-    return f'"{_beyond(cell, FIRST_TIME, LAST_TIME, warn)}"'
+    return encode_basestring(_moment(cell, warn))
 
 
 def _timestamptz(cell: str, warn: Warn) -> str:
-    if cell[-3:] == "+00":
-        return f'{_timestamp(cell[:-3], warn)[:-1]}Z"'
-    return f'"{_beyond(cell, FIRST_TIME, LAST_TIME, warn)}Z"'
+    moment = _moment(cell[:-3], warn) if cell[-3:] == "+00" else _beyond(cell, FIRST_TIME, LAST_TIME, warn)
+    return encode_basestring(moment + "Z")
+
+
+def _moment(cell: str, warn: Warn) -> str:
+    """``2024-05-06 07:08:09[.123456]``; trailing zeros of the fraction are not printed."""
+    if len(cell) == 19:
+        return f"{cell[:10]}T{cell[11:]}"
+    if 21 <= len(cell) <= 26 and cell[4] == "-" and cell[19] == "." and cell[-1].isdecimal():
+        return f"{cell[:10]}T{cell[11:]:0<15}"
+    return _beyond(cell, FIRST_TIME, LAST_TIME, warn)
 
 
 def _beyond(cell: str, first: str, last: str, warn: Warn) -> str:
