@@ -1,0 +1,133 @@
+"""The edges and trigger rules of the plan under Airflow's own scheduler loop, with tasks that only do what the run's
+conf tells them: follow these roads, skip, or fail."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.provider.roads import skeleton
+
+# A library of Airflow's API server warns about another one.
+pytestmark = pytest.mark.filterwarnings("ignore:Using `httpx` with")
+
+ALL = {
+    "open_window", "snapshot", "extract", "stage", "merge", "find_holes", "reconcile.pause_stream", "reconcile.resync",
+    "reconcile.replay", "reconcile.resume_stream", "verify", "close_window",
+}  # fmt: skip
+CLOSE, PAUSE = "close_window", "reconcile.pause_stream"
+RECONCILE = {PAUSE, "reconcile.resync", "reconcile.replay", "reconcile.resume_stream"}
+STREAM = {"extract", "stage", "merge", "find_holes"}
+
+
+@pytest.fixture(scope="module")
+def walk() -> Iterator[Callable[..., dict[str, set[str]]]]:
+    """Runs the DAG once and gives the tasks by their state."""
+    command = [sys.executable, "-m", "airflow", "db", "migrate"]
+    subprocess.run(command, check=True, capture_output=True, env=dict(os.environ))
+    file = Path(os.environ["AIRFLOW_HOME"], "dags", "roads.py")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("from tests.provider.roads import skeleton\n\ndag = skeleton()  # an Airflow DAG\n")
+    dag = skeleton()
+
+    def run(**conf: Any) -> dict[str, set[str]]:
+        done = dag.test(run_conf={key.replace("__", "."): told for key, told in conf.items()})
+        states: dict[str, set[str]] = {}
+        for ti in done.get_task_instances():
+            states.setdefault(str(ti.state), set()).add(ti.task_id)
+        return states
+
+    yield run
+    file.unlink()
+
+
+def succeeded(states: dict[str, set[str]]) -> set[str]:
+    assert set().union(*states.values()) == ALL
+    assert set(states) <= {"success", "skipped"}
+    return states["success"]
+
+
+Walk = Callable[..., dict[str, set[str]]]
+
+
+def test_nothing_new_runs_only_the_ends(walk: Walk) -> None:
+    assert succeeded(walk(open_window=[CLOSE])) == {"open_window", CLOSE}
+
+
+def test_a_first_copy_runs_alone(walk: Walk) -> None:
+    assert succeeded(walk(open_window=["snapshot", CLOSE])) == {"open_window", "snapshot", CLOSE}
+
+
+def test_a_normal_run_streams_and_finds_no_holes(walk: Walk) -> None:
+    states = walk(open_window=["extract", CLOSE], find_holes=[CLOSE])
+    assert succeeded(states) == {"open_window", *STREAM, CLOSE}
+
+
+def test_copy_and_stream_run_side_by_side(walk: Walk) -> None:
+    states = walk(open_window=["snapshot", "extract", CLOSE], find_holes=[CLOSE])
+    assert succeeded(states) == {"open_window", "snapshot", *STREAM, CLOSE}
+
+
+def test_stage_runs_without_extract_when_the_log_is_ahead(walk: Walk) -> None:
+    states = walk(open_window=["stage", CLOSE], find_holes=[CLOSE])
+    assert succeeded(states) == {"open_window", "stage", "merge", "find_holes", CLOSE}
+
+
+def test_stage_runs_after_an_extract_that_skipped_itself(walk: Walk) -> None:
+    states = walk(open_window=["extract", CLOSE], extract="skip", find_holes=[CLOSE])
+    assert succeeded(states) == {"open_window", "stage", "merge", "find_holes", CLOSE}
+
+
+def test_holes_are_looked_for_although_there_was_nothing_to_merge(walk: Walk) -> None:
+    states = walk(open_window=["extract", CLOSE], merge="skip", find_holes=[CLOSE])
+    assert succeeded(states) == {"open_window", "extract", "stage", "find_holes", CLOSE}
+
+
+def test_a_hole_leads_into_reconcile(walk: Walk) -> None:
+    states = walk(open_window=["extract", CLOSE], find_holes=[PAUSE])
+    assert succeeded(states) == {"open_window", *STREAM, *RECONCILE, CLOSE}
+
+
+def test_reconcile_can_be_reached_straight(walk: Walk) -> None:
+    assert succeeded(walk(open_window=[PAUSE, CLOSE])) == {"open_window", *RECONCILE, CLOSE}
+
+
+def test_reconcile_and_stream_in_one_run(walk: Walk) -> None:
+    states = walk(open_window=["extract", PAUSE, CLOSE], find_holes=[PAUSE])
+    assert succeeded(states) == {"open_window", *STREAM, *RECONCILE, CLOSE}
+
+
+def test_pause_stream_that_skips_itself_takes_the_group_with_it(walk: Walk) -> None:
+    states = walk(open_window=["extract", CLOSE], stage="skip", reconcile__pause_stream="skip")
+    assert succeeded(states) == {"open_window", "extract", CLOSE}
+
+
+def test_verify_runs_alone(walk: Walk) -> None:
+    assert succeeded(walk(open_window=["verify", CLOSE])) == {"open_window", "verify", CLOSE}
+
+
+@pytest.mark.parametrize(
+    ("failing", "follow", "stopped"),
+    [
+        ("open_window", [], ALL - {"open_window", CLOSE}),
+        ("snapshot", ["snapshot", CLOSE], set()),
+        ("extract", ["extract", CLOSE], {"stage", "merge", "find_holes", *RECONCILE}),
+        ("merge", ["extract", CLOSE], {"find_holes", *RECONCILE}),
+        ("reconcile.resync", [PAUSE, CLOSE], {"reconcile.replay", "reconcile.resume_stream"}),
+        ("verify", ["verify", CLOSE], set()),
+    ],
+)
+def test_close_window_runs_after_any_failure_and_nothing_runs_on_it(
+    walk: Walk, failing: str, follow: list[str], stopped: set[str]
+) -> None:
+    told = {"open_window": follow, "find_holes": [CLOSE], failing: "fail"}
+    states = walk(**told)
+    assert states["failed"] == {failing}
+    assert CLOSE in states["success"]
+    assert states.get("upstream_failed", set()) == stopped
