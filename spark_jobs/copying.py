@@ -13,6 +13,7 @@ from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.core.cursors import ControlRecord, split_token
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.states import State
 from airflow_cdc_provider.core.steps import Outcome, TableResult, TableTask
 from airflow_cdc_provider.targets.target import Held
@@ -94,9 +95,11 @@ def commit_copy(
                 data="this attempt wrote nothing",
             )
         )
+    failpoint("snapshot.before_commit")
     writer = open_writer(job.step.definition.target.type, work.spark, job.tables)
     with work.phase("copy"), reported(work.task.table, watched(work.spark, copy.rows)):
         rows = writer.copy(replace(work.task, schema=copy.schema), frame, record)
+    failpoint("snapshot.after_commit")
     return work.result(
         Outcome.DONE, rows=rows, counts={"read": rows}, fence=record.fence, window=record.window, detail=detail
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from spark_jobs.progress import Progress
@@ -18,14 +19,12 @@ def watched(spark: SparkSession, rows: int) -> Callable[[], Progress | None]:
     context.setJobGroup(group, "copy")
 
     def look() -> Progress | None:
-        tracker = context.statusTracker()
-        store = context._jsc.sc().statusStore()
-        read = 0
-        for job in tracker.getJobIdsForGroup(group):
-            info = tracker.getJobInfo(job)
-            for stage in info.stageIds if info else ():
-                attempts = store.stageData(stage, False, store.stageData_default_3())
-                read += sum(attempts.apply(n).inputRecords() for n in range(attempts.size()))
+        tracker, store = context.statusTracker(), context._jsc.sc().statusStore()
+        infos = [info for job in tracker.getJobIdsForGroup(group) if (info := tracker.getJobInfo(job))]
+        try:
+            read = sum(store.lastStageAttempt(stage).inputRecords() for info in infos for stage in info.stageIds)
+        except Py4JError:
+            return None  # a stage that has not started is not known yet; the next look may tell
         return Progress(read, of=rows or None) if read else None
 
     return look

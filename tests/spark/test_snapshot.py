@@ -1,0 +1,217 @@
+"""A first copy is exact, stands in one commit with its cursor, and is made once."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import psycopg
+import pytest
+from deltalake import write_deltalake
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Comparison, Condition, OnDelete, TableRule
+from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import Outcome, StepKind, StepResult
+from spark_jobs import snapshot
+from tests.spark.replicator import Replicator, by_table
+
+Database = psycopg.Connection[object]
+
+
+@pytest.fixture
+def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -> Replicator:
+    database.execute("CREATE TABLE a (id int PRIMARY KEY, note text)")
+    database.execute("INSERT INTO a SELECT n, 'note ' || n FROM generate_series(1, 5000) n")
+    database.execute("CREATE TABLE keyless (n int, t text)")
+    database.execute("ALTER TABLE keyless REPLICA IDENTITY FULL")
+    database.execute("INSERT INTO keyless VALUES (1, 'x'), (1, 'x'), (2, NULL)")
+    name = f"snap{abs(hash(str(tmp_path))) % 10**9}"
+    database.execute(f"CREATE PUBLICATION {name} FOR TABLE a, keyless")
+    rules = [TableRule("public.a", on_delete=OnDelete.SOFT), TableRule("public.keyless")]
+    return Replicator(tmp_path, name, connection, rules)
+
+
+def copy(replicator: Replicator, *tables: str) -> StepResult:
+    return replicator.run(replicator.step(StepKind.SNAPSHOT, replicator.tasks(*tables)), snapshot.run)
+
+
+def test_a_copy_holds_every_row_at_its_floor_and_says_where_it_stands(
+    spark: SparkSession, replicator: Replicator, database: Database
+) -> None:
+    result = by_table(copy(replicator))
+    assert {(table.outcome, table.rows) for table in result.values()} == {(Outcome.DONE, 5000), (Outcome.DONE, 3)}
+
+    task, keyless = replicator.tasks()
+    assert task.control is not None and keyless.control is not None
+    assert (task.control.state.name, task.control.window) == (TableState.REPLICATING, 0)
+    assert task.control.schema == task.schema
+    rows = replicator.copied(spark, task)
+    assert rows.columns == ["id", "note", "_cdc_order", "_cdc_deleted"]
+    assert rows.select("_cdc_order", "_cdc_deleted").distinct().collect() == [(task.control.floor, False)]
+    assert rows.selectExpr("count(DISTINCT id)", "min(id)", "max(id)").first() == (5000, 1, 5000)
+    assert rows.where("note = 'note ' || id").count() == 5000
+    assert sorted(map(tuple, replicator.copied(spark, keyless).collect()), key=str) == [(1, "x"), (1, "x"), (2, None)]
+
+
+def test_a_copy_sees_nothing_of_what_commits_while_it_runs(
+    spark: SparkSession, replicator: Replicator, database: Database
+) -> None:
+    stop = threading.Event()
+
+    def write() -> None:
+        with psycopg.connect(database.info.dsn, password=database.info.password, autocommit=True) as writer:
+            number = 10_000
+            while not stop.is_set():
+                number += 1
+                with writer.transaction():
+                    writer.execute("INSERT INTO a VALUES (%s, 'late')", [number])
+                    writer.execute("DELETE FROM a WHERE id = (SELECT min(id) FROM a)")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        result = by_table(copy(replicator, "public.a"))
+    finally:
+        stop.set()
+        thread.join()
+    assert result["public.a"].rows == 5000, "each transaction takes one row and brings one"
+
+
+def test_a_copy_that_is_there_is_left_as_it_is(spark: SparkSession, replicator: Replicator) -> None:
+    pending = replicator.tasks()
+    copy(replicator)
+    held = replicator.target.held("public.a", "a")
+    again = replicator.run(replicator.step(StepKind.SNAPSHOT, pending), snapshot.run)
+    assert {table.outcome for table in again.tables} == {Outcome.UNCHANGED}
+    assert replicator.target.held("public.a", "a") == held
+
+
+def test_a_table_of_somebody_else_is_never_overwritten(spark: SparkSession, replicator: Replicator) -> None:
+    import pyarrow as pa
+
+    write_deltalake(replicator.target.locate("a"), pa.table({"theirs": [1]}))
+    result = by_table(copy(replicator))
+    assert result["public.a"].outcome is Outcome.BLOCKED
+    assert result["public.a"].problem is not None
+    assert "somebody else" in result["public.a"].problem.what
+    assert result["public.keyless"].outcome is Outcome.DONE
+    assert replicator.copied(spark, replicator.tasks()[0]).columns == ["theirs"]
+
+
+def test_an_attempt_that_fails_before_its_commit_is_followed_by_one_with_a_higher_fence(
+    spark: SparkSession, replicator: Replicator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = tmp_path / "token"
+    token.touch()
+    monkeypatch.setenv(TOKEN, str(token))
+    monkeypatch.setenv(ARMED, "snapshot.before_commit=raise:TargetUnavailable")
+    failed = by_table(copy(replicator, "public.a"))
+    assert failed["public.a"].outcome is Outcome.FAILING
+    assert not replicator.target.held("public.a", "a").exists
+    done = by_table(copy(replicator, "public.a"))
+    assert (done["public.a"].outcome, done["public.a"].fence) == (Outcome.DONE, 2)
+
+
+def test_of_two_copies_at_once_one_is_fenced(
+    spark: SparkSession, replicator: Replicator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = tmp_path / "token"
+    token.touch()
+    go = tmp_path / "go"
+    monkeypatch.setenv(TOKEN, str(token))
+    monkeypatch.setenv(ARMED, f"snapshot.before_commit=stop:{go}")
+    slow: list[StepResult] = []
+    step = replicator.step(StepKind.SNAPSHOT, replicator.tasks("public.a"))
+    thread = threading.Thread(target=lambda: slow.append(replicator.run(step, snapshot.run)))
+    thread.start()
+    while token.exists() and thread.is_alive():
+        thread.join(0.05)
+    assert thread.is_alive()
+    quick = by_table(copy(replicator, "public.a"))
+    held = replicator.target.held("public.a", "a")
+    go.touch()
+    thread.join()
+    assert quick["public.a"].outcome is Outcome.DONE
+    assert by_table(slow[0])["public.a"].outcome is Outcome.FENCED
+    assert replicator.target.held("public.a", "a") == held
+
+
+def test_rows_and_columns_left_out_do_not_reach_the_target(
+    spark: SparkSession, replicator: Replicator, database: Database, tmp_path: Path
+) -> None:
+    database.execute("ALTER TABLE a REPLICA IDENTITY FULL")
+    rule = TableRule("public.a", where=(Condition("id", Comparison.LESS_OR_EQUAL, 10),))
+    narrow = Replicator(tmp_path / "narrow", replicator.definition.name, replicator.secrets.source, [rule])
+    assert by_table(copy(narrow))["public.a"].rows == 10
+
+
+def test_an_empty_table_is_copied(spark: SparkSession, replicator: Replicator, database: Database) -> None:
+    database.execute("TRUNCATE a")
+    assert by_table(copy(replicator, "public.a"))["public.a"].outcome is Outcome.DONE
+    assert replicator.copied(spark, replicator.tasks("public.a")[0]).count() == 0
+
+
+def test_a_partitioned_table_is_copied_whole(
+    spark: SparkSession, replicator: Replicator, database: Database, tmp_path: Path
+) -> None:
+    database.execute("CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id)")
+    for low in (0, 1000):
+        database.execute(f"CREATE TABLE p{low} PARTITION OF p FOR VALUES FROM ({low}) TO ({low + 1000})")
+    database.execute("INSERT INTO p SELECT generate_series(0, 1999)")
+    whole = Replicator(tmp_path / "p", "parts", replicator.secrets.source, [TableRule("public.p")])
+    database.execute("CREATE PUBLICATION parts FOR TABLE p WITH (publish_via_partition_root)")
+    assert by_table(copy(whole))["public.p"].rows == 2000
+
+
+TYPES = {
+    "b boolean": ("true", "BOOLEAN", True),
+    "i2 int2": ("-32768", "SMALLINT", -32768),
+    "i4 int4": ("2147483647", "INT", 2147483647),
+    "i8 int8": ("-9223372036854775808", "BIGINT", -(2**63)),
+    "f8 float8": ("0.1", "DOUBLE", 0.1),
+    "d numeric(28,8)": ("123456789012345678.01234567", "DECIMAL(28,8)", Decimal("123456789012345678.01234567")),
+    "dn numeric(10,2)": ("'NaN'", "DECIMAL(10,2)", None),
+    "u numeric": ("'NaN'", "STRING", "NaN"),
+    "t text": ("'Grüße 🙂'", "STRING", "Grüße 🙂"),
+    "c char(5)": ("'ab'", "STRING", "ab   "),
+    "j jsonb": ("""'{"b": 1, "a": [1.50]}'""", "STRING", '{"a": [1.50], "b": 1}'),
+    "g uuid": ("'00000000-0000-0000-0000-00000000000a'", "STRING", "00000000-0000-0000-0000-00000000000a"),
+    "y bytea": (r"'\x00ff'", "BINARY", bytearray(b"\x00\xff")),
+    "da date": ("'1582-10-10'", "DATE", date(1582, 10, 10)),
+    "di date": ("'infinity'", "DATE", date(9999, 12, 31)),
+    "ts timestamp": ("'2024-03-31 02:30:00.000001'", "TIMESTAMP_NTZ", datetime(2024, 3, 31, 2, 30, 0, 1)),
+    "tb timestamp": ("'0044-03-15 00:00:00 BC'", "TIMESTAMP_NTZ", datetime(1, 1, 1)),
+    "tz timestamptz": ("'2024-03-31 02:30:00+02'", "TIMESTAMP", datetime(2024, 3, 31, 0, 30, tzinfo=UTC)),
+    "ti time": ("'24:00:00'", "STRING", "24:00:00"),
+    "iv interval": ("'1 year 2 days'", "STRING", "P1Y2D"),
+    "ar int[]": ("'{1,NULL,3}'", "STRING", "{1,NULL,3}"),
+    "ra int4range": ("'[1,5)'", "STRING", "[1,5)"),
+    "mo money": ("12.5", "STRING", "$12.50"),
+    "ip inet": ("'10.0.0.1'", "STRING", "10.0.0.1"),
+    "nu int": ("NULL", "INT", None),
+}  # fmt: skip
+
+
+def test_every_type_arrives_as_the_target_should_hold_it(
+    spark: SparkSession, replicator: Replicator, database: Database, tmp_path: Path
+) -> None:
+    database.execute(f"CREATE TABLE types (id int PRIMARY KEY, {', '.join(TYPES)})")
+    database.execute(f"INSERT INTO types VALUES (1, {', '.join(value for value, _, _ in TYPES.values())})")
+    database.execute("CREATE PUBLICATION types FOR TABLE types")
+    typed = Replicator(tmp_path / "types", "types", replicator.secrets.source, [TableRule("public.types")])
+    assert by_table(copy(typed))["public.types"].outcome is Outcome.DONE
+    frame = typed.copied(spark, typed.tasks()[0])
+    spark_types = {field.name: field.dataType.simpleString().upper() for field in frame.schema.fields}
+    # As epoch seconds: Python's own reading of a TIMESTAMP would depend on the machine's zone.
+    row = frame.selectExpr("* EXCEPT (tz)", "unix_micros(tz) AS tz").first()
+    assert row is not None
+    for declared, (_, kind, value) in TYPES.items():
+        name = declared.split()[0]
+        assert spark_types[name] == kind, name
+        expected = int(value.timestamp() * 10**6) if name == "tz" else value
+        assert row[name] == expected, name
