@@ -73,19 +73,19 @@ $(INSTALLED):
 		echo 'No Python 3.11, 3.12 or 3.13 here. On Debian 12 or later: apt-get install python3 python3-venv' >&2
 		exit 1
 	fi
-	if command -v uv > /dev/null; then
-		uv venv --quiet --allow-existing --python "$$(command -v "$$python")" $(VENV)
-		uv pip install --quiet --python $(PYTHON) --constraint constraints.txt --editable '.[all,sandbox,dev]'
-	else
+	if ! uv="$$(command -v uv)"; then
 		if ! "$$python" -c 'import ensurepip' 2> /dev/null; then
 			if [ "$$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
 				echo 'This Python cannot make environments. Type: sudo apt-get install python3-venv' >&2
 				exit 1
 			fi
 			apt-get update -qq
-			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv < /dev/null
+			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv < /dev/null > /dev/null
 		fi
 		"$$python" -m venv $(VENV)
-		$(PYTHON) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,sandbox,dev]'
+		$(PYTHON) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
+		uv=$(VENV)/bin/uv
 	fi
+	"$$uv" venv --quiet --allow-existing --python "$$(command -v "$$python")" $(VENV)
+	"$$uv" pip install --quiet --python $(PYTHON) --constraint constraints.txt --editable '.[all,sandbox,dev]'
 	touch $@
