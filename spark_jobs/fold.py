@@ -53,6 +53,13 @@ def fold_keyed(records: DataFrame, fold: KeyedFold) -> DataFrame:
     return fast.unionByName(_lives(entries.join(slow, "k", "left_semi"), fold))
 
 
+def of_touched_keys(records: DataFrame, touching: DataFrame) -> DataFrame:
+    """The records of keys that any record of ``touching`` departs from or arrives at."""
+    keys = touching.select(F.explode(F.array("key_before", "key")).alias("k")).where("k IS NOT NULL").distinct()
+    own = F.when(F.col("op") == DELETE, F.col("key_before")).otherwise(F.col("key"))
+    return records.withColumn("k", own).join(keys, "k", "left_semi").drop("k")
+
+
 def is_incomplete() -> SparkColumn:
     """A live image that does not know all columns. ``replace`` knows them: those it does not name are NULL."""
     return F.col("op").isin(*IMAGE_OPERATIONS) & ~F.col("after_complete") & (F.col("op") != Operation.REPLACE.value)

@@ -29,9 +29,10 @@ def departed_keys(entries: DataFrame) -> DataFrame:
 
 
 def with_roots(lives: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Every life with the newest known values of its whole chain, a departed one with its own. ``root`` is the key whose
-    target row knows the rest, NULL where that is the row's own key or no row at all; ``root_born``: the chain began in
-    this batch."""
+    """Every life with the newest known values of its whole chain, a departed one with its own.
+
+    ``root`` is the key whose target row knows the rest, NULL where that is the row's own key or no row at all;
+    ``root_born``: the chain began in this batch."""
     lives = lives.withColumn("id", F.concat_ws("|", "life", "k"))
     chained = _chains(lives)
     members = lives.join(chained, "id", "left").withColumn("chain", F.coalesce("chain", "id"))

@@ -12,16 +12,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.cursors import ControlRecord, split_token
-from airflow_cdc_provider.core.errors import Fenced, ForeignTarget, IntegrityBroken, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Fenced, ForeignTarget, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.merge import MergePlan
 from airflow_cdc_provider.core.steps import Batch, TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.delta.ddl import add_columns, register, table_properties
-from airflow_cdc_provider.targets.delta.merge_sql import NO_ROW, merge_sql
+from airflow_cdc_provider.targets.delta.merge_sql import merge_sql
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.target import Held
+from spark_jobs.missing_rows import missing_rows_break_integrity
 from spark_jobs.writers import MergeCounts
 
 APP_ID = "spark.databricks.delta.write.txnAppId"
@@ -100,13 +101,14 @@ class DeltaWriter:
     ) -> MergeCounts | None:
         """None where Delta refused the commit because of another one, or where its answer was lost."""
         try:
-            with _token(spark, self.tables.app_id(task.table), record):
+            with (
+                missing_rows_break_integrity(record.replicator, task.table, record.window),
+                _token(spark, self.tables.app_id(task.table), record),
+            ):
                 row = spark.sql(statement).collect()[0]
         except DeltaConcurrentModificationException:
             return None
-        except (Py4JJavaError, PySparkException) as error:
-            if NO_ROW in str(error):
-                raise _no_row(task, record) from None
+        except (Py4JJavaError, PySparkException):
             if not _is_ours(self.tables.held(task.table, task.target), record):
                 raise
             return None
@@ -203,15 +205,3 @@ def _foreign(task: TableTask, path: str) -> ForeignTarget:
         Problem("TGT012", "the target table is not ours", path, "no commit of this replicator", "", do)
     )
 
-
-def _no_row(task: TableTask, record: ControlRecord) -> IntegrityBroken:
-    return IntegrityBroken(
-        Problem(
-            "TGT031",
-            "a change of some columns met no row in the target: rows were removed by somebody else",
-            where=f"{task.table}, up to window {record.window}",
-            found="an update without its row",
-            do=f"airflow cdc resync {record.replicator} --table {task.table}",
-            data="nothing of the batch was applied; the change log keeps it",
-        )
-    )

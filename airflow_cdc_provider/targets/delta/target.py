@@ -96,9 +96,9 @@ class DeltaTarget:
 
     def _named(self, record: ControlRecord) -> ControlRecord:
         for _ in range(FENCE_TRIES):
-            if self.log.write_control(record):
+            if self.log.claim_fence(record):
                 return record
-            record = replace(record, fence=record.fence + 1)
+            record = replace(record, fence=max(record.fence, self.log.highest_fence(record.table)) + 1)
         raise Fenced(
             Problem(
                 "TGT022",

@@ -1,0 +1,166 @@
+"""The files of the change log that one table still has to apply, and what is in them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.core.changelog import DataFile, TableSlice
+from airflow_cdc_provider.core.changes import CONTROL_OPERATIONS, Operation
+from airflow_cdc_provider.core.errors import Problem, StagingInvalid
+from airflow_cdc_provider.staging.log import ChangeLog
+from spark_jobs.fold import is_incomplete, is_incomplete_arrival
+from spark_jobs.schema_walk import WindowSchemas
+
+HASHED_BYTES = 64 * 1024 * 1024
+"""Larger files are vouched for by their number of rows alone: reading them twice would cost more than it finds."""
+
+RECORD = """
+    op STRING, order_key STRING, schema_id STRING, key_before STRING, key STRING, before STRING, after STRING,
+    before_complete BOOLEAN, after_complete BOOLEAN, phase TINYINT, link_id STRING
+"""
+INITIAL_UNKNOWN = "initial_unknown"
+
+
+@dataclass(frozen=True)
+class WindowSlice:
+    """What one window holds of the table."""
+
+    window: int
+    part: TableSlice
+
+
+@dataclass(frozen=True)
+class Contents:
+    """``records`` behind the floor, ``counts`` of them by operation. ``truncated_at``: the order key of the last
+    truncate. ``incomplete`` images, ``moved`` ones among them."""
+
+    records: int
+    counts: dict[str, int]
+    truncated_at: str | None
+    incomplete: int
+    moved: int
+
+
+def cut(log: ChangeLog, table: str, after: int, upto: int) -> list[WindowSlice]:
+    """The windows in ``(after, upto]``. Raises StagingInvalid where one is missing (STG001), damaged (STG002) or was
+    landed without the table (STG006)."""
+    windows = []
+    for number in range(after + 1, upto + 1):
+        part = log.manifest(number).tables.get(table)
+        if part is None:
+            raise StagingInvalid(
+                Problem(
+                    "STG006",
+                    f"window {number} was landed without {table}",
+                    where=log.store.root,
+                    found="the manifest does not list the table: its changes of that time are not in the log",
+                    do=f"copy the table again: airflow cdc resync NAME --table {table}",
+                    data=f"the target stands at window {after}; other tables are not touched",
+                )
+            )
+        windows.append(WindowSlice(number, part))
+    return windows
+
+
+def verify(log: ChangeLog, windows: Sequence[WindowSlice]) -> None:
+    """Raises StagingInvalid (STG005) where a file is missing or not the one that was sealed."""
+    for window in windows:
+        for file in window.part.files:
+            found = _fingerprint(log, file)
+            if found != (file.bytes, file.sha256):
+                raise _damaged(log, window.window, file, found[1] and f"{found[0]} bytes, sha256 {found[1]}")
+
+
+def _fingerprint(log: ChangeLog, file: DataFile) -> tuple[int, str]:
+    if file.bytes > HASHED_BYTES:
+        return (file.bytes, file.sha256) if log.store.exists(file.path) else (0, "")
+    try:
+        content = log.store.read(file.path)
+    except FileNotFoundError:
+        return 0, ""
+    return len(content), hashlib.sha256(content).hexdigest()
+
+
+def _damaged(log: ChangeLog, window: int, file: DataFile, found: str) -> StagingInvalid:
+    return StagingInvalid(
+        Problem(
+            "STG005",
+            f"a file of window {window} is not the one that was sealed",
+            where=log.store.url(file.path),
+            found=found or "no such file",
+            allowed=f"{file.bytes} bytes, {file.rows} rows, sha256 {file.sha256}",
+            do="restore the staging folder, or resync the tables whose cursor is before this window",
+            data="nothing of the batch was applied",
+        )
+    )
+
+
+def window_schemas(log: ChangeLog, windows: Sequence[WindowSlice]) -> list[WindowSchemas]:
+    return [
+        WindowSchemas(
+            window.window,
+            tuple(log.schema(schema_id) for schema_id in window.part.schema_ids),
+            _unknown_initials(log, window),
+        )
+        for window in windows
+    ]
+
+
+def _unknown_initials(log: ChangeLog, window: WindowSlice) -> tuple[str, ...]:
+    """The columns that schema records of the window warn about; without names in the record, all of its columns."""
+    if not window.part.counts.get(Operation.SCHEMA.value):
+        return ()
+    names: list[str] = []
+    for file in window.part.files:
+        rows = pq.read_table(log.store.url(file.path), columns=["op", "after", "warnings"]).to_pylist()
+        for row in rows:
+            if row["op"] == Operation.SCHEMA.value and INITIAL_UNKNOWN in (row["warnings"] or ()):
+                schema: dict[str, Any] = json.loads(row["after"])
+                names += [column["name"] for column in schema["columns"] if column["initial"] is None]
+    return tuple(names)
+
+
+def read_records(spark: SparkSession, log: ChangeLog, windows: Sequence[WindowSlice]) -> DataFrame:
+    paths = [log.store.url(file.path) for window in windows for file in window.part.files]
+    if not paths:
+        return spark.createDataFrame([], RECORD)
+    return spark.read.schema(RECORD).parquet(*paths)
+
+
+def look_into(records: DataFrame, windows: Sequence[WindowSlice], floor: str, log: ChangeLog) -> Contents:
+    """One pass over the records. Raises StagingInvalid (STG005) where their number is not what was sealed."""
+    behind = F.col("order_key") > floor
+    truncate = F.col("op") == Operation.TRUNCATE.value
+    by_operation = records.groupBy("op").agg(
+        F.count(F.lit(1)).alias("all"),
+        F.count_if(behind).alias("behind"),
+        F.max(F.when(truncate & behind, F.col("order_key"))).alias("truncated_at"),
+        F.count_if(behind & is_incomplete()).alias("incomplete"),
+        F.count_if(behind & is_incomplete_arrival()).alias("moved"),
+    )
+    rows = by_operation.collect()
+    expected = sum(window.part.rows for window in windows)
+    if sum(row["all"] for row in rows) != expected:
+        file = windows[-1].part.files[-1] if windows[-1].part.files else DataFile(log.store.root, expected, 0, "")
+        raise _damaged(log, windows[-1].window, file, f"{sum(row['all'] for row in rows)} rows instead of {expected}")
+    return Contents(
+        sum(row["behind"] for row in rows),
+        {row["op"]: row["behind"] for row in rows if row["behind"]},
+        max((row["truncated_at"] for row in rows if row["truncated_at"]), default=None),
+        sum(row["incomplete"] for row in rows),
+        sum(row["moved"] for row in rows),
+    )
+
+
+def row_records(records: DataFrame, after: str) -> DataFrame:
+    """The changes of rows behind an order key: no control events."""
+    controls = sorted(operation.value for operation in CONTROL_OPERATIONS)
+    return records.where((F.col("order_key") > after) & ~F.col("op").isin(*controls))

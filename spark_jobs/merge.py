@@ -1,0 +1,102 @@
+"""Apply staged batches, each in one commit with its cursor.
+
+Dies before a commit: the table is as it was. Dies after it: the cursor says so, and the batch can never apply twice.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+
+from airflow_cdc_provider.core.changelog import batch_folder
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.plain import from_plain
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import Batch, Outcome, StepResult, TableResult, TableTask
+from airflow_cdc_provider.targets.target import Held
+from spark_jobs import harness
+from spark_jobs.job import Job, TableWork
+from spark_jobs.stage import BATCH, ROWS
+from spark_jobs.standing import require_standing, still_as
+from spark_jobs.writers import open_writer
+
+
+def run(job: Job) -> StepResult:
+    return job.result(job.for_each_table(job.step.tables, partial(merge_table, job, job.step.merge_of)))
+
+
+def merge_table(
+    job: Job, attempt: str, work: TableWork, also: frozenset[TableState] = frozenset()
+) -> TableResult:
+    """Apply the batch that ``attempt`` staged for the table, if it staged one. Raises Fenced where the table has moved
+    on since, IntegrityBroken where a change meets no row."""
+    task = work.task
+    path = f"{batch_folder(task.table, attempt)}/{BATCH}"
+    if not job.log.store.exists(path):
+        return work.result(Outcome.UNCHANGED)
+    batch = from_plain(Batch, json.loads(job.log.store.read(path)))
+    control, held = require_standing(job, task, also)
+    still_as(batch.fence, batch.lo_window, control, held)
+    record = _named(job, task, held, _record(job, control, batch))
+    frame = work.spark.read.parquet(job.log.store.url(f"{batch.folder}/{ROWS}"))
+    with work.phase("merge"):
+        counts = open_writer(job.step.definition.target.type, work.spark, job.tables).merge(task, batch, frame, record)
+    touched = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
+    return work.result(
+        Outcome.DONE, rows=batch.rows, counts=touched, fence=record.fence, window=record.window, detail=batch.counts
+    )
+
+
+def _record(job: Job, control: ControlRecord, batch: Batch) -> ControlRecord:
+    """What the commit says: the batch's window is applied. A repair leaves the cursor and so raises the fence."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    record = replace(
+        control,
+        owner=job.step.owner,
+        attempt=job.step.attempt,
+        counts=batch.counts,
+        nonce=uuid.uuid4().hex,
+        committed_at=now,
+    )
+    if batch.repair:
+        return replace(record, fence=control.fence + 1)
+    manifest = job.log.manifest(batch.window)
+    return replace(
+        record,
+        window=batch.window,
+        epoch=manifest.epoch,
+        hi=manifest.hi,
+        manifest_sha256=job.log.manifest_sha256(batch.window),
+        schema=batch.schema,
+    )
+
+
+def _named(job: Job, task: TableTask, held: Held, record: ControlRecord) -> ControlRecord:
+    """Name the commit in the change log. Where an attempt that died, or still lives, has taken the name, the fence is
+    raised in the target: that shuts the other attempt out and leaves the rows, so the batch still fits."""
+    assert held.control is not None
+    if record.fence == held.control.fence and job.log.write_control(record):
+        return record
+    claimed = job.tables.fence(task.target, held, held.control.fenced())
+    record = replace(record, fence=claimed.fence + (1 if record.window == claimed.window else 0))
+    named = job.log.claim_fence(record) if record.fence > claimed.fence else job.log.write_control(record)
+    if not named:
+        raise Fenced(
+            Problem(
+                "TGT030",
+                "another attempt is at work on this table",
+                where=task.table,
+                found=f"fence {record.fence}, window {record.window} is named already",
+                do="nothing: it goes on, or the next run does",
+                data="nothing of this attempt was applied",
+            )
+        )
+    return record
+
+
+if __name__ == "__main__":
+    harness.main(run)

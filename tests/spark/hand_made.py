@@ -1,0 +1,205 @@
+"""A table without a source: windows written by hand, staged and merged by the real jobs into a real Delta table."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.changelog import Manifest, TableSlice, attempt_folder, table_folder
+from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord, canonical
+from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.definition import Definition, OnDelete, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, TableResult, TableTask
+from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.targets.delta.types import column_type, technical_columns
+from airflow_cdc_provider.targets.target import Held
+from spark_jobs import merge, stage
+from spark_jobs.job import Job
+from spark_jobs.record_files import RecordFile
+from spark_jobs.writers import open_writer
+
+Row = dict[str, Any]
+FLOOR = "0" * 8
+
+
+class HandMade:
+    """One table ``public.t``. Order keys are running numbers; values are given as canonical JSON values."""
+
+    def __init__(
+        self, spark: SparkSession, folder: Path, schema: TableSchema, on_delete: OnDelete = OnDelete.HARD
+    ) -> None:
+        self.spark = spark
+        self.schema = schema
+        self.rule = TableRule(schema.table, on_delete=on_delete)
+        self.definition = Definition(
+            "hand",
+            Source("postgres", "none"),
+            Target("delta", str(folder / "lake")),
+            (self.rule,),
+            Staging(str(folder / "staging")),
+        )
+        self.log = open_log(self.definition, Secrets().staging)
+        self.log_id = self.log.create("tests", "2026-01-01T00:00:00Z")
+        self.window = 0
+        self.order = 0
+
+    # The log
+
+    def key(self, row: Row) -> str | None:
+        return canonical([row[name] for name in self.schema.key]) if self.schema.key else None
+
+    def record(self, op: str, **fields: Any) -> ChangeRecord:
+        self.order += 1
+        order_key = f"{self.order:08x}"
+        return ChangeRecord(
+            self.schema.table, op, order_key, self.schema.schema_id, event_id=order_key, **fields
+        )
+
+    def insert(self, row: Row, **more: Any) -> ChangeRecord:
+        return self.record("insert", key=self.key(row), after=canonical(row), after_complete=True, **more)
+
+    def update(self, row: Row, before: Row | None = None, complete: bool = True, op: str = "update") -> ChangeRecord:
+        return self.record(
+            op,
+            key=self.key(row),
+            key_before=self.key(row),
+            before=canonical(before) if before else None,
+            before_complete=bool(before),
+            after=canonical(row),
+            after_complete=complete,
+        )
+
+    def delete(self, row: Row, **more: Any) -> ChangeRecord:
+        whole = set(row) == set(self.schema.names)
+        return self.record("delete", key_before=self.key(row), before=canonical(row), before_complete=whole, **more)
+
+    def move(self, old: Row, new: Row, complete: bool = True) -> list[ChangeRecord]:
+        """A key-changing update, as a connector splits it. ``old``: at least the key."""
+        link = uuid.uuid4().hex
+        return [
+            self.delete(old, phase=DEPARTS, link_id=link),
+            self.record(
+                "insert", key=self.key(new), after=canonical(new), after_complete=complete, phase=ARRIVES, link_id=link
+            ),
+        ]
+
+    def truncate(self) -> ChangeRecord:
+        return self.record("truncate")
+
+    def alter(self, schema: TableSchema, warnings: Sequence[str] = ()) -> ChangeRecord:
+        self.schema = schema
+        return self.record("schema", after=canonical(to_plain(schema)), warnings=tuple(warnings))
+
+    def land(self, records: Iterable[ChangeRecord | list[ChangeRecord]] = ()) -> int:
+        """Seal the next window with these records."""
+        flat = [one for item in records for one in (item if isinstance(item, list) else [item])]
+        self.window += 1
+        self.log.write_schema(self.schema)
+        part = TableSlice("")
+        if flat:
+            path = f"{attempt_folder(self.window, 'a')}/{table_folder(self.schema.table)}/0.parquet"
+            file = RecordFile(self.log.store, path)
+            file.write(flat)
+            counts = dict(Counter(record.op for record in flat))
+            schema_ids = tuple(dict.fromkeys(record.schema_id for record in flat))
+            part = TableSlice("", schema_ids, (file.close().file,), counts)
+        before = self.log.manifest_sha256(self.window - 1)
+        tables = {self.schema.table: part}
+        self.log.seal(
+            Manifest(self.log_id, self.window, 1, {}, {"s": str(self.order)}, before, "a", "2026-01-01", tables)
+        )
+        return self.window
+
+    # The target
+
+    def task(self) -> TableTask:
+        held = self.held()
+        state = held.control.state.name if held.control else TableState.PENDING
+        return TableTask(self.schema.table, "t", self.schema, self.rule, "", state, held.control)
+
+    def held(self) -> Held:
+        return self.job(StepKind.STAGE, ()).tables.held(self.schema.table, "t")
+
+    def job(self, kind: StepKind, tables: Sequence[TableTask], **more: Any) -> Job:
+        step = Step(
+            kind,
+            self.definition,
+            "run",
+            more.pop("attempt", uuid.uuid4().hex),
+            f"steps/run/{kind}/1",
+            "",
+            "tests",
+            self.log_id,
+            1,
+            {},
+            tuple(tables),
+            window=more.pop("window", self.window),
+            **more,
+        )
+        return Job(step, Secrets(), self.spark)
+
+    def copy(self, rows: Sequence[Row], state: TableState = TableState.REPLICATING) -> None:
+        """The table as a copy would leave it, at the window sealed last."""
+        technical = technical_columns(self.schema, self.rule.on_delete is OnDelete.SOFT)
+        columns = [(column.name, column_type(column.type)) for column in self.schema.columns]
+        fields = ", ".join(f"`{name}` STRING" for name in self.schema.names)
+        texts = [tuple(_text(row[name]) for name in self.schema.names) for row in rows]
+        values = {"_cdc_order": f"'{self._now()}'", "_cdc_deleted": "false"}
+        frame = self.spark.createDataFrame(texts, fields).selectExpr(
+            *(f"CAST(`{name}` AS {kind}) AS `{name}`" for name, kind in columns),
+            *(f"{values[name]} AS {name}" for name, _ in technical),
+        )
+        job = self.job(StepKind.SNAPSHOT, ())
+        record = ControlRecord(
+            "hand",
+            self.schema.table,
+            self.log_id,
+            "tests",
+            job.step.attempt,
+            self.log.highest_fence(self.schema.table) + 1,
+            self.window,
+            self._now(),
+            State(state, "2026-01-01T00:00:00Z"),
+            schema=self.schema,
+            nonce=uuid.uuid4().hex,
+        )
+        written = open_writer("delta", self.spark, job.tables).copy(self.task(), frame, record)
+        assert written == len(rows)
+
+    def _now(self) -> str:
+        return f"{self.order:08x}"
+
+    def staged(self, **more: Any) -> tuple[Job, TableResult]:
+        job = self.job(StepKind.STAGE, (self.task(),), **more)
+        return job, stage.run(job).tables[0]
+
+    def merged(self, staged: Job) -> TableResult:
+        return merge.run(self.job(StepKind.MERGE, (self.task(),), merge_of=staged.step.attempt)).tables[0]
+
+    def apply(self, records: Iterable[ChangeRecord | list[ChangeRecord]] = (), **more: Any) -> TableResult:
+        """Land the records as a window, stage and merge. The result of the stage where it staged nothing."""
+        self.land(records)
+        job, result = self.staged(**more)
+        if result.outcome is not Outcome.DONE:
+            return result
+        return self.merged(job)
+
+    def rows(self, *technical: str) -> list[tuple[Any, ...]]:
+        """The target's rows in order, in the order of the schema's columns."""
+        frame = open_writer("delta", self.spark, self.job(StepKind.STAGE, ()).tables).read(self.task(), None)
+        found = frame.select(*(f"`{name}`" for name in (*self.schema.names, *technical))).collect()
+        return sorted((tuple(row) for row in found), key=lambda row: [(value is None, str(value)) for value in row])
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
