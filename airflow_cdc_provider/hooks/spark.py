@@ -138,7 +138,12 @@ def spark_conf(wanted: Mapping[str, str], driver_options: Sequence[str], local: 
     """The YAML's settings over ours. Java options add up, so that a setting of the YAML does not take away our own. A
     driver that is alone listens on loopback only."""
     loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    ours = {"spark.driver.memory": "1g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    ours = {
+        "spark.driver.memory": "1g",
+        "spark.log.level": "WARN",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
     conf = ours | (loopback if local else {}) | dict(wanted)
     for option, values in (
         ("spark.driver.extraJavaOptions", driver_options),

@@ -38,6 +38,16 @@ def fake_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of our own in which no class-data archive can be kept: nothing would start from it, and making one takes
+    a Java process."""
+    cache = tmp_path / "cache/airflow-cdc-provider"
+    cache.mkdir(parents=True)
+    (cache / "appcds").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """The connections of the scene, as Airflow finds them in its environment."""
     from tests.provider.scene import CONNECTIONS

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from airflow_cdc_provider.connectors import SOURCES
+from airflow_cdc_provider.core.attempts import Submission
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import Definition, Source, Spark, Staging, TableRule, Target
@@ -103,6 +104,20 @@ class Scene:
             StepResult(StepKind.STAGE, step.attempt, tuple(TableResult(table, Outcome.DONE) for table in tables))
         )
         return step.attempt
+
+    def unseen(self, step: str, *tables: str) -> Step:
+        """An attempt of this run on another worker, of which nobody knows whether it has ended."""
+        plan = self.run.plan()
+        kind, tasks = StepKind(step), plan.named(tables)
+        attempt = f"unseen-{step}-of-{self.definition.name}"
+        told = Step(kind, self.definition, RUN, attempt, "", "", plan.owner, plan.log_id, 1, {}, tasks, 5)
+        folder = self.run.folder(task_id(step), 1)
+        assert folder.claim(Submission(attempt, "worker-2 5a3c pid:[1]", "2026-11-21T12:00:00Z"))
+        folder.write_step(told)
+        self.state.open_attempt(
+            told.attempt, self.definition.name, step, RUN, task_id(step), 1, folder.path, list(tables)
+        )
+        return told
 
     def operator(self, step: str) -> CdcSparkOperator:
         return CdcSparkOperator(task_id=task_id(step), step=step, definition=to_plain(self.definition))

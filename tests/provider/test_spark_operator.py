@@ -18,7 +18,7 @@ from airflow_cdc_provider.operators.failures import TaskFailed
 from airflow_cdc_provider.staging.runs import StepFolder
 from tests.provider.scene import API_KEY, PASSWORD, Scene, context
 
-pytestmark = pytest.mark.usefixtures("fake_spark", "connections")
+pytestmark = pytest.mark.usefixtures("fake_spark", "own_cache", "connections")
 
 
 @pytest.fixture

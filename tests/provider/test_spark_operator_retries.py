@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -11,13 +10,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
-from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.hooks import drivers
 from airflow_cdc_provider.operators import lease
 from airflow_cdc_provider.operators.failures import TaskFailed
@@ -26,7 +23,7 @@ from tests.provider.scene import RUN, Scene, context
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.usefixtures("fake_spark", "connections")
+pytestmark = pytest.mark.usefixtures("fake_spark", "own_cache", "connections")
 
 
 @pytest.fixture
@@ -64,14 +61,6 @@ def task_process(scene: Scene, step: str, behaviour: str) -> Iterator[subprocess
         process.wait()
 
 
-def elsewhere(folder: StepFolder) -> None:
-    """As if another worker had submitted it."""
-    submission = folder.submission()
-    assert submission is not None
-    body = json.dumps(to_plain(replace(submission, place="worker-2 5a3c pid:[1]"))).encode()
-    folder.store.write(f"{folder.path}/submission.json", body)
-
-
 def test_a_result_that_stands_is_taken_instead_of_running_again(scene: Scene) -> None:
     scene.plan("public.a", extract=True, sealed=4)
     first = scene.execute("extract")
@@ -102,7 +91,7 @@ def test_a_failing_table_is_tried_again(scene: Scene, monkeypatch: pytest.Monkey
     assert scene.execute("extract", try_number=2)["attempt"] != first["attempt"]
 
 
-def test_a_retry_after_a_driver_whose_end_was_seen_raises_no_fence(
+def test_a_retry_on_another_worker_raises_no_fence_when_the_end_of_the_driver_was_seen(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.plan("public.a", stream=("public.a",))
@@ -111,7 +100,7 @@ def test_a_retry_after_a_driver_whose_end_was_seen_raises_no_fence(
     monkeypatch.setenv("FAKE_SPARK", "dies")
     with pytest.raises(TaskFailed):
         scene.execute("merge")
-    elsewhere(scene.folders("merge")[0])
+    monkeypatch.setattr(drivers, "place", lambda: "worker-2 5a3c pid:[1]")
     monkeypatch.setenv("FAKE_SPARK", "done")
     scene.execute("merge", try_number=2)
     assert scene.control("public.a") == before
@@ -140,39 +129,32 @@ def test_the_driver_of_a_killed_task_is_killed_by_the_next_attempt_which_then_me
     assert scene.control("public.a") == before, "the orphan's end was seen: no fence is needed"
 
 
-def test_what_a_killed_merge_had_committed_is_not_merged_again_and_its_counts_are_kept(scene: Scene) -> None:
+def test_what_an_earlier_merge_had_committed_is_not_merged_again_and_its_counts_are_kept(scene: Scene) -> None:
     scene.plan("public.a", "public.b", stream=("public.a", "public.b"))
     for table in ("public.a", "public.b"):
         scene.commit(table)
     scene.staged("public.a", "public.b")
-    with task_process(scene, "merge", "hangs") as task:
-        os.kill(task.pid, signal.SIGKILL)
-        task.wait()
-        killed = scene.folders("merge")[0].step()
-        assert killed is not None
-        scene.commit("public.a", window=5, attempt=killed.attempt, counts={"updated": 7})
-        scene.execute("merge", try_number=2)
+    unseen = scene.unseen("merge", "public.a")
+    committed = scene.commit("public.a", window=5, attempt=unseen.attempt, counts={"updated": 7})
+    scene.execute("merge", try_number=2)
     _, last = scene.folders("merge")
     step, result = last.step(), last.result()
     assert step is not None
     assert result is not None
     assert [task.table for task in step.tables] == ["public.b"]
     assert {table.table: table.counts for table in result.tables} == {"public.a": {"updated": 7}, "public.b": {}}
+    assert scene.control("public.a") == committed, "it has made its one commit: there is nothing to shut out"
 
 
-def test_a_merge_that_had_committed_everything_runs_no_process_again(scene: Scene) -> None:
-    scene.plan("public.a", stream=("public.a",))
-    scene.commit("public.a")
+@pytest.mark.parametrize("step", ["merge", "snapshot", "resync"])
+def test_a_step_whose_commits_are_all_in_runs_no_process_again(scene: Scene, step: str) -> None:
+    scene.plan("public.a", stream=("public.a",), copy=("public.a",), reconcile=("public.a",))
     scene.staged("public.a")
-    with task_process(scene, "merge", "hangs") as task:
-        os.kill(task.pid, signal.SIGKILL)
-        task.wait()
-        killed = scene.folders("merge")[0].step()
-        assert killed is not None
-        scene.commit("public.a", window=5, attempt=killed.attempt, counts={"updated": 7})
-        assert scene.execute("merge", try_number=2)["tables"] == {"done": 1}
-    last = scene.folders("merge")[-1]
-    assert scene.run.latest("merge") is not None
+    unseen = scene.unseen(step, "public.a")
+    scene.commit("public.a", window=5, attempt=unseen.attempt, counts={"updated": 7})
+    assert scene.execute(step, try_number=2)["tables"] == {"done": 1}
+    _, last = scene.folders(step)
+    assert last.result() is not None
     assert not Path(last.url, "seen.json").exists()
 
 
@@ -182,15 +164,9 @@ def test_an_orphan_that_no_record_knows_is_killed_too(scene: Scene) -> None:
     scene.commit("public.a")
     scene.staged("public.a")
     folder = StepFolder(scene.log.store, "steps/an%20earlier%20run/merge/1")
-    with task_process(scene, "merge", "hangs") as task:
-        known = scene.folders("merge")[0]
-        step = known.step()
-        assert step is not None
-        os.kill(task.pid, signal.SIGKILL)
-        task.wait()
-        drivers.end(known.step_url)
-        scene.state.close_attempt(step.attempt, "forgotten")
-    folder.write_step(step)
+    unseen = scene.unseen("merge", "public.a")
+    folder.write_step(unseen)
+    assert scene.state.close_attempt(unseen.attempt, "forgotten")
     command = [sys.executable, "-c", "import time; time.sleep(600)", "/x/spark_jobs/merge.py", folder.step_url]
     with subprocess.Popen(command) as orphan:
         wait_for(lambda: alive(folder))
@@ -203,12 +179,7 @@ def test_a_merge_that_may_still_run_elsewhere_is_shut_out_before_stage_goes_on(s
     before = scene.commit("public.a")
     untouched = scene.commit("public.b")
     scene.staged("public.a")
-    with task_process(scene, "merge", "hangs") as task:
-        os.kill(task.pid, signal.SIGKILL)
-        task.wait()
-    [orphan] = scene.folders("merge")
-    drivers.end(orphan.step_url)
-    elsewhere(orphan)
+    scene.unseen("merge", "public.a")
     scene.execute("stage")
     fenced = scene.control("public.a")
     assert (fenced.fence, fenced.window) == (before.fence + 1, before.window)
@@ -227,12 +198,7 @@ def test_a_merge_beside_one_that_may_still_run_elsewhere_leaves_its_tables_to_th
     scene.plan("public.a", stream=("public.a",))
     before = scene.commit("public.a")
     scene.staged("public.a")
-    with task_process(scene, "merge", "hangs") as task:
-        os.kill(task.pid, signal.SIGKILL)
-        task.wait()
-    [orphan] = scene.folders("merge")
-    drivers.end(orphan.step_url)
-    elsewhere(orphan)
+    scene.unseen("merge", "public.a")
     with pytest.raises(AirflowSkipException, match="FEN001"):
         scene.execute("merge", try_number=2)
     assert scene.control("public.a").fence == before.fence + 1
@@ -242,12 +208,7 @@ def test_a_merge_beside_one_that_may_still_run_elsewhere_leaves_its_tables_to_th
 def test_an_extract_elsewhere_raises_no_fence_because_it_writes_to_no_table(scene: Scene) -> None:
     scene.plan("public.a", extract=True, stream=("public.a",))
     before = scene.commit("public.a")
-    with task_process(scene, "extract", "hangs") as task:
-        os.kill(task.pid, signal.SIGKILL)
-        task.wait()
-    [orphan] = scene.folders("extract")
-    drivers.end(orphan.step_url)
-    elsewhere(orphan)
+    scene.unseen("extract", "public.a")
     scene.execute("extract", try_number=2)
     scene.execute("stage")
     assert scene.control("public.a") == before

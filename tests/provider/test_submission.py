@@ -1,0 +1,137 @@
+"""What spark-submit is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import zipfile
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.core.definition import Source, Spark, Target
+from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.hooks import drivers
+from airflow_cdc_provider.hooks.spark import SparkJob, Submission, driver_environment, job_jars, spark_conf, submission
+from tests.provider.scene import Scene
+
+
+def test_the_yaml_wins_over_our_settings_but_java_options_add_up() -> None:
+    wanted = {"spark.driver.memory": "4g", "spark.driver.extraJavaOptions": "-Xss4m", "spark.ui.enabled": "true"}
+    conf = spark_conf(wanted, ["-Duser.timezone=UTC", "-XX:+UseSerialGC"], local=True)
+    assert conf["spark.driver.memory"] == "4g"
+    assert conf["spark.ui.enabled"] == "true"
+    assert conf["spark.driver.extraJavaOptions"] == "-Duser.timezone=UTC -XX:+UseSerialGC -Xss4m"
+    assert conf["spark.executor.extraJavaOptions"] == "-Duser.timezone=UTC"
+
+
+def test_a_driver_that_is_alone_listens_on_loopback_only() -> None:
+    assert spark_conf({}, [], local=True)["spark.driver.bindAddress"] == "127.0.0.1"
+    assert "spark.driver.bindAddress" not in spark_conf({}, [], local=False)
+
+
+def test_the_drivers_environment_is_the_workers_without_airflows_own() -> None:
+    worker = {
+        "PATH": "/usr/bin",
+        "HOME": "/home/airflow",
+        "AIRFLOW_CONN_SHOP_DB": "x",
+        "AIRFLOW_VAR_KEY": "x",
+        "AIRFLOW__CORE__FERNET_KEY": "x",
+        "AIRFLOW_HOME": "/opt/airflow",
+    }
+    assert driver_environment(worker, Path("/venv/bin/python"), Path("/java")) == {
+        "PATH": "/venv/bin:/usr/bin",
+        "HOME": "/home/airflow",
+        "AIRFLOW_HOME": "/opt/airflow",
+        "PYSPARK_PYTHON": "/venv/bin/python",
+        "JAVA_HOME": "/java",
+    }
+
+
+def test_a_job_gets_the_jars_of_its_two_ends(tmp_path: Path) -> None:
+    definition = Scene(tmp_path).definition
+    assert job_jars(definition) == []
+    ends = replace(definition, source=Source("postgres", "shop_db"), target=Target("delta", str(tmp_path)))
+    assert job_jars(ends) == ["postgres", "delta"]
+
+
+@pytest.mark.usefixtures("own_cache", "connections")
+def test_short_steps_start_fast_and_long_ones_keep_the_full_compiler(tmp_path: Path) -> None:
+    definition = Scene(tmp_path).definition
+    short = submission(definition, StepKind.MERGE, "/s/step.json")
+    long = submission(definition, StepKind.SNAPSHOT, "/s/step.json")
+    assert "-XX:TieredStopAtLevel=1" in short.conf["spark.driver.extraJavaOptions"]
+    assert "-XX:TieredStopAtLevel=1" not in long.conf["spark.driver.extraJavaOptions"]
+    assert long.conf["spark.driver.extraJavaOptions"] == "-Duser.timezone=UTC"
+
+
+@pytest.mark.usefixtures("own_cache", "connections")
+@pytest.mark.parametrize("kind", list(StepKind))
+def test_every_step_has_its_job_and_the_zip_carries_what_it_imports(tmp_path: Path, kind: StepKind) -> None:
+    asked = submission(replace(Scene(tmp_path).definition, spark=Spark()), kind, "/s/step.json")
+    assert Path(asked.application).name == f"{kind}.py"
+    names = zipfile.ZipFile(asked.py_files).namelist()
+    assert {f"spark_jobs/{kind}.py", "airflow_cdc_provider/core/steps.py"} <= set(names)
+    assert not [name for name in names if "operators" in name or "/state/" in name]
+
+
+@pytest.mark.usefixtures("own_cache", "connections")
+def test_a_spark_connection_without_a_master_is_refused_because_it_would_mean_yarn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark"}))
+    with pytest.raises(CheckFailed, match=r"CON003.*spark_default"):
+        submission(Scene(tmp_path).definition, StepKind.MERGE, "/s/step.json")
+
+
+@pytest.mark.usefixtures("fake_spark", "connections")
+@pytest.mark.parametrize("master", ["local[2]", "spark://127.0.0.1:7077"])
+def test_jars_go_to_the_drivers_class_path_and_to_executors_only_where_there_are_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, master: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": master}))
+    (tmp_path / "bin/spark-submit").write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/arguments\n')
+    local = master.startswith("local")
+    jars = (Path("/jars/a.jar"), Path("/jars/b.jar"))
+    job = SparkJob(
+        Submission("cdc-shop-merge", "spark_default", local, "/x/merge.py", "/s/step.json", {}, jars, Path("/z.zip"))
+    )
+    assert job.run() == ""
+    job.close()
+    said = (tmp_path / "arguments").read_text().splitlines()
+    told = dict(pairwise(said))
+    assert told["--master"] == master
+    assert told["--deploy-mode"] == "client"
+    assert told["--driver-class-path"] == "/jars/a.jar:/jars/b.jar"
+    assert told.get("--jars") == (None if local else "/jars/a.jar,/jars/b.jar")
+    assert told["--py-files"] == "/z.zip"
+    assert said[-2:] == ["/x/merge.py", "/s/step.json"]
+
+
+@pytest.mark.usefixtures("fake_spark", "connections")
+def test_a_worker_without_spark_submit_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin/spark-submit").unlink()
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    job = SparkJob(Submission("n", "spark_default", True, "/x/merge.py", "/s/step.json", {}, (), Path("/z.zip")))
+    with pytest.raises(CheckFailed, match=r"ENV006.*install pyspark"):
+        job.run()
+
+
+def test_only_the_shell_jvm_and_driver_of_a_submission_count_as_its_processes() -> None:
+    submitted = ["python", "/lib/spark_jobs/merge.py", "/log/steps/r/merge/1/step.json"]
+    assert drivers._is_submission(submitted, "/log/steps/")
+    assert drivers._is_submission(["java", "-cp", "x", *submitted[1:]], "/log/steps/")
+    assert not drivers._is_submission(submitted, "/other/steps/")
+    assert not drivers._is_submission(["vim", submitted[-1]], "/log/steps/")
+    assert not drivers._is_submission(["tail", "-f", "x", submitted[-1]], "/log/steps/")
+    assert not drivers._is_submission([*submitted, "--help"], "/log/steps/")
+
+
+def test_two_processes_of_this_worker_are_at_the_same_place() -> None:
+    script = "from airflow_cdc_provider.hooks.drivers import place; print(place())"
+    with os.popen(f"{sys.executable} -c '{script}'") as other:
+        assert other.read().strip() == drivers.place() != ""
