@@ -72,7 +72,8 @@ def _close(replicator: Replicator, decision: Decision, failed: Sequence[str], te
 
     acknowledged = 0
     if decision.stop is None and log.sealed and _all_known(decision, rows):
-        acknowledged = _acknowledge(replicator, decision, rows, log)
+        if decision.lost is None:
+            acknowledged = _acknowledge(replicator, decision, rows, log)
         clean(replicator, plan.run_id, _stands(plan.tables, rows, log), at)
     end_requests(replicator, decision, rows, results)
     for line in decision.notes:
@@ -256,8 +257,8 @@ def _problems(
         if row.state in (TableState.FAILING, TableState.BLOCKED)
     ]
     steps = [results.of_step(task_id) for task_id in failed]
-    stop = [decision.stop] if decision.stop else []
-    return (*stop, *steps, *tables, *decision.unselected)
+    whole = [problem for problem in (decision.stop, decision.lost) if problem]
+    return (*whole, *steps, *tables, *decision.unselected)
 
 
 def _not_opened(run_id: str) -> Problem:

@@ -22,6 +22,7 @@ PAUSE_STREAM, CLOSE_WINDOW = "reconcile.pause_stream", "close_window"
 @dataclass(frozen=True)
 class Decision:
     """``plan`` is what later tasks read. ``stop`` is the trouble of the replicator as a whole: nothing moves.
+    ``lost``: the source does not serve our position any more; what the log holds may still be applied.
     ``reopen``: the stream must be opened, for the first time or anew, before anything else; then the facts are gathered
     again. ``idle``: an empty window may be sealed up to there, without Spark. ``raise_fence``: tables that somebody
     took back. ``at`` is when the source was asked, UTC, ISO."""
@@ -32,6 +33,7 @@ class Decision:
     verdicts: tuple[Verdict, ...] = ()
     unselected: tuple[Problem, ...] = ()
     stop: Problem | None = None
+    lost: Problem | None = None
     reopen: bool = False
     idle: Position | None = None
     raise_fence: tuple[str, ...] = ()
@@ -64,7 +66,7 @@ def decide(facts: Facts) -> Decision:
         limit=dict(facts.stream.limit),
         reasons={verdict.table: verdict.reason for verdict in verdicts if verdict.reason},
     )
-    base = Decision(facts.definition.name, plan, facts.at, verdicts, facts.unselected)
+    base = Decision(facts.definition.name, plan, facts.at, verdicts, facts.unselected, lost=facts.stream.lost)
     if stop := replicator_stop(verdicts):
         return replace(base, stop=stop)
     if facts.mode is Mode.REPAIR:
@@ -87,7 +89,8 @@ def replicator_stop(verdicts: Iterable[Verdict]) -> Problem | None:
 
 
 def _must_open(facts: Facts, verdicts: tuple[Verdict, ...]) -> bool:
-    """There is no stream yet; or tables are to be copied again and the old one leads to nowhere."""
+    """There is no stream yet; or tables are to be copied again and the old one leads to nowhere. Once another source was
+    adopted, the log's epoch is above that of every table copied from the old one."""
     copied = {v.table for v in verdicts if v.move in (Move.COPY, Move.RECONCILE)}
     if facts.log.sealed == 0:
         return bool(facts.tables)
@@ -95,7 +98,9 @@ def _must_open(facts: Facts, verdicts: tuple[Verdict, ...]) -> bool:
         return bool(copied)
     controls = [table.task.control for table in facts.tables if table.task.control]
     known = any(control.source_identity == facts.source_identity for control in controls)
-    strange = any(control.table in copied and control.source_identity for control in controls)
+    strange = any(
+        control.table in copied and control.source_identity and control.epoch >= facts.log.epoch for control in controls
+    )
     return strange and not known
 
 

@@ -7,6 +7,7 @@ import typing
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -46,9 +47,8 @@ def _build(kind: Any, value: Any) -> Any:
     if origin is not None and isinstance(value, dict):
         return {key: _build(arguments[1], item) for key, item in value.items()}
     if is_dataclass(kind) and isinstance(kind, type):
-        hints = typing.get_type_hints(kind)
-        known = {f.name for f in fields(kind)}
-        return kind(**{name: _build(hints[name], item) for name, item in value.items() if name in known})
+        hints = _hints(kind)
+        return kind(**{name: _build(hints[name], item) for name, item in value.items() if name in hints})
     if kind is timedelta:
         return timedelta(seconds=value)
     if kind is datetime:
@@ -56,6 +56,13 @@ def _build(kind: Any, value: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return kind(value)
     return value
+
+
+@cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    """Field name -> type. Kept: resolving annotations costs more than all the rest."""
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
 
 
 def _member(members: tuple[Any, ...], value: Any) -> Any:

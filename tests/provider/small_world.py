@@ -21,15 +21,17 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decide import Decision
 from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
-from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.runs import RunPlan
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.staging.places import open_log
 from airflow_cdc_provider.state.store import StateStore
+from airflow_cdc_provider.targets.target import Held
 from tests.provider.file_target import FileTarget
 
 IDLE_STEP = 16
@@ -94,12 +96,37 @@ class FileSource:
         self.write(slot=None)
 
 
+class LakeOfFiles(FileTarget):
+    """As the real ones: control records also stand in the change log, a table may be taken back by somebody (file
+    ``restored``: how many commits there were then; it shows the first one again), or not answer (file ``locked``)."""
+
+    def __init__(self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog) -> None:
+        super().__init__(target, connection, replicator, log)
+        self.log = log
+
+    def held(self, table: str, target_table: str) -> Held:
+        names = self.store.names(target_table)
+        if "locked" in names:
+            raise TargetUnavailable(Problem("TGT010", "the lake does not answer", where=target_table))
+        commits = [self.store.read(f"{target_table}/{name}") for name in names if name != "restored"]
+        if not commits:
+            return Held(exists=False)
+        records = [from_plain(ControlRecord, json.loads(content)) for content in commits]
+        taken_back = "restored" in names and len(commits) == int(self.store.read(f"{target_table}/restored"))
+        newest = records[0] if taken_back else records[-1]
+        return Held(True, newest, len(commits) - 1, token=max(record.token for record in records), restored=taken_back)
+
+    def commit(self, target_table: str, version: int, record: ControlRecord) -> bool:
+        return self.log.write_control(record) and super().commit(target_table, version, record)
+
+
 @dataclass
 class World:
     folder: Path
     tables: tuple[str, ...] = ("public.a", "public.b")
     definition: Definition = field(init=False)
     source: FileSource = field(init=False)
+    state: StateStore = field(init=False)
     told: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -117,9 +144,10 @@ class World:
     @property
     def replicator(self) -> Replicator:
         log = open_log(self.definition, ConnectionInfo())
-        target = FileTarget(self.definition.target, ConnectionInfo(), "shop", log)
-        state = StateStore(f"sqlite:///{self.folder}/state.db")
-        return Replicator(self.definition, self.source, target, log, state)  # type: ignore[arg-type]
+        target = LakeOfFiles(self.definition.target, ConnectionInfo(), "shop", log)
+        if not (self.folder / "state.db").exists():
+            self.state = StateStore(f"sqlite:///{self.folder}/state.db")
+        return Replicator(self.definition, self.source, target, log, self.state)  # type: ignore[arg-type]
 
     # A run, task by task
 
@@ -179,6 +207,7 @@ class World:
                 window=window,
                 floor="f",
                 state=now,
+                epoch=plan.epoch,
                 hi=hi,
                 manifest_sha256=sha256,
                 definition_sha256=task.definition_sha256,
@@ -248,7 +277,7 @@ class World:
 
     def commit(self, target_table: str, record: ControlRecord) -> None:
         target = self.replicator.target
-        assert isinstance(target, FileTarget)
+        assert isinstance(target, LakeOfFiles)
         version = target.held(record.table, target_table).version
         assert target.commit(target_table, 0 if version is None else version + 1, record)
 
