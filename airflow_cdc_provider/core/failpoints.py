@@ -28,7 +28,7 @@ from airflow_cdc_provider.core import errors
 ARMED = "CDC_FAILPOINTS"
 TOKEN = "CDC_FAILPOINT_TOKEN"
 
-_passages: Counter[str] = Counter()
+_passages: Counter[tuple[str, str]] = Counter()
 _lock = Lock()
 
 
@@ -42,8 +42,9 @@ def failpoint(name: str) -> None:
         if place == name:
             action, _, nth = action.partition("@")
             with _lock:
-                _passages[name] += 1
-                fires = _passages[name] == int(nth or 1) and _take_token()
+                passage = (os.environ.get(TOKEN, ""), order)
+                _passages[passage] += 1
+                fires = _passages[passage] == int(nth or 1) and _take_token()
             if fires:
                 _act(name, action)
 

@@ -1,0 +1,164 @@
+"""A resync puts a new exact copy over the old one, and never deletes much without a yes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.decisions import Decision, DecisionKind, decision_path
+from airflow_cdc_provider.core.definition import OnDelete, TableRule
+from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult
+from spark_jobs import resync, snapshot
+from tests.spark.replicator import Replicator, by_table, now
+
+Database = psycopg.Connection[object]
+RULES = {
+    "hard": TableRule("public.hard"),
+    "soft": TableRule("public.soft", on_delete=OnDelete.SOFT),
+    "kept": TableRule("public.kept", on_delete=OnDelete.IGNORE),
+    "keyless": TableRule("public.keyless"),
+}
+
+
+@pytest.fixture
+def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -> Replicator:
+    """Four tables of 100 rows, copied, each of them resyncing."""
+    for name in RULES:
+        key = "" if name == "keyless" else "PRIMARY KEY"
+        database.execute(f"CREATE TABLE {name} (id int {key}, note text)")
+        database.execute(f"ALTER TABLE {name} REPLICA IDENTITY FULL")
+        database.execute(f"INSERT INTO {name} SELECT n, 'old' FROM generate_series(1, 100) n")
+    name = f"res{abs(hash(str(tmp_path))) % 10**9}"
+    database.execute(f"CREATE PUBLICATION {name} FOR ALL TABLES")
+    made = Replicator(tmp_path, name, connection, list(RULES.values()))
+    by_table(made.run(made.step(StepKind.SNAPSHOT), snapshot.run))
+    for task in made.tasks():
+        start_resync(made, task.table)
+    return made
+
+
+def start_resync(replicator: Replicator, table: str, command: str = "") -> None:
+    """What pause_stream does: a fence commit."""
+    (task,) = replicator.tasks(table)
+    held = replicator.target.held(table, task.target)
+    assert held.control is not None
+    state = State(TableState.RESYNCING, since=now(), command=command)
+    replicator.target.fence(task.target, held, held.control.fenced(state, attempt="pause"))
+
+
+def again(replicator: Replicator, *tables: str) -> dict[str, TableResult]:
+    return by_table(replicator.run(replicator.step(StepKind.RESYNC, replicator.tasks(*tables)), resync.run))
+
+
+def rows(spark: SparkSession, replicator: Replicator, table: str) -> dict[int, tuple[object, ...]]:
+    """id -> the other columns but the order."""
+    frame = replicator.copied(spark, replicator.tasks(table)[0]).drop("_cdc_order")
+    return {row[0]: tuple(row[1:]) for row in frame.collect()}
+
+
+def test_a_resync_replaces_what_changed_and_follows_on_delete_for_what_is_gone(
+    spark: SparkSession, replicator: Replicator, database: Database
+) -> None:
+    before = {task.table: task.control for task in replicator.tasks()}
+    for name in RULES:
+        database.execute(f"DELETE FROM {name} WHERE id <= 10")
+        database.execute(f"UPDATE {name} SET note = 'new' WHERE id = 11")
+        database.execute(f"INSERT INTO {name} VALUES (101, 'new')")
+    result = again(replicator)
+    assert {table.outcome for table in result.values()} == {Outcome.DONE}, result
+
+    live = {**dict.fromkeys(range(12, 101), ("old",)), 11: ("new",), 101: ("new",)}
+    gone = dict.fromkeys(range(1, 11), ("old",))
+    assert rows(spark, replicator, "public.hard") == live
+    assert rows(spark, replicator, "public.keyless") == live
+    assert rows(spark, replicator, "public.kept") == live | gone
+    assert rows(spark, replicator, "public.soft") == {
+        **{key: (*values, False) for key, values in live.items()},
+        **{key: (*values, True) for key, values in gone.items()},
+    }
+    assert result["public.hard"].detail == {"missing": 10, "of": 100}
+    assert result["public.keyless"].detail == {"missing": 9, "of": 100}
+    for task in replicator.tasks():
+        old, control = before[task.table], task.control
+        assert old is not None and control is not None
+        assert control.state.name is TableState.RESYNCING, "resume_stream ends it"
+        assert control.fence > old.fence and control.floor > old.floor
+
+
+def test_a_mass_delete_waits_for_a_yes_and_a_yes_counts_once(
+    spark: SparkSession, replicator: Replicator, database: Database
+) -> None:
+    for name in ("hard", "soft", "keyless"):
+        database.execute(f"DELETE FROM {name} WHERE id <= 21")
+    tables = ("public.hard", "public.soft", "public.keyless")
+    versions = {table: replicator.target.held(table, table[7:]).version for table in tables}
+    blocked = again(replicator, *tables)
+    assert {table.outcome for table in blocked.values()} == {Outcome.BLOCKED}
+    problem = blocked["public.hard"].problem
+    assert problem is not None
+    assert problem.what == "the resync of public.hard would delete 21 of 100 rows"
+    assert problem.do.endswith(f"airflow cdc resync {replicator.definition.name} --table public.hard --yes")
+    assert versions == {table: replicator.target.held(table, table[7:]).version for table in tables}
+
+    decision = Decision(
+        "1", DecisionKind.APPROVE_DELETES, replicator.definition.name, "public.hard", "anna", now(), "command-1"
+    )
+    replicator.log.store.write(decision_path("1"), json.dumps(to_plain(decision)).encode())
+    result = again(replicator, *tables)
+    assert (result["public.hard"].outcome, result["public.soft"].outcome) == (Outcome.DONE, Outcome.BLOCKED)
+    assert len(rows(spark, replicator, "public.hard")) == 79
+
+    database.execute("DELETE FROM hard WHERE id <= 60")
+    start_resync(replicator, "public.hard")
+    assert again(replicator, "public.hard")["public.hard"].outcome is Outcome.BLOCKED
+    start_resync(replicator, "public.hard", command="command-1")
+    assert again(replicator, "public.hard")["public.hard"].outcome is Outcome.DONE
+
+
+def test_a_table_that_is_not_resyncing_is_left_alone(spark: SparkSession, replicator: Replicator) -> None:
+    (task,) = replicator.tasks("public.hard")
+    held = replicator.target.held(task.table, task.target)
+    assert held.control is not None
+    state = State(TableState.PAUSED, since=now())
+    replicator.target.fence(task.target, held, held.control.fenced(state, attempt="pause"))
+    assert again(replicator, "public.hard")["public.hard"].outcome is Outcome.FENCED
+
+
+def test_a_fence_raised_while_the_copy_runs_stops_its_commit(
+    spark: SparkSession, replicator: Replicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overtaken(name: str) -> None:
+        if name == "snapshot.before_commit":
+            start_resync(replicator, "public.hard")
+
+    monkeypatch.setattr("spark_jobs.copying.failpoint", overtaken)
+    assert again(replicator, "public.hard")["public.hard"].outcome is Outcome.FENCED
+
+
+def test_a_fence_number_has_one_owner_whatever_the_window(replicator: Replicator) -> None:
+    """A copy under the same fence with a later window would have the larger token: Delta alone would let it pass."""
+    (task,) = replicator.tasks("public.hard")
+    assert task.control is not None
+    pause = task.control.fenced(attempt="pause")
+    assert replicator.log.claim_fence(pause)
+    assert replicator.log.claim_fence(pause), "the same claim again is the same claim"
+    assert not replicator.log.claim_fence(replace(pause, window=pause.window + 1, attempt="copy"))
+    assert replicator.log.highest_fence("public.hard") == pause.fence
+
+
+def test_a_column_added_meanwhile_is_in_the_copy(
+    spark: SparkSession, replicator: Replicator, database: Database
+) -> None:
+    database.execute("ALTER TABLE soft ADD COLUMN more int DEFAULT 7")
+    database.execute("DELETE FROM soft WHERE id = 1")
+    assert again(replicator, "public.soft")["public.soft"].outcome is Outcome.DONE
+    assert rows(spark, replicator, "public.soft")[2] == ("old", 7, False)
+    assert rows(spark, replicator, "public.soft")[1] == ("old", None, True)
