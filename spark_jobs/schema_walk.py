@@ -33,7 +33,7 @@ class Walk:
 
 def walk(held: TableSchema, start: int, windows: Iterable[WindowSchemas]) -> Walk:
     """From the schema the target holds through the windows after ``start``. A name that comes back after it was dropped
-    ends the batch, so that the values of the two columns never mix."""
+    ends the batch without a reason: the next batch starts with it, and the values of the two columns never mix."""
     now = Walk(start, held)
     gone: set[str] = set()
     for window in windows:
@@ -41,10 +41,12 @@ def walk(held: TableSchema, start: int, windows: Iterable[WindowSchemas]) -> Wal
         for schema in window.schemas:
             change = compare(after.schema, schema)
             lost |= set(change.dropped)
-            back = sorted(lost & {column.name for column in change.added})
+            names = {column.name for column in change.added}
             reason = change.breaking or _needs_rewrite(change.widened) or _unknown(change.added, window.unknown)
-            if back and not reason:
-                reason = f"column {', '.join(back)} was dropped and added anew"
+            if names & gone and not reason:
+                return now
+            if names & lost and not reason:
+                reason = f"column {', '.join(sorted(names & lost))} was dropped and added anew in one window"
             if reason:
                 return Walk(now.window, now.schema, now.added, reason, schema)
             kept = tuple(column for column in after.added if column.name not in change.dropped)

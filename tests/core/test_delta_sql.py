@@ -1,0 +1,109 @@
+"""The SQL that Delta gets, word for word."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.merge import MergePlan
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.targets.delta.ddl import add_columns, register, table_properties
+from airflow_cdc_provider.targets.delta.merge_sql import merge_sql
+from airflow_cdc_provider.targets.delta.names import quoted, text_literal
+from airflow_cdc_provider.targets.delta.types import column_type, literal
+
+ID = Column("id", LogicalType(Kind.INT64), nullable=False)
+NAME = Column("na`me", LogicalType(Kind.TEXT))
+RATE = Column("rate", LogicalType(Kind.FLOAT64))
+KEYED = TableSchema("public.t", (ID, NAME), ("id",))
+
+
+def test_a_keyed_merge() -> None:
+    plan = MergePlan(KEYED, OnDelete.HARD, ranges=(("1", "5"), ("90", "99")))
+    assert merge_sql("/lake/t", "staged", plan).splitlines() == [
+        "MERGE INTO delta.`/lake/t` t",
+        "USING `staged` s",
+        "ON (t.`id` BETWEEN 1 AND 5 OR t.`id` BETWEEN 90 AND 99) AND t.`id` = s.`id`",
+        "WHEN MATCHED AND s._op IN ('U', 'P') AND s._cdc_order > t._cdc_order"
+        " THEN UPDATE SET t.`na``me` = s.`na``me`, t.`_cdc_order` = s._cdc_order",
+        "WHEN MATCHED AND s._op IN ('D') AND s._cdc_order > t._cdc_order THEN DELETE",
+        "WHEN NOT MATCHED AND s._op IN ('U', 'P')"
+        " THEN INSERT (`id`, `na``me`, `_cdc_order`) VALUES (s.`id`, s.`na``me`, s._cdc_order)",
+    ]
+
+
+def test_a_soft_partial_merge_keeps_what_is_not_known_and_refuses_rows_that_are_not_there() -> None:
+    taken = "CASE WHEN s._known IS NULL OR array_contains(s._known, 'na`me') THEN s.`na``me` ELSE t.`na``me` END"
+    assert merge_sql("/lake/t", "staged", MergePlan(KEYED, OnDelete.SOFT, partial=True)).splitlines()[2:] == [
+        "ON t.`id` = s.`id`",
+        "WHEN MATCHED AND s._op IN ('U') AND s._known IS NOT NULL AND t._cdc_deleted AND s._cdc_order > t._cdc_order"
+        " THEN UPDATE SET t.`id` = CAST(raise_error('CDC_NO_ROW') AS BIGINT)",
+        "WHEN MATCHED AND s._op IN ('U', 'P') AND s._cdc_order > t._cdc_order"
+        f" THEN UPDATE SET t.`na``me` = {taken}, t.`_cdc_order` = s._cdc_order, t.`_cdc_deleted` = false",
+        "WHEN MATCHED AND s._op IN ('D') AND s._cdc_order > t._cdc_order"
+        f" THEN UPDATE SET t.`na``me` = {taken}, t.`_cdc_deleted` = true, t.`_cdc_order` = s._cdc_order",
+        "WHEN NOT MATCHED AND s._op IN ('U') AND s._known IS NOT NULL"
+        " THEN INSERT (`id`) VALUES (CAST(raise_error('CDC_NO_ROW') AS BIGINT))",
+        "WHEN NOT MATCHED AND s._op IN ('U', 'P') THEN INSERT (`id`, `na``me`, `_cdc_order`, `_cdc_deleted`)"
+        " VALUES (s.`id`, s.`na``me`, s._cdc_order, false)",
+    ]
+
+
+def test_a_keyless_merge_compares_all_columns_and_floats_by_their_text() -> None:
+    plan = MergePlan(TableSchema("public.t", (ID, RATE)), OnDelete.HARD)
+    assert merge_sql("/lake/t", "staged", plan).splitlines()[2:] == [
+        "ON s._op = 'D' AND t.`id` <=> s.`id` AND CAST(t.`rate` AS STRING) <=> CAST(s.`rate` AS STRING)",
+        "WHEN MATCHED THEN DELETE",
+        "WHEN NOT MATCHED AND s._op IN ('I') THEN INSERT (`id`, `rate`) VALUES (s.`id`, s.`rate`)",
+    ]
+
+
+def test_an_added_column_with_an_initial_value_fills_every_other_row_and_drops_the_bounds() -> None:
+    added = Column("n", LogicalType(Kind.INT32), initial="7")
+    plan = MergePlan(TableSchema("public.t", (ID, added), ("id",)), OnDelete.HARD, added=(added,), ranges=(("1", "2"),))
+    lines = merge_sql("/lake/t", "staged", plan).splitlines()
+    assert lines[2] == "ON t.`id` = s.`id`"
+    assert lines[-1] == "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET t.`n` = CAST('7' AS INT)"
+
+
+def test_a_repair_lets_equal_order_keys_pass_and_a_nullable_key_is_compared_null_safe() -> None:
+    schema = TableSchema("public.t", (Column("k", LogicalType(Kind.TEXT)),), ("k",))
+    text = merge_sql("/lake/t", "staged", MergePlan(schema, OnDelete.HARD, not_older=True, ranges=(("'a'", "'b'"),)))
+    assert "ON t.`k` <=> s.`k`\n" in text
+    assert text.count("s._cdc_order >= t._cdc_order") == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "expected"),
+    [
+        (None, LogicalType(Kind.DATE), "CAST(NULL AS DATE)"),
+        (True, LogicalType(Kind.BOOLEAN), "CAST('true' AS BOOLEAN)"),
+        ("1.50", LogicalType(Kind.DECIMAL, 10, 2), "CAST('1.50' AS DECIMAL(10,2))"),
+        ("it's \\n", LogicalType(Kind.TEXT), "'it\\'s \\\\n'"),
+        ("AAE=", LogicalType(Kind.BYTES), "to_binary('AAE=', 'base64')"),
+        ("2024-01-02T03:04:05Z", LogicalType(Kind.TIMESTAMPTZ), "CAST('2024-01-02T03:04:05Z' AS TIMESTAMP)"),
+    ],
+)
+def test_literals_are_typed_and_quoted(value: object, kind: LogicalType, expected: str) -> None:
+    assert literal(value, kind) == expected
+
+
+def test_every_kind_has_a_column_type() -> None:
+    assert all(column_type(LogicalType(kind, 5, 2)) for kind in Kind)
+
+
+def test_ddl() -> None:
+    assert add_columns("/l/t", [NAME, RATE]) == "ALTER TABLE delta.`/l/t` ADD COLUMNS (`na``me` STRING, `rate` DOUBLE)"
+    assert register("main.shop", "t", "/l'x/t") == (
+        "CREATE TABLE IF NOT EXISTS `main`.`shop`.`t` USING delta LOCATION '/l\\'x/t'"
+    )
+    assert quoted("a`b") == "`a``b`" and text_literal("a\\'b") == "'a\\\\\\'b'"
+
+
+def test_key_columns_far_to_the_right_get_statistics_and_odd_names_column_mapping() -> None:
+    many = tuple(Column(f"c{number}", LogicalType(Kind.TEXT)) for number in range(40))
+    assert "delta.dataSkippingStatsColumns" not in table_properties(TableSchema("t", many, ("c1",)), ("c1",))
+    far = table_properties(TableSchema("t", many, ("c39",)), ("c39", "c39"))
+    assert far["delta.dataSkippingStatsColumns"] == "`c39`"
+    odd = TableSchema("t", (Column("two words", LogicalType(Kind.TEXT)),))
+    assert table_properties(odd, ())["delta.columnMapping.mode"] == "name"

@@ -1,0 +1,71 @@
+"""Merges as data: which clauses, in which order, and the ranges that bound them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.merge import Action, Meets, MergePlan, cover
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+
+ID = Column("id", LogicalType(Kind.INT32), nullable=False)
+KEYED = TableSchema("t", (ID,), ("id",))
+KEYLESS = TableSchema("t", (ID,))
+
+values = st.integers(-1000, 1000)
+ranges = st.lists(st.tuples(values, values).map(lambda pair: (min(pair), max(pair))), min_size=1, max_size=40)
+
+
+def said(plan: MergePlan) -> list[tuple[Meets, Action]]:
+    return [(clause.meets, clause.action) for clause in plan.clauses()]
+
+
+def test_a_hard_delete_deletes_a_soft_one_flags_and_an_ignored_one_does_nothing() -> None:
+    actions = {kind: [action for _, action in said(MergePlan(KEYED, kind))] for kind in OnDelete}
+    assert actions == {
+        OnDelete.HARD: [Action.UPDATE, Action.DELETE, Action.INSERT],
+        OnDelete.SOFT: [Action.UPDATE, Action.FLAG, Action.INSERT],
+        OnDelete.IGNORE: [Action.UPDATE, Action.INSERT],
+    }
+
+
+def test_a_partial_row_is_refused_before_it_could_be_inserted() -> None:
+    alone = [
+        clause
+        for clause in MergePlan(KEYED, OnDelete.HARD, partial=True).clauses()
+        if clause.meets is Meets.STAGED_ALONE
+    ]
+    assert [(clause.action, clause.partial_only) for clause in alone] == [(Action.REFUSE, True), (Action.INSERT, False)]
+
+
+def test_every_write_to_a_keyed_row_is_guarded_by_order_and_none_to_a_keyless_one() -> None:
+    for kind in OnDelete:
+        both = [c for c in MergePlan(KEYED, kind, partial=True, truncated=True).clauses() if c.meets is Meets.BOTH]
+        assert all(clause.guarded for clause in both)
+    assert not any(clause.guarded for clause in MergePlan(KEYLESS, OnDelete.HARD).clauses())
+
+
+@pytest.mark.parametrize("schema", [KEYED, KEYLESS])
+def test_a_truncate_or_an_initial_value_reaches_every_row(schema: TableSchema) -> None:
+    added = Column("x", LogicalType(Kind.INT32), initial="7")
+    assert not MergePlan(schema, OnDelete.HARD, added=(ID,)).touches_all
+    assert said(MergePlan(schema, OnDelete.HARD, truncated=True))[-1] == (Meets.TARGET_ALONE, Action.DELETE)
+    assert said(MergePlan(schema, OnDelete.HARD, added=(added,)))[-1] == (Meets.TARGET_ALONE, Action.FILL)
+
+
+@given(ranges, st.integers(1, 16))
+def test_ranges_cover_all_that_was_given_in_order_and_in_number(
+    given_ranges: list[tuple[int, int]], limit: int
+) -> None:
+    covered = cover(given_ranges, limit)
+    assert len(covered) <= limit
+    assert all(before[1] < after[0] for before, after in pairwise(covered))
+    assert all(any(low <= a and b <= high for low, high in covered) for a, b in given_ranges)
+
+
+def test_the_widest_gaps_stay_open() -> None:
+    assert cover([(1, 2), (4, 5), (100, 101), (103, 110)], 2) == ((1, 5), (100, 110))
