@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.commands import Command, CommandKind
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decide import Decision
-from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target, doc
 from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.positions import Position
@@ -297,3 +297,26 @@ class World:
 def _slice(task: TableTask, rows: int) -> TableSlice:
     files = (DataFile("f.parquet", rows, 1, "0"),) if rows else ()
     return TableSlice(task.definition_sha256, (), files, {"update": rows} if rows else {})
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """The keys of this source in the YAML."""
+
+    path: str = doc("Where the source stands.")
+
+
+class RegisteredSource(FileSource):
+    """The same source, made as the registry makes connectors."""
+
+    def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
+        super().__init__(Path(source.options["path"]))
+
+
+def target_name(source_table: str) -> str:
+    return source_table.replace(".", "_")
+
+
+@dataclass(frozen=True)
+class LakeOptions:
+    """This target takes no keys of its own."""

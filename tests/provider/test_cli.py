@@ -1,0 +1,302 @@
+"""``airflow cdc …`` as an operator types it, through Airflow's own parser."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.cli.cli_parser import _add_command
+
+from airflow_cdc_provider import connectors, targets
+from airflow_cdc_provider.cli.definition import get_cli_commands
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.state.store import StateStore
+from tests.provider.small_world import World
+
+YAML = """\
+name: shop
+source: {{type: file, connection: shop_db, path: {folder}/source.json}}
+target: {{type: files, location: {folder}/lake}}
+tables:
+  - source: public.*
+staging: {{location: {folder}/staging}}
+"""
+
+
+@dataclass
+class Said:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def cdc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    """``airflow cdc`` with arguments; what it said. Its Airflow home and DAGs folder are the test's own."""
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
+    monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(tmp_path / "dags"))
+    monkeypatch.setenv("AIRFLOW_CONN_SHOP_DB", '{"conn_type": "postgres", "password": "geheim-geheim"}')
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[2]"}')
+    monkeypatch.setitem(connectors.SOURCES, "file", "tests.provider.small_world:RegisteredSource")
+    monkeypatch.setitem(connectors.OPTIONS, "file", "tests.provider.small_world:FileOptions")
+    monkeypatch.setitem(targets.TARGETS, "files", "tests.provider.small_world:LakeOfFiles")
+    monkeypatch.setitem(targets.OPTIONS, "files", "tests.provider.small_world:LakeOptions")
+    monkeypatch.setitem(targets.NAMING, "files", "tests.provider.small_world:target_name")
+
+    def call(*arguments: str) -> Said:
+        parser = argparse.ArgumentParser(prog="airflow")
+        (group,) = get_cli_commands()
+        _add_command(parser.add_subparsers(dest="subcommand"), group)
+        with pytest.raises(SystemExit) as ended:
+            args = parser.parse_args(["cdc", *arguments])
+            args.func(args)
+        said = capsys.readouterr()
+        return Said(int(ended.value.code or 0), said.out, said.err)
+
+    return call
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """A replicator of two tables whose first run is done; its state store is the one the command line finds."""
+    folder = tmp_path / "dags" / "replicators"
+    folder.mkdir(parents=True)
+    (folder / "shop.yaml").write_text(YAML.format(folder=tmp_path))
+    (tmp_path / "cdc").mkdir()
+    (tmp_path / "state.db").symlink_to(tmp_path / "cdc" / "state.db")
+    world = World(tmp_path)
+    world.state = StateStore(f"sqlite:///{tmp_path}/cdc/state.db")
+    world.state.owner()
+    return world
+
+
+def replicated(world: World) -> World:
+    definition = world.definition
+    from dataclasses import replace
+
+    world.definition = replace(definition, source=replace(definition.source, connection="shop_db"))
+    assert world.run("r1").problems == ()
+    return world
+
+
+def test_a_valid_file_is_valid(cdc: Callable[..., Said], world: World) -> None:
+    path = world.folder / "dags/replicators/shop.yaml"
+    said = cdc("validate", str(path))
+    assert (said.code, said.out.strip()) == (0, f"{path}: valid, replicator shop")
+
+
+def test_all_errors_of_all_files_are_shown_at_once(cdc: Callable[..., Said], world: World, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("nme: shop\nname: shop\nname: shop\n")
+    said = cdc("validate", str(broken), str(tmp_path / "absent.yaml"), str(tmp_path), "--json")
+    assert said.code == 78
+    places = {problem["where"].split(":")[0] for problem in said.body["problems"]}
+    assert places == {str(broken), str(tmp_path / "absent.yaml"), str(tmp_path)}
+    assert len([p for p in said.body["problems"] if p["where"].startswith(str(broken))]) > 1
+
+
+def test_a_file_that_is_not_there_is_missing_input(cdc: Callable[..., Said], tmp_path: Path) -> None:
+    said = cdc("validate", str(tmp_path / "absent.yaml"))
+    assert said.code == 66
+    assert "CLI005" in said.err and said.out == ""
+
+
+def test_an_unknown_option_gets_usage_on_stderr_and_the_nearest_name(cdc: Callable[..., Said]) -> None:
+    said = cdc("status", "--jsn")
+    assert (said.code, said.out) == (64, "")
+    assert "did you mean '--json'?" in said.err and "usage" in said.err.lower()
+
+
+def test_a_missing_argument_gets_usage_on_stderr(cdc: Callable[..., Said]) -> None:
+    said = cdc("pause", "--table", "public.a")
+    assert (said.code, said.out) == (64, "")
+    assert "NAME" in said.err
+
+
+def test_an_unknown_replicator_names_the_known_and_the_nearest(cdc: Callable[..., Said], world: World) -> None:
+    said = cdc("status", "shpo")
+    assert said.code == 66
+    assert "CLI001" in said.err and "allowed: shop" in said.err and "did you mean 'shop'?" in said.err
+
+
+@pytest.mark.parametrize("table", ["public.aa", "a;drop table x", "\x1b[31m", "x" * 5000])
+def test_an_unknown_table_is_refused_before_anything_is_written(
+    cdc: Callable[..., Said], world: World, table: str
+) -> None:
+    replicated(world)
+    said = cdc("pause", "shop", "--table", table, "--json")
+    assert said.code == 66
+    assert said.body["problems"][0]["allowed"] == "public.a, public.b"
+    assert len(said.out) < 1000 and "\x1b" not in said.out
+    assert world.state.pending("shop") == ()
+
+
+def test_a_broken_file_of_the_replicator_is_shown_with_its_errors(cdc: Callable[..., Said], world: World) -> None:
+    (world.folder / "dags/replicators/shop.yaml").write_text("name: shop\ntables: 7\n")
+    said = cdc("plan", "shop")
+    assert said.code == 78
+    assert "shop.yaml:2:" in said.err
+
+
+def test_status_shows_what_was_last_seen_of_every_table(cdc: Callable[..., Said], world: World) -> None:
+    replicated(world)
+    body = cdc("status", "shop", "--json").body
+    assert [(t["table"], t["state"], t["window"], t["rows"]) for t in body["tables"]] == [
+        ("public.a", "replicating", 1, 10),
+        ("public.b", "replicating", 1, 10),
+    ]
+    assert "public.b" in cdc("status").out
+
+
+def test_status_before_the_first_run_says_so(cdc: Callable[..., Said], world: World) -> None:
+    assert "no run has seen a table yet" in cdc("status", "shop").out
+
+
+def test_plan_says_per_table_what_the_next_run_does_and_does_nothing(cdc: Callable[..., Said], world: World) -> None:
+    first = cdc("plan", "shop", "--json")
+    assert [(t["table"], t["does"]) for t in first.body["tables"]] == [("public.a", "copy"), ("public.b", "copy")]
+    assert world.source.read()["slot"] is None
+    replicated(world)
+    world.source.change("public.a")
+    body = cdc("plan", "shop", "--json").body
+    assert body["follows"] == ["extract", "close_window"]
+    assert world.state.holder("shop", "stream") is None
+    assert not (world.folder / "staging/shop/steps/plan").exists()
+
+
+def test_check_finds_a_ready_replicator_ready(cdc: Callable[..., Said], world: World) -> None:
+    said = cdc("check", "shop")
+    assert (said.code, said.out.strip()) == (0, "shop is ready: 2 tables")
+
+
+def test_check_shows_every_obstacle_at_once(
+    cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.source.write(up=False)
+    (world.folder / "staging").write_text("a file where the folder should be")
+    monkeypatch.delenv("AIRFLOW_CONN_SPARK_DEFAULT")
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark"}')
+    said = cdc("check", "shop", "--json")
+    assert said.code == 78
+    assert {problem["code"] for problem in said.body["problems"]} == {"SRC001", "STG010", "CON003"}
+
+
+def test_check_refuses_a_staging_folder_that_executors_elsewhere_cannot_reach(
+    cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "spark://cluster", "port": 7077}')
+    said = cdc("check", "shop", "--json")
+    assert [problem["code"] for problem in said.body["problems"]] == ["ENV005"]
+
+
+def test_a_missing_connection_is_named(cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AIRFLOW_CONN_SHOP_DB")
+    said = cdc("plan", "shop", "--json")
+    assert said.code == 78
+    assert said.body["problems"][0]["code"] == "CON001"
+
+
+def test_a_pause_is_in_the_target_when_the_command_returns(cdc: Callable[..., Said], world: World) -> None:
+    replicated(world)
+    said = cdc("pause", "shop", "--table", "public.a", "--reason", "maintenance", "--json")
+    assert (said.code, said.body["status"], said.body["outcome"]) == (0, "done", "pause: public.a")
+    state = world.control("public.a").state
+    assert (state.name, state.reason) == (TableState.PAUSED, "maintenance")
+    assert cdc("status", "shop", "--json").body["tables"][0]["state"] == "paused"
+    assert cdc("resume", "shop").code == 0
+    assert world.control("public.a").state.name is TableState.REPLICATING
+
+
+def test_the_same_key_is_one_request(cdc: Callable[..., Said], world: World) -> None:
+    replicated(world)
+    first = cdc("pause", "shop", "--key", "k1", "--json").body
+    fence = world.control("public.a").fence
+    assert cdc("pause", "shop", "--key", "k1", "--json").body == first
+    assert world.control("public.a").fence == fence
+    refused = cdc("resume", "shop", "--key", "k1", "--json")
+    assert (refused.code, refused.body["problems"][0]["code"]) == (64, "CMD002")
+
+
+def test_a_pause_waits_for_the_next_run_where_the_target_does_not_answer(
+    cdc: Callable[..., Said], world: World
+) -> None:
+    replicated(world)
+    (world.folder / "lake/public_a/locked").write_text("")
+    said = cdc("pause", "shop", "--table", "public.a", "--json")
+    assert (said.code, said.body["status"]) == (0, "pending")
+    (world.folder / "lake/public_a/locked").unlink()
+    world.run("r2")
+    assert world.control("public.a").state.name is TableState.PAUSED
+
+
+def test_what_cannot_be_paused_says_why(cdc: Callable[..., Said], world: World) -> None:
+    world.open("r1")
+    said = cdc("pause", "shop", "--table", "public.a", "--json")
+    assert said.code == 65
+    assert "has no copy yet" in said.body["outcome"]
+
+
+def test_a_resync_waits_for_a_run(cdc: Callable[..., Said], world: World) -> None:
+    replicated(world)
+    said = cdc("resync", "shop", "--table", "public.b", "--yes", "--json")
+    assert (said.code, said.body["status"]) == (0, "pending")
+    assert world.open("r2").plan.reconcile == ("public.b",)
+    (decision,) = world.replicator.log.store.names("decisions")
+    assert said.body["id"] in decision
+
+
+def test_a_state_store_that_cannot_be_reached_is_temporary(
+    cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = '{"conn_type": "postgres", "host": "127.0.0.1", "port": 9, "login": "u", "password": "geheim-geheim"}'
+    monkeypatch.setenv("AIRFLOW_CONN_CDC_STATE", uri)
+    said = cdc("status", "shop", "--json")
+    assert (said.code, said.body["problems"][0]["code"]) == (75, "STA010")
+    assert "geheim" not in said.out + said.err
+
+
+def test_a_lost_index_is_made_again(cdc: Callable[..., Said], world: World) -> None:
+    replicated(world)
+    cdc("pause", "shop", "--table", "public.b")
+    (world.folder / "cdc/state.db").unlink()
+    said = cdc("state", "rebuild", "shop", "--json")
+    assert said.code == 0
+    assert {t["table"]: t["state"] for t in said.body["tables"]} == {"public.a": "replicating", "public.b": "paused"}
+    assert [t["state"] for t in cdc("status", "shop", "--json").body["tables"]] == ["replicating", "paused"]
+
+
+def test_a_closed_stdout_ends_quietly(cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        said = cdc("status", "shop", "--json")
+    assert (said.code, said.err) == (0, "")
+
+
+@pytest.mark.parametrize("columns", ["20", "300"])
+def test_narrow_terminals_plain_encodings_and_no_colour_work(
+    cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    replicated(world)
+    world.state.record_tables("shop", [])
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("NO_COLOR", "1")
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    assert cdc("status", "shop").code == 0
+    sys.stdout.flush()
+    text = raw.getvalue().decode("ascii")
+    assert "\x1b" not in text and max(map(len, text.splitlines())) <= int(columns)
