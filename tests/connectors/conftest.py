@@ -84,10 +84,9 @@ class Database:
         return list(self.source.read(partition, tasks, epoch=1))
 
     def drop(self) -> None:
+        """The slot only: the server goes with its databases at the end of the session."""
         self.source.drop_stream()
         self.connection.close()
-        with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {self.name} WITH (FORCE)".encode())
 
 
 def records(items: Sequence[StreamItem]) -> list[ChangeRecord]:

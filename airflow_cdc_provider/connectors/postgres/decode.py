@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.positions import epoch_prefix
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 
+ROW_LETTERS = frozenset({messages.INSERT, messages.UPDATE, messages.DELETE})
 _NO_TIME = messages.POSTGRES_EPOCH
 BEFORE_NEXT = "ff"
 """Phase of a schema record: behind the change before it. It takes no ordinal of its own, because whether it is told
@@ -56,10 +57,12 @@ class Decoder:
             raise _unreadable(lsn, data, error) from error
 
     def _feed(self, lsn: int, data: bytes) -> None:
-        match data[0]:
-            case messages.INSERT | messages.UPDATE | messages.DELETE:
-                if not self._passing:
-                    self._row(lsn, data)
+        letter = data[0]
+        if letter in ROW_LETTERS:
+            if not self._passing:
+                self._row(lsn, data)
+            return
+        match letter:
             case messages.BEGIN:
                 self._begin(messages.parse_begin(data))
             case messages.COMMIT:
@@ -121,8 +124,7 @@ class Decoder:
         elif row.moved:
             self._move(lsn, layout, row)
         else:
-            order = self._next(lsn)
-            self.items.append(self._record(layout, row.op, order + "00", row, row.key_before, row.key))
+            self.items.append(self._record(layout, row, self._next(lsn) + "00", None, None))
 
     def _move(self, lsn: int, layout: Layout, row: Row) -> None:
         """A changed key is a row that leaves and a row that comes; together they are one change."""
@@ -130,8 +132,7 @@ class Decoder:
         gone = Row(Operation.DELETE, row.key_before, None, row.before, None, row.before_complete, False, row.warnings)
         come = Row(Operation.INSERT, None, row.key, None, row.after, False, row.after_complete, row.warnings)
         for phase, half in ((DEPARTS, gone), (ARRIVES, come)):
-            record = self._record(layout, half.op, f"{order}{phase:02x}", half, half.key_before, half.key)
-            self.items.append(replace(record, phase=phase, link_id=order))
+            self.items.append(self._record(layout, half, f"{order}{phase:02x}", phase, order))
 
     def _truncate(self, lsn: int, truncate: messages.Truncate) -> None:
         for oid in truncate.oids:
@@ -169,9 +170,9 @@ class Decoder:
             self._prefix = f"{self._commit_prefix}{lsn:016x}"
         return f"{self._prefix}{self._ordinal:08x}"
 
-    def _record(
-        self, layout: Layout, op: str, order_key: str, row: Row, key_before: str | None, key: str | None
-    ) -> ChangeRecord:
+    def _record(self, layout: Layout, row: Row, order_key: str, phase: int | None, link_id: str | None) -> ChangeRecord:
+        """All fields by place: this runs once per row, and names would cost as much as the rest of it."""
+        op, key_before, key, before, after, before_complete, after_complete, warnings, _ = row
         return ChangeRecord(
             layout.table,
             op,
@@ -179,16 +180,21 @@ class Decoder:
             layout.schema_id,
             key_before,
             key,
-            row.before,
-            row.after,
-            row.before_complete,
-            row.after_complete,
-            tx_id=self._tx_id,
-            tx_seq=self._ordinal,
-            commit_ts=self._commit_ts,
-            position=self._position,
-            event_id=order_key,
-            warnings=row.warnings,
+            before,
+            after,
+            before_complete,
+            after_complete,
+            (),
+            phase,
+            link_id,
+            None,
+            self._tx_id,
+            self._ordinal,
+            self._commit_ts,
+            self._position,
+            order_key,
+            "none",
+            warnings,
         )
 
     def _control(self, layout: Layout, op: str, order_key: str) -> ChangeRecord:

@@ -158,9 +158,9 @@ def _cells(padded: bytes, text: str, at: int) -> tuple[list[Cell], int]:
     for _ in range(count):
         kind, length = unpack(padded, at)
         if kind == 116:  # t
-            end = at + 5 + length
-            append(text[at + 5 : end])
-            at = end
+            at += 5
+            append(text[at : at + length])
+            at += length
         elif kind == 110:  # n
             append(None)
             at += 1

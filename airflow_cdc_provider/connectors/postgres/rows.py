@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from json.encoder import encode_basestring
-from typing import Any, NamedTuple
+from operator import add
+from typing import NamedTuple
 
 from airflow_cdc_provider.connectors.postgres.messages import (
-    DELETE,
     INSERT,
     OLD,
     UNCHANGED,
@@ -61,30 +61,21 @@ class Layout:
 
     def read(self, change: RowChange) -> Row | None:
         """None where the row filter leaves the change out."""
-        row = self._read(change)
+        letter, _, old_kind, old, new = change
+        whole = old_kind == OLD
         if self._warnings:
             self._warnings.clear()
-        return row
-
-    def _read(self, change: RowChange) -> Row | None:
-        letter, _, old_kind, old, new = change
-        for cells in (old, new):
-            if cells is not None and len(cells) != self._width:
-                raise MalformedMessage(f"a row of {len(cells)} cells in a relation of {self._width}")
-        if letter == INSERT:
-            assert new is not None
-            return self._insert(new) if not self._where or self._inside(new) else None
-        if letter == DELETE:
+        if new is None:
             assert old is not None
-            if self._where and old_kind == OLD and not self._inside(old):
-                return None
-            return self._delete(old, old_kind == OLD)
-        assert new is not None
-        return self._update(old, old_kind == OLD, new)
+            return None if self._where and whole and not self._inside(old) else self._delete(old, whole)
+        if letter == INSERT:
+            return self._insert(new) if not self._where or self._inside(new) else None
+        return self._update(old, whole, new)
 
     def _insert(self, new: list[Cell]) -> Row:
         values = self._values(new)
-        return Row(Operation.INSERT, None, self._key_of(values), None, self._whole(values), False, True, self._warned())
+        after, complete = self._image(values)
+        return Row(Operation.INSERT, None, self._key_of(values), None, after, False, complete, self._warned())
 
     def _delete(self, old: list[Cell], whole: bool) -> Row:
         values = self._values(old if whole else self._identity_only(old))
@@ -130,32 +121,29 @@ class Layout:
 
     def _values(self, cells: list[Cell]) -> list[str | None]:
         """JSON texts in the order of the schema; None where the value is unknown."""
-        picked = cells if self._straight else [cells[place] for place in self._places]
-        if UNCHANGED in picked:
-            return [
-                None if cell is UNCHANGED else "null" if cell is None else convert(cell)
-                for convert, cell in zip(self._converters, picked, strict=True)
-            ]
+        if not self._straight:
+            if len(cells) != self._width:
+                raise MalformedMessage(f"a row of {len(cells)} cells in a relation of {self._width}")
+            cells = [cells[place] for place in self._places]
         return [
-            "null" if cell is None else convert(cell) for convert, cell in zip(self._converters, picked, strict=True)
+            convert(cell) if cell is not None and cell is not UNCHANGED else None if cell is UNCHANGED else "null"
+            for convert, cell in zip(self._converters, cells, strict=True)
         ]
 
     def _image(self, values: list[str | None]) -> tuple[str, bool]:
-        if None not in values:
-            return self._whole(values), True
-        known = [member + value for member, value in zip(self._members, values, strict=True) if value is not None]
-        return f"{{{','.join(known)}}}", False
-
-    def _whole(self, values: list[Any]) -> str:
-        return "{" + ",".join(map(str.__add__, self._members, values)) + "}"
+        try:
+            return "{" + ",".join(map(add, self._members, values)) + "}", True
+        except TypeError:  # an unknown value is None, which cannot be added; few rows have one
+            known = [member + value for member, value in zip(self._members, values, strict=True) if value is not None]
+            return f"{{{','.join(known)}}}", False
 
     def _key_of(self, values: list[str | None]) -> str | None:
         if not self._key:
             return None
-        parts = [value for index in self._key if (value := values[index]) is not None]
-        if len(parts) != len(self._key):
-            raise MalformedMessage(f"the key of a row of {self.table} is not in the message")
-        return f"[{','.join(parts)}]"
+        try:
+            return f"[{','.join([values[index] for index in self._key])}]"  # type: ignore[misc]
+        except TypeError as error:  # an unknown value is None
+            raise MalformedMessage(f"the key of a row of {self.table} is not in the message") from error
 
     def _warned(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self._warnings)) if self._warnings else ()
