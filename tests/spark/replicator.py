@@ -83,7 +83,7 @@ class Replicator:
             attempt=attempt,
             folder=f"steps/run/{kind}/{attempt}",
             secrets_path=str(secrets),
-            owner="tests",
+            owner=more.pop("owner", "tests"),
             log_id=self.log_id,
             epoch=1,
             source_identity={},

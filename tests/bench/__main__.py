@@ -1,0 +1,54 @@
+"""`make bench`: the figures of the design, measured on this machine in one run. `FULL=1` uses the full sizes.
+
+Every timed run is followed by a comparison of both sides: fast and wrong counts for nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from tests.bench import copying, streaming, ticking
+from tests.bench.figures import Figure, table
+from tests.bench.rig import Rig
+
+FULL = bool(os.environ.get("FULL"))
+
+
+def sections(rig: Rig, folder: Path) -> dict[str, Callable[[], list[Figure]]]:
+    return {
+        "parse": lambda: ticking.parsing(folder, 500),
+        "idle": lambda: [*ticking.idle(rig, 4), *ticking.idle(rig, 50)],
+        "snapshot": lambda: copying.measure(rig, 10_000_000 if FULL else 2_000_000, 3 if FULL else 1),
+        "extract": lambda: streaming.extraction(rig, 500_000),
+        "merge": lambda: streaming.mixed_merge(rig, 1_000_000, 100_000),
+        "slope": lambda: streaming.slope(rig, 1_000_000, 16_000_000 if FULL else 4_000_000, 20_000),
+        "tick": lambda: ticking.ticks(rig, 10, 1_000, 3 if FULL else 1),
+        "tables": lambda: ticking.many_tables(rig, 50, 1_000),
+    }
+
+
+def main(chosen: list[str]) -> int:
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory(prefix="cdc-bench-") as folder, EmbeddedPostgres() as server:
+        for name, measure in sections(Rig(server, Path(folder)), Path(folder)).items():
+            if chosen and name not in chosen:
+                continue
+            started = time.monotonic()
+            figures += measure()
+            print(
+                f"{name}: {time.monotonic() - started:.0f} s, load {os.getloadavg()[0]:.1f}",
+                file=sys.stderr,
+                flush=True,
+            )
+    print(table(figures))
+    return 0 if all(figure.reached for figure in figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,39 @@
+"""The merge most people would write by hand: newest event per key by a window, one MERGE, default settings."""
+
+import json
+import os
+import time
+
+from pyspark.sql import SparkSession
+
+wanted = json.loads(os.environ["NAIVE"])
+spark = (
+    SparkSession.builder.appName("by hand")
+    .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+    .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+    .getOrCreate()
+)
+spark.read.format("delta").load(wanted["target"]).write.format("delta").save(wanted["copy"])
+columns = [c for c in spark.read.format("delta").load(wanted["copy"]).columns if not c.startswith("_cdc_")]
+schema = spark.read.format("delta").load(wanted["copy"]).select(columns).schema
+
+started = time.monotonic()
+spark.read.parquet(*wanted["files"]).createOrReplaceTempView("log")
+spark.sql(f"""
+    CREATE OR REPLACE TEMP VIEW newest AS
+    SELECT row.*, op, coalesce(key, key_before) AS k, order_key FROM (
+        SELECT *, from_json(coalesce(after, before), '{schema.simpleString()[7:-1].replace(":", " ")}') AS row,
+               row_number() OVER (PARTITION BY coalesce(key, key_before) ORDER BY order_key DESC) AS n
+        FROM log WHERE op IN ('insert', 'update', 'delete')
+    ) WHERE n = 1
+""")
+sets = ", ".join(f"t.{c} = s.{c}" for c in columns)
+spark.sql(f"""
+    MERGE INTO delta.`{wanted["copy"]}` t USING (SELECT *, get_json_object(k, '$[0]') AS kid FROM newest) s
+    ON t.id = CAST(s.kid AS BIGINT)
+    WHEN MATCHED AND s.op = 'delete' THEN DELETE
+    WHEN MATCHED THEN UPDATE SET {sets}
+    WHEN NOT MATCHED AND s.op <> 'delete' THEN INSERT ({", ".join(columns)}) VALUES ({", ".join("s." + c for c in columns)})
+""")
+print(f"naive seconds {time.monotonic() - started:.2f}")
+spark.stop()

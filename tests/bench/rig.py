@@ -1,0 +1,110 @@
+"""Replicators for measuring: a table of a given size at the source, jobs submitted as the operator submits them."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import psycopg
+
+from airflow_cdc_provider import appcds, jars
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.steps import Step, StepKind, StepResult
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from tests.bench.figures import seconds
+from tests.spark.replicator import Replicator
+
+ITEMS = """
+create table {name} (
+    id bigint primary key, customer_id bigint, status text, total numeric(12,2), tax numeric(12,2), rate double precision,
+    payload jsonb, note text, active boolean, placed_at timestamptz, updated_at timestamp, ship_on date
+);
+insert into {name}
+select n, n % 100000, (array['new', 'paid', 'sent'])[1 + n % 3], (n % 1000000) / 100.0, (n % 9999) / 100.0, n / 7.0,
+       jsonb_build_object('k', n % 1000, 'v', md5(n::text)), md5((n * 7)::text), n % 2 = 0,
+       timestamptz '2025-01-01 00:00+00' + n * interval '1 second', timestamp '2025-01-01' + n * interval '1 second',
+       date '2025-01-01' + (n % 700)::int
+from generate_series(1, {rows}) n;
+"""
+"""Twelve columns: numbers, numeric, jsonb, text, times."""
+
+SUMS = "count(*), sum(id), sum(customer_id), sum(total), sum(tax), count(distinct note), count(payload), max(placed_at)"
+
+FAST_START = frozenset({StepKind.EXTRACT, StepKind.STAGE, StepKind.MERGE})
+
+
+class Rig:
+    """One server; each ``replicator`` is new, on a database of its own."""
+
+    def __init__(self, server: EmbeddedPostgres, folder: Path) -> None:
+        self.server = server
+        self.folder = folder
+        self.numbers = itertools.count(1)
+
+    def database(self, tables: dict[str, int]) -> str:
+        """A new database with a table of so many rows under each name; its name."""
+        name = f"bench{next(self.numbers)}"
+        with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
+            connection.execute(f"create database {name}".encode())
+        with psycopg.connect(self.server.dsn(name), autocommit=True) as connection:
+            for table, rows in tables.items():
+                connection.execute(ITEMS.format(name=table, rows=rows).encode())
+            connection.execute("analyze")
+        return name
+
+    def replicator(self, database: str, tables: Sequence[str]) -> Replicator:
+        name = f"r{next(self.numbers)}"
+        with psycopg.connect(self.server.dsn(database), autocommit=True) as connection:
+            connection.execute(f"create publication {name} for table {', '.join(tables)}".encode())
+        server = self.server
+        info = ConnectionInfo("source", server.host, server.port, server.user, server.password, schema=database)
+        folder = self.folder / name
+        folder.mkdir()
+        return Replicator(folder, name, info, [TableRule(f"public.{table}") for table in tables])
+
+    def execute(self, database: str, statement: str) -> None:
+        with psycopg.connect(self.server.dsn(database), autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+
+def submit(replicator: Replicator, step: Step) -> StepResult:
+    """Run a step to its end as an application of its own. Raises with the driver's output where it fails."""
+    options = ["-Duser.timezone=UTC"]
+    if step.kind in FAST_START:
+        options += appcds.java_options(appcds.archive(jars.ensure(["postgres", "delta"])))
+    conf = {
+        "spark.driver.extraJavaOptions": " ".join(options),
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
+    }
+    process = replicator.submit(step, conf=conf)
+    output, _ = process.communicate()
+    result = replicator.result(step) if process.returncode == 0 else None
+    if result is None or result.problem or any(t.problem for t in result.tables):
+        raise RuntimeError(f"{step.kind} failed:\n{output[-6000:]}\n{result}")
+    return result
+
+
+def of_table(result: StepResult) -> float:
+    """Seconds that a job with one table spent on it, behind the start of its session."""
+    (table,) = result.tables
+    return sum(table.phases.values())
+
+
+def run_bare(replicator: Replicator) -> float:
+    """Seconds of an application that starts, counts ten rows and ends: what Spark itself costs."""
+    step = replicator.step(StepKind.MERGE, tables=())
+    job = Path(__file__).with_name("bare_start.py")
+    options = ["-Duser.timezone=UTC", *appcds.java_options(appcds.archive(jars.ensure(["postgres", "delta"])))]
+
+    def run() -> None:
+        process: subprocess.Popen[str] = replicator.submit(
+            step, job, {"spark.driver.extraJavaOptions": " ".join(options), "spark.ui.enabled": "false"}
+        )
+        output, _ = process.communicate()
+        assert process.returncode == 0, output[-3000:]
+
+    return seconds(run)

@@ -1,0 +1,145 @@
+"""Extraction and merges: against the bare slot, against a MERGE as one writes it by hand, and over growing tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import psycopg
+
+from airflow_cdc_provider.core.steps import StepKind
+from tests.bench.copying import must_be_identical
+from tests.bench.figures import Figure, seconds
+from tests.bench.rig import Rig, of_table, submit
+from tests.spark.replicator import Replicator
+
+MIXED = (
+    "update items set total = total + 1, note = 'changed' where id % {step} between 1 and 7",
+    "insert into items select id + 1000000000, customer_id, status, total, tax, rate, payload, note, active, "
+    "placed_at, updated_at, ship_on from items where id % {step} between 1 and 2",
+    "delete from items where id % {step} = 9 and id < 1000000000",
+)
+"""Seven updates, two inserts and one delete of every ``step`` rows."""
+
+
+class Stream:
+    """A replicator whose table has been copied, with one window behind it."""
+
+    def __init__(self, rig: Rig, rows: int) -> None:
+        self.rig = rig
+        self.database = rig.database({"items": rows})
+        self.replicator = rig.replicator(self.database, ["items"])
+        self.lo = dict(self.replicator.source.open_stream(["public.items"]))
+        submit(self.replicator, self.replicator.step(StepKind.SNAPSHOT))
+        self.window = 0
+
+    def extract(self) -> tuple[int, float]:
+        """Land a window of everything new: records, and seconds of reading."""
+        limit = dict(self.replicator.source.news(self.lo, ["public.items"]).limit)
+        self.window += 1
+        step = self.replicator.step(StepKind.EXTRACT, window=self.window, lo=self.lo, limit=limit)
+        result = submit(self.replicator, step)
+        assert result.window
+        self.lo = result.window.hi
+        return result.window.records, result.phases["read"]
+
+    def merge(self) -> tuple[float, float]:
+        """Stage and merge the windows behind the cursor: seconds of each, behind the start of Spark."""
+        stage = self.replicator.step(StepKind.STAGE, window=self.window)
+        staged = submit(self.replicator, stage)
+        merged = submit(
+            self.replicator, self.replicator.step(StepKind.MERGE, merge_of=stage.attempt, window=self.window)
+        )
+        must_be_identical(self.rig, self.database, self.replicator)
+        return of_table(staged), of_table(merged)
+
+
+def extraction(rig: Rig, changes: int) -> list[Figure]:
+    stream = Stream(rig, changes)
+    rig.execute(stream.database, "update items set total = total + 1")
+    slot = f"cdc_{stream.replicator.definition.name}"
+    publication = stream.replicator.definition.name
+    peek_s = seconds(lambda: peek(rig.server.dsn(stream.database), slot, publication))
+    records, read_s = stream.extract()
+    return [
+        Figure(
+            f"extract {records:,} changes / bare peek of the slot",
+            read_s / peek_s,
+            "x",
+            "reported",
+            True,
+            f"{records / read_s / 1000:.0f} k changes/s; the slot alone gives {records / peek_s / 1000:.0f} k/s",
+        )
+    ]
+
+
+def peek(dsn: str, slot: str, publication: str) -> None:
+    call = "select count(*) from pg_logical_slot_peek_binary_changes(%s, null, null, 'proto_version', '1', "
+    call += "'publication_names', %s)"
+    with psycopg.connect(dsn) as connection:
+        connection.execute(call.encode(), [slot, publication])
+
+
+def mixed_merge(rig: Rig, rows: int, changes: int) -> list[Figure]:
+    """``changes`` mixed changes into ``rows`` rows, beside the same merge written by hand."""
+    stream = Stream(rig, rows)
+    for statement in MIXED:
+        rig.execute(stream.database, statement.format(step=rows * 10 // changes))
+    records, _ = stream.extract()
+    by_hand_s = naive(stream)
+    stage_s, merge_s = stream.merge()
+    ours = stage_s + merge_s
+    return [
+        Figure(
+            f"merge of {records:,} mixed changes into {rows:,} rows: by hand / ours",
+            by_hand_s / ours,
+            "x",
+            ">= 1",
+            by_hand_s >= ours,
+            f"ours {stage_s:.1f} + {merge_s:.1f} s, by hand {by_hand_s:.1f} s, behind the start of Spark",
+        )
+    ]
+
+
+def naive(stream: Stream) -> float:
+    """The merge most people would write, on a copy of the table, over the same window."""
+    replicator: Replicator = stream.replicator
+    job = Path(__file__).with_name("naive_merge.py")
+    step = replicator.step(StepKind.MERGE, tables=())
+    files = sorted(Path(replicator.folder, "staging").rglob("windows/*/*/*/*.parquet"))
+    wanted = {
+        "target": replicator.target.locate("items"),
+        "copy": str(replicator.folder / "by_hand"),
+        "files": [str(file) for file in files],
+    }
+    process = replicator.submit(step, job, environment={"NAIVE": json.dumps(wanted)})
+    output, _ = process.communicate()
+    assert process.returncode == 0, output[-4000:]
+    (line,) = [line for line in output.splitlines() if line.startswith("naive seconds ")]
+    return float(line.split()[-1])
+
+
+def slope(rig: Rig, small: int, large: int, changes: int) -> list[Figure]:
+    """The same clustered changes into a table and into one sixteen times its size."""
+    costs = []
+    for rows in (small, large):
+        stream = Stream(rig, rows)
+        times = []
+        for _ in range(2):
+            first = rows - changes * 2
+            clustered = f"id between {first} and {first + changes - 1}"
+            rig.execute(stream.database, f"update items set total = total + 1 where {clustered}")
+            stream.extract()
+            times.append(sum(stream.merge()))
+        costs.append(min(times))
+    ratio = costs[1] / costs[0]
+    return [
+        Figure(
+            f"merge of {changes:,} clustered changes, {small:,} to {large:,} rows",
+            ratio,
+            "x",
+            "< 1.3",
+            ratio < 1.3,
+            f"{costs[0]:.1f} s and {costs[1]:.1f} s",
+        )
+    ]
