@@ -1,0 +1,56 @@
+"""The same jobs on a real cluster: executors are processes of their own, with nothing but the zip and the step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import pytest
+from deltalake import DeltaTable, QueryBuilder
+
+from airflow_cdc_provider import jars
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult
+from tests.spark.cluster import standalone
+from tests.spark.replicator import Replicator, by_table
+
+
+@pytest.mark.jvm
+def test_snapshot_and_extract_run_on_a_standalone_cluster(
+    tmp_path: Path, database: psycopg.Connection[object], connection: ConnectionInfo
+) -> None:
+    database.execute("CREATE TABLE a (id int PRIMARY KEY, note text)")
+    database.execute("INSERT INTO a SELECT n, 'x' FROM generate_series(1, 60000) n")
+    database.execute("CREATE PUBLICATION shop FOR TABLE a")
+    replicator = Replicator(tmp_path, "shop", connection, [TableRule("public.a")])
+    lo = dict(replicator.source.open_stream(["public.a"]))
+
+    with standalone(tmp_path) as master:
+
+        def submit(step: Step) -> StepResult:
+            process = replicator.submit(
+                step,
+                conf={
+                    "spark.master": master,
+                    "spark.executor.memory": "512m",
+                    "spark.jars": ",".join(map(str, jars.ensure(["delta", "postgres"]))),
+                },
+                environment={"PYTHONPATH": ""},
+            )
+            output, _ = process.communicate(timeout=180)
+            assert process.returncode == 0, output
+            assert connection.password not in output
+            return replicator.result(step)
+
+        copied = submit(replicator.step(StepKind.SNAPSHOT))
+        database.execute("UPDATE a SET note = 'y' WHERE id <= 100")
+        limit = dict(replicator.source.news(lo, ["public.a"]).limit)
+        landed = submit(replicator.step(StepKind.EXTRACT, window=1, lo=lo, limit=limit))
+
+    assert by_table(copied)["public.a"].outcome is Outcome.DONE
+    rows = QueryBuilder().register("a", DeltaTable(replicator.target.locate("a")))
+    counted = rows.execute("SELECT count(DISTINCT id) AS n FROM a").read_all()
+    assert counted["n"].to_pylist() == [60000]
+    assert by_table(landed)["public.a"].counts["update"] == 100
+    assert landed.peak_memory_bytes["python_worker"] < 300 << 20
