@@ -11,6 +11,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -72,11 +73,10 @@ def _is_submission(arguments: list[str], folder_url: str) -> bool:
 
 
 def _kill(pid: int) -> None:
-    """The whole group where the process leads one: its children may not show the step file."""
-    try:
+    """The whole group where the process leads one: its children may not show the step file. A process that has ended,
+    or that we may not kill, shows in the next look at who is left."""
+    with suppress(ProcessLookupError, PermissionError):
         if os.getpgid(pid) == pid:
             os.killpg(pid, signal.SIGKILL)
         else:
             os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
+from airflow_cdc_provider.core.steps import StepResult
 from airflow_cdc_provider.hooks import drivers
 from airflow_cdc_provider.operators import lease
 from airflow_cdc_provider.operators.failures import TaskFailed
@@ -192,6 +193,17 @@ def test_a_merge_that_may_still_run_elsewhere_is_shut_out_before_stage_goes_on(s
     actions = {note.action: note.detail for note in scene.state.audit(scene.definition.name, 10)}
     assert actions["shut out"]["tables"] == ["public.a"]
     assert actions["fence"]["fence"] == before.fence + 1
+
+
+def test_a_merge_elsewhere_that_left_its_result_has_ended_and_is_not_shut_out(scene: Scene) -> None:
+    """Its task died between reading the result and closing the attempt."""
+    scene.plan("public.a", stream=("public.a",))
+    before = scene.commit("public.a")
+    unseen = scene.unseen("merge", "public.a")
+    scene.folders("merge")[0].write_result(StepResult(unseen.kind, unseen.attempt))
+    scene.execute("stage")
+    assert scene.control("public.a") == before
+    assert scene.state.open_attempts(scene.definition.name) == ()
 
 
 def test_a_merge_beside_one_that_may_still_run_elsewhere_leaves_its_tables_to_the_next_run(scene: Scene) -> None:
