@@ -34,6 +34,8 @@ def build(name: str, target_type: str, conf: dict[str, str] | None = None) -> Sp
 def fresh(spark: SparkSession) -> SparkSession:
     """A session with settings of its own on the same application: commit tokens are session settings."""
     session = spark.newSession()
+    # A value that does not fit its type must fail the job, whatever the operator's settings: else it becomes NULL.
+    session.conf.set("spark.sql.ansi.enabled", "true")
     session.conf.set("spark.sql.shuffle.partitions", str(2 * cores(spark)))
     return session
 

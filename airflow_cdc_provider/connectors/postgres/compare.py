@@ -1,0 +1,96 @@
+"""SQL that lets PostgreSQL vouch for its rows: counts, checksums per column, one hash per row. Text only.
+
+The forms agree with ``targets/delta/compare.py`` and with nothing else: neither the stream's nor the copy's conversion
+is used, so a mistake in those shows.
+"""
+
+from __future__ import annotations
+
+from airflow_cdc_provider.connectors.postgres.publication import quoted
+from airflow_cdc_provider.connectors.postgres.select import CTID, condition_sql
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
+
+FIRST, LAST = "0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"
+
+
+def checksums_query(task: TableTask, schema: TableSchema) -> str:
+    """One row: ``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
+    sums = [f"sum({_hash('k', f't{number}')})::text AS c{number}" for number in range(len(schema.columns))]
+    return f"(SELECT count(*) AS n, {', '.join(sums)} FROM ({_texts(task, schema)}) AS texts) AS compared"
+
+
+def rows_query(task: TableTask, schema: TableSchema) -> str:
+    """Per row ``k``, the text that tells it from others, ``h``, a hash of all its values, and what predicates use."""
+    values = " || chr(1) || ".join(_marked(f"t{number}") for number in range(len(schema.columns)))
+    return f"(SELECT k, {_md5(values)} AS h, {quoted(CTID)} FROM ({_texts(task, schema)}) AS texts) AS compared"
+
+
+def _texts(task: TableTask, schema: TableSchema) -> str:
+    """Old-style children do not belong to a table; the parts of a partitioned one do."""
+    namespace, _, name = task.table.partition(".")
+    table = f"{quoted(namespace)}.{quoted(name)}"
+    regclass = "'" + table.replace("'", "''") + "'::regclass"
+    own = f"p.oid = {regclass} AND (r.tableoid = p.oid OR p.relkind = 'p')"
+    rows = f"SELECT r.*, r.ctid AS {quoted(CTID)} FROM {table} AS r, pg_class AS p WHERE {own}"
+    where = " AND ".join(condition_sql(condition, schema) for condition in task.rule.where) or "TRUE"
+    texts = ", ".join(f"{proof_text(column)} AS t{number}" for number, column in enumerate(schema.columns))
+    key = [schema.names.index(name) for name in schema.key] or range(len(schema.columns))
+    joined = " || chr(1) || ".join(_marked(f"t{number}") for number in key)
+    return (
+        f"SELECT *, {joined} AS k FROM (SELECT {texts}, {quoted(CTID)} FROM ({rows}) AS held WHERE {where}) AS columns"
+    )
+
+
+def proof_text(column: Column) -> str:
+    """A text that a target can compute too."""
+    name = quoted(column.name)
+    match column.type.kind:
+        case Kind.BOOLEAN:
+            return f"CASE {name} WHEN true THEN 't' WHEN false THEN 'f' END"
+        case Kind.FLOAT32:
+            return _bits(name, "float4send", 32, "int")
+        case Kind.FLOAT64:
+            return _bits(name, "float8send", 64, "bigint")
+        case Kind.DECIMAL:
+            return f"CASE WHEN {name}::text NOT IN ('NaN', 'Infinity', '-Infinity') THEN {name}::text END"
+        case Kind.BYTES:
+            return f"encode({name}, 'hex')"
+        case Kind.DATE:
+            return _clamped(f"{name}::timestamp", "YYYY-MM-DD", FIRST[:10], LAST[:10])
+        case Kind.TIMESTAMP:
+            return _clamped(f"{name}", "YYYY-MM-DD HH24:MI:SS.US", f"{FIRST}.000000", LAST)
+        case Kind.TIMESTAMPTZ:
+            return _clamped(f"({name} AT TIME ZONE 'UTC')", "YYYY-MM-DD HH24:MI:SS.US", f"{FIRST}.000000", LAST)
+        case Kind.INT16 | Kind.INT32 | Kind.INT64:
+            return f"{name}::text"
+        case Kind.TEXT | Kind.JSON | Kind.UUID:
+            return f"CASE WHEN num_nulls({name}) = 0 THEN format('%s', {name}) END"
+
+
+def _bits(name: str, send: str, bits: int, integer: str) -> str:
+    """Floats show their bits, as an integer: no two systems print them alike. All NaN are one."""
+    number = f"('x' || encode({send}({name}), 'hex'))::bit({bits})::{integer}::text"
+    return f"CASE WHEN {name} = 'NaN' THEN 'NaN' ELSE {number} END"
+
+
+def _clamped(moment: str, form: str, first: str, last: str) -> str:
+    """The calendar of the target ends at the years 1 and 9999; infinities and dates beyond stand at its ends."""
+    return (
+        f"CASE WHEN {moment} < '{FIRST}' THEN '{first}' WHEN {moment} > '{LAST}' THEN '{last}' "
+        f"ELSE to_char({moment}, '{form}') END"
+    )
+
+
+def _marked(text: str) -> str:
+    """NULL as a text that no value has."""
+    return f"coalesce({text}, chr(2) || 'null')"
+
+
+def _md5(text: str) -> str:
+    return f"md5(convert_to({text}, 'UTF8'))"
+
+
+def _hash(key: str, text: str) -> str:
+    """Sixty bits over key and value."""
+    return f"('x' || substr({_md5(f'{key} || chr(1) || {_marked(text)}')}, 1, 15))::bit(60)::bigint"

@@ -1,0 +1,67 @@
+"""The same proof of a target's rows as ``connectors/postgres/compare.py`` asks of the source, in Spark SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
+from airflow_cdc_provider.targets.delta.names import DELETED, quoted
+
+
+def checksums_sql(view: str, schema: TableSchema) -> str:
+    """One row: ``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
+    sums = [f"CAST(sum({_hash('k', f't{number}')}) AS STRING) AS c{number}" for number in range(len(schema.columns))]
+    return f"SELECT count(*) AS n, {', '.join(sums)} FROM ({_texts(view, schema)})"
+
+
+def rows_sql(view: str, schema: TableSchema) -> str:
+    """Per row ``k``, the text that tells it from others, and ``h``, a hash of all its values."""
+    values = _joined(f"t{number}" for number in range(len(schema.columns)))
+    return f"SELECT k, md5({values}) AS h FROM ({_texts(view, schema)})"
+
+
+def live_rows(soft: bool) -> str:
+    """The condition that leaves rows out which only the target still shows."""
+    return f"NOT {DELETED}" if soft else "true"
+
+
+def _texts(view: str, schema: TableSchema) -> str:
+    texts = ", ".join(f"{proof_text(column)} AS t{number}" for number, column in enumerate(schema.columns))
+    key = [schema.names.index(name) for name in schema.key] or range(len(schema.columns))
+    return f"SELECT *, {_joined(f't{number}' for number in key)} AS k FROM (SELECT {texts} FROM {quoted(view)})"
+
+
+def proof_text(column: Column) -> str:
+    name = quoted(column.name)
+    match column.type.kind:
+        case Kind.BOOLEAN:
+            return f"CASE {name} WHEN true THEN 't' WHEN false THEN 'f' END"
+        case Kind.FLOAT32:
+            return f"CASE WHEN isnan({name}) THEN 'NaN' ELSE reflect('java.lang.Float', 'floatToIntBits', {name}) END"
+        case Kind.FLOAT64:
+            return (
+                f"CASE WHEN isnan({name}) THEN 'NaN' ELSE reflect('java.lang.Double', 'doubleToLongBits', {name}) END"
+            )
+        case Kind.BYTES:
+            return f"lower(hex({name}))"
+        case Kind.DATE:
+            return f"date_format({name}, 'yyyy-MM-dd')"
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return f"date_format({name}, 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
+        case Kind.DECIMAL | Kind.INT16 | Kind.INT32 | Kind.INT64 | Kind.TEXT | Kind.JSON | Kind.UUID:
+            return f"CAST({name} AS STRING)"
+
+
+def _marked(text: str) -> str:
+    """NULL as a text that no value has."""
+    return f"coalesce({text}, concat(chr(2), 'null'))"
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return f"concat_ws(chr(1), {', '.join(map(_marked, texts))})"
+
+
+def _hash(key: str, text: str) -> str:
+    """Sixty bits over key and value."""
+    md5 = f"md5(concat_ws(chr(1), {key}, {_marked(text)}))"
+    return f"CAST(conv(substr({md5}, 1, 15), 16, 10) AS DECIMAL(20,0))"

@@ -1,0 +1,33 @@
+"""Stage and merge in one application: the log after a new copy, applied on top of it.
+
+Dies at any point: what was merged is merged, the rest is staged again by the next attempt.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult
+from spark_jobs import harness
+from spark_jobs.job import Job, TableWork
+from spark_jobs.merge import merge_table
+from spark_jobs.stage import stage_table
+
+CATCHING_UP = frozenset({TableState.RESYNCING, TableState.REWINDING})
+
+
+def run(job: Job) -> StepResult:
+    return job.result(job.for_each_table(job.step.tables, partial(replay_table, job)))
+
+
+def replay_table(job: Job, work: TableWork) -> TableResult:
+    """Bring one table up to ``step.window``. Raises what staging and merging raise."""
+    staged = stage_table(job, work, CATCHING_UP)
+    if staged.outcome is not Outcome.DONE:
+        return staged
+    return merge_table(job, job.step.attempt, work, CATCHING_UP)
+
+
+if __name__ == "__main__":
+    harness.main(run)

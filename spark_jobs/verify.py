@@ -1,0 +1,128 @@
+"""Prove that the copies are the source, on a live system.
+
+Per table: a snapshot of the source at A, a window that ends at A, merged; then the target's version at A against the
+source under that snapshot. Both sides count and sum up hashes of their values by themselves; where they differ, the
+first differing keys are named. Rows flagged deleted and rows outside ``where`` are left out. One snapshot per table:
+holding one for all would keep every table's old rows from being cleaned up for as long as the whole proof takes.
+
+``step.tables`` must name every captured table, since each window says of all of them what it holds. Writes what a run
+of the stream writes; dies at any point: the next run goes on from the log and the cursors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.connectors.postgres.compare import checksums_query, rows_query
+from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult, TableTask
+from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.targets.delta.compare import checksums_sql, live_rows, rows_sql
+from spark_jobs import harness
+from spark_jobs.copying import partitions
+from spark_jobs.extract import land_window
+from spark_jobs.job import Job, TableWork
+from spark_jobs.readers.jdbc import quoted, read_jdbc
+from spark_jobs.replay import replay_table
+from spark_jobs.standing import require_standing
+from spark_jobs.writers import open_writer
+
+DIFFERENCES_SHOWN = 20
+VIEW = "held_rows"
+
+
+def run(job: Job) -> StepResult:
+    """The tables one after the other: each proof ends a window of its own."""
+    results: list[TableResult] = []
+    for task in job.step.tables:
+        results += job.for_each_table([task], partial(prove, job))
+        if job.log.sealed() >= job.step.window:
+            manifest = job.log.manifest(job.step.window)
+            job = replace(job, step=replace(job.step, window=manifest.window + 1, lo=manifest.hi))
+    return job.result(results)
+
+
+def prove(job: Job, work: TableWork) -> TableResult:
+    """One table. The outcome is DONE also where the sides differ: ``detail`` says so. Raises what landing, staging and
+    merging raise, Fenced where the table takes no changes."""
+    task = work.task
+    with job.source.copy(task, job.step.epoch, partitions(job)) as copy:
+        with work.phase("catch up"):
+            landed = replace(job, step=replace(job.step, limit=dict(copy.position)))
+            land_window(landed)
+            caught_up = replay_table(landed, work)
+        if caught_up.outcome not in (Outcome.DONE, Outcome.UNCHANGED):
+            return caught_up
+        _, held = require_standing(job, task, frozenset())
+        with work.phase("compare"):
+            detail = compare(job, work, copy, held.version)
+    return work.result(
+        Outcome.DONE,
+        rows=detail["target_rows"],
+        counts=caught_up.counts,
+        fence=caught_up.fence,
+        window=job.step.window,
+        detail=detail,
+    )
+
+
+def compare(job: Job, work: TableWork, copy: Copy, version: int | None) -> dict[str, Any]:
+    """What stands in ``TableResult.detail``."""
+    task, schema = work.task, copy.schema
+    read = replace(copy.read, query=checksums_query(task, schema), predicates=("TRUE",), casts={})
+    sums = [f"c{number}" for number in range(len(schema.columns))]
+    source = read_jdbc(work.spark, read, ["n", *sums]).collect()[0]
+    rows = _target_rows(job, work, copy, version)
+    rows.createOrReplaceTempView(VIEW)
+    target = work.spark.sql(checksums_sql(VIEW, schema)).collect()[0]
+    columns = {name: source[one] == target[one] for name, one in zip(schema.names, sums, strict=True)}
+    identical = source["n"] == target["n"] and all(columns.values())
+    return {
+        "source_rows": source["n"],
+        "target_rows": target["n"],
+        "identical": identical,
+        "columns": columns,
+        "differences": [] if identical else _differences(work, task, copy, schema),
+    }
+
+
+def _target_rows(job: Job, work: TableWork, copy: Copy, version: int | None) -> DataFrame:
+    """The rows that the source should hold too. Where deletes are ignored: only those whose key it still holds."""
+    task = work.task
+    rows = open_writer(job.step.definition.target.type, work.spark, job.tables).read(task, version)
+    rows = rows.where(live_rows(task.rule.on_delete is OnDelete.SOFT))
+    if task.rule.on_delete is not OnDelete.IGNORE:
+        return rows
+    if not copy.schema.key:
+        raise Fenced(
+            Problem(
+                "VER001",
+                f"{task.table} cannot be compared: it has no key and ignores deletes",
+                where=task.table,
+                do="compare it by hand, or drop `on_delete: ignore`",
+            )
+        )
+    keys = read_jdbc(work.spark, copy.read, copy.schema.key).alias("source")
+    same = [F.col(f"held.{quoted(name)}").eqNullSafe(F.col(f"source.{quoted(name)}")) for name in copy.schema.key]
+    return rows.alias("held").join(keys, same, "left_semi")
+
+
+def _differences(work: TableWork, task: TableTask, copy: Copy, schema: TableSchema) -> list[str]:
+    """Keys of the first rows that only one side holds, or that both hold differently. Equal rows are counted."""
+    source = read_jdbc(work.spark, replace(copy.read, query=rows_query(task, schema), casts={}), ["k", "h"])
+    target = work.spark.sql(rows_sql(VIEW, schema))
+    sides = source.select("k", "h", F.lit(1).alias("n")).unionByName(target.select("k", "h", F.lit(-1).alias("n")))
+    differing = sides.groupBy("k", "h").agg(F.sum("n").alias("n")).where("n <> 0")
+    rows = differing.select("k").distinct().orderBy("k").limit(DIFFERENCES_SHOWN).collect()
+    return [row["k"].replace("\x01", ", ") for row in rows]
+
+
+if __name__ == "__main__":
+    harness.main(run)

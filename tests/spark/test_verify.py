@@ -1,0 +1,151 @@
+"""The proof itself: it says identical where the copy is, and names what is not, while writers go on."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import psycopg
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Comparison, Condition, OnDelete, TableRule
+from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult
+from spark_jobs import snapshot, verify
+from tests.spark.replicator import Replicator, by_table
+
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
+
+Database = psycopg.Connection[object]
+
+TYPES = {
+    "flag": "boolean",
+    "small": "smallint",
+    "big": "bigint",
+    "f4": "real",
+    "f8": "double precision",
+    "price": "numeric(12,4)",
+    "tiny": "numeric(38,20)",
+    "free": "numeric",
+    "note": "text",
+    "padded": "char(8)",
+    "doc": "jsonb",
+    "raw": "bytea",
+    "id2": "uuid",
+    "day": "date",
+    "at": "timestamp",
+    "atz": "timestamptz",
+    "clock": "time",
+    "span": "interval",
+    "list": "int[]",
+    "bag": "int4range",
+    "cash": "money",
+}
+FULL = [
+    ["true", "-32768", "9223372036854775807", "'1e-45'", "'1.7976931348623157e308'", "12345678.9012"]
+    + ["'0.00000000000000000001'", "'NaN'", "'naïve \\ \"quoted\" 🎉'", "'ab'", '\'{"b": 1, "a": [null, 2.50]}\'']
+    + [r"'\x00ff'", "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", "'2024-02-29'", "'2024-02-29 12:34:56.123456'"]
+    + ["'2024-02-29 12:34:56.1+03'", "'24:00'", "'1 year -3 days 04:05:06'", "'{1,NULL,3}'", "'[1,5)'", "'-12.34'"],
+    ["false", "0", "-9223372036854775808", "'-0'", "'NaN'", "-0.0001", "'NaN'", "1e30", "''", "''", "'null'"]
+    + ["''", "'00000000-0000-0000-0000-000000000000'", "'infinity'", "'-infinity'", "'infinity'"]
+    + ["'00:00'", "'-1 month'", "'{}'", "'empty'", "0"],
+    ["true", "1", "0", "'-Infinity'", "'-0'", "0", "-1", "'0.10'", "E'tab\\there'", "'x y'", "'\"text\"'"]
+    + [r"'\x'", "'ffffffff-ffff-ffff-ffff-ffffffffffff'", "'0044-03-15 BC'", "'0044-03-15 BC'", "'12024-01-01'"]
+    + ["'12:00:00.5'", "'00:00:00.000001'", "'{{1,2},{3,4}}'", "'(,)'", "1"],
+    ["NULL"] * len(TYPES),
+]
+
+
+def values(key: int, row: list[str]) -> str:
+    return f"({key}, {', '.join(row)})"
+
+
+@pytest.fixture
+def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -> Replicator:
+    columns = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
+    database.execute(f"CREATE TABLE kinds (k int PRIMARY KEY, {columns})")
+    database.execute(f"INSERT INTO kinds VALUES {', '.join(values(k, row) for k, row in enumerate(FULL))}")
+    database.execute("CREATE TABLE soft (a int, b text, v text, PRIMARY KEY (a, b))")
+    database.execute("INSERT INTO soft SELECT n, 'b' || n, 'v' FROM generate_series(1, 50) n")
+    database.execute("CREATE TABLE bare (v text, f real)")
+    database.execute("ALTER TABLE bare REPLICA IDENTITY FULL")
+    database.execute("INSERT INTO bare SELECT 'v' || n % 3, n % 2 FROM generate_series(1, 30) n")
+    database.execute("CREATE TABLE some (id int PRIMARY KEY, kept bool)")
+    database.execute("ALTER TABLE some REPLICA IDENTITY FULL")
+    database.execute("INSERT INTO some SELECT n, n % 2 = 0 FROM generate_series(1, 20) n")
+    name = f"ver{abs(hash(str(tmp_path))) % 10**9}"
+    database.execute(f"CREATE PUBLICATION {name} FOR TABLE kinds, soft, bare, some")
+    rules = [
+        TableRule("public.kinds"),
+        TableRule("public.soft", on_delete=OnDelete.SOFT),
+        TableRule("public.bare"),
+        TableRule("public.some", where=(Condition("kept", Comparison.EQUAL, True),), on_delete=OnDelete.IGNORE),
+    ]
+    return Replicator(tmp_path, name, connection, rules)
+
+
+def copied(replicator: Replicator) -> dict[str, str]:
+    """First copies of all tables; the position the first window starts at."""
+    tables = [rule.source for rule in replicator.definition.tables]
+    lo = dict(replicator.source.open_stream(tables))
+    result = by_table(replicator.run(replicator.step(StepKind.SNAPSHOT), snapshot.run))
+    assert {one.outcome for one in result.values()} == {Outcome.DONE}, result
+    return lo
+
+
+def proved(replicator: Replicator, lo: dict[str, str]) -> dict[str, TableResult]:
+    step = replicator.step(StepKind.VERIFY, window=replicator.log.sealed() + 1, lo=lo)
+    return by_table(replicator.run(step, verify.run))
+
+
+def test_copies_of_every_type_are_proved_identical_while_writers_go_on_and_differences_are_named(
+    spark: SparkSession, replicator: Replicator, database: Database
+) -> None:
+    lo = copied(replicator)
+    database.execute(f"INSERT INTO kinds VALUES {', '.join(values(k + 10, row) for k, row in enumerate(FULL))}")
+    database.execute("UPDATE kinds SET k = k + 100 WHERE k < 2")
+    database.execute("DELETE FROM soft WHERE a % 5 = 0")
+    database.execute("UPDATE soft SET a = a + 100 WHERE a % 7 = 1")
+    database.execute("UPDATE bare SET f = f + 1 WHERE ctid IN (SELECT ctid FROM bare WHERE v = 'v1' LIMIT 3)")
+    database.execute("DELETE FROM bare WHERE ctid IN (SELECT ctid FROM bare WHERE v = 'v2' LIMIT 2)")
+    database.execute("DELETE FROM some WHERE id = 2")
+    database.execute("UPDATE some SET kept = NOT kept WHERE id > 16")
+
+    stop = threading.Event()
+    writing = threading.Thread(target=_write, args=(database.info.dsn + " password=" + database.info.password, stop))
+    writing.start()
+    try:
+        result = proved(replicator, lo)
+    finally:
+        stop.set()
+        writing.join()
+    assert {name: one.problem for name, one in result.items()} == dict.fromkeys(result)
+    wrong = {name: [c for c, same in one.detail["columns"].items() if not same] for name, one in result.items()}
+    assert wrong == {"public.kinds": [], "public.soft": [], "public.bare": [], "public.some": []}
+    assert all(one.detail["identical"] for one in result.values())
+
+    lake = Path(replicator.definition.target.location)
+    spark.sql(f"UPDATE delta.`{lake}/kinds` SET note = 'changed' WHERE k = 12")
+    spark.sql(f"DELETE FROM delta.`{lake}/soft` WHERE a = 3")
+    spark.sql(f"INSERT INTO delta.`{lake}/bare` VALUES ('v0', 0.5)")
+    hi = replicator.log.manifest(replicator.log.sealed()).hi
+    result = proved(replicator, hi)
+    kinds, soft, bare = (result[f"public.{name}"].detail for name in ("kinds", "soft", "bare"))
+    assert [name for name, same in kinds["columns"].items() if not same] == ["note"]
+    assert (kinds["differences"], kinds["identical"]) == (["12"], False)
+    assert soft["source_rows"] == soft["target_rows"] + 1 and soft["differences"] == ["3, b3"]
+    assert bare["target_rows"] == bare["source_rows"] + 1 and len(bare["differences"]) == 1
+    assert result["public.some"].detail["identical"]
+
+
+def _write(dsn: str, stop: threading.Event) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        number = 1000
+        while not stop.is_set():
+            number += 1
+            connection.execute("INSERT INTO soft VALUES (%s, 'w', 'w')", [number])
+            connection.execute("UPDATE soft SET v = %s WHERE a = %s", [str(number), number])
+            connection.execute("INSERT INTO bare VALUES ('w', 1)")
+            connection.execute("DELETE FROM soft WHERE a = %s", [number - 20])
+            stop.wait(0.02)
