@@ -19,18 +19,23 @@ c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence <> 't'
 AND n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema'
 """
 
+# Rows older than a column hold what the column says is missing in them. A partitioned table has no rows: its
+# partitions must agree.
 COLUMNS = f"""
 SELECT c.oid, n.nspname, c.relname, a.attname, a.atttypid, a.atttypmod, format_type(a.atttypid, a.atttypmod),
-       a.attnotnull, a.attgenerated <> '', stored.missing, stored.value,
-       stored.missing IS NULL AND (a.atthasdef OR a.attidentity <> '' OR a.attnotnull)
+       a.attnotnull, a.attgenerated <> '', stored.missing, (stored.value::text::text[])[1],
+       NOT stored.missing AND (a.atthasdef OR a.attidentity <> '' OR a.attnotnull)
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 LEFT JOIN LATERAL (
-    SELECT true AS missing, min((l.attmissingval::text::text[])[1]) AS value
-    FROM (SELECT relid FROM pg_partition_tree(c.oid) WHERE isleaf UNION SELECT c.oid WHERE c.relkind = 'r') leaf
-    JOIN pg_attribute l ON l.attrelid = leaf.relid AND l.attname = a.attname AND NOT l.attisdropped
-    HAVING bool_and(l.atthasmissing) AND count(DISTINCT l.attmissingval::text) <= 1
+    SELECT a.atthasmissing AS missing, a.attmissingval::text AS value WHERE c.relkind = 'r'
+    UNION ALL
+    SELECT coalesce(bool_and(l.atthasmissing), false) AND count(DISTINCT l.attmissingval::text) = 1,
+           min(l.attmissingval::text)
+    FROM pg_partition_tree(c.oid) leaf JOIN pg_attribute l ON l.attrelid = leaf.relid
+    WHERE c.relkind = 'p' AND leaf.isleaf AND l.attname = a.attname AND NOT l.attisdropped
+    HAVING c.relkind = 'p'
 ) stored ON true
 WHERE {TABLES} AND (%(tables)s::text[] IS NULL OR n.nspname || '.' || c.relname = ANY (%(tables)s))
 ORDER BY n.nspname, c.relname, a.attnum

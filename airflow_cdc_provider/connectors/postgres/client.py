@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 5432
 CONNECT_LIMIT_S = 10
+KEEPALIVE_S = 60
 LIBPQ_EXTRAS = (
     "sslmode",
     "sslcert",
@@ -34,7 +35,8 @@ LIBPQ_EXTRAS = (
 )
 
 # Output functions obey these, on the stream and in a copy alike. With an empty search path names come out whole; with
-# row_security off a policy that would hide rows is an error and not a smaller table.
+# row_security off a policy that would hide rows is an error and not a smaller table. A copy's snapshot is held by
+# sessions that are idle for as long as the copy takes.
 SETTINGS = {
     "client_encoding": "UTF8",
     "datestyle": "ISO, YMD",
@@ -46,6 +48,9 @@ SETTINGS = {
     "lc_monetary": "C",
     "search_path": "",
     "row_security": "off",
+    "statement_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "idle_session_timeout": "0",
 }
 
 
@@ -101,6 +106,7 @@ class Client:
     def _parameters(self, purpose: str, replication: bool) -> dict[str, Any]:
         parameters = {
             "connect_timeout": CONNECT_LIMIT_S,
+            "keepalives_idle": KEEPALIVE_S,
             **{name: self.info.extra[name] for name in LIBPQ_EXTRAS if name in self.info.extra},
             "host": self.info.host,
             "port": self.info.port or DEFAULT_PORT,
@@ -114,8 +120,13 @@ class Client:
     def _no_session(self, error: Error) -> CdcError:
         """A server that refuses the login gives libpq a text and no code, so the text decides."""
         text = _first_line(error)
-        if "password" in text or "no pg_hba.conf entry" in text or "authentication failed" in text:
+        if any(
+            words in text for words in ("password", "pg_hba.conf", "authentication failed", "not permitted to log in")
+        ):
             return CheckFailed(self._problem("CON009", "the server refuses the login", text, self._edit()))
+        if "permission denied for database" in text:
+            statement = f'GRANT CONNECT ON DATABASE "{self.info.schema}" TO "{self.info.login}";'
+            return CheckFailed(self._problem("SRC010", "the role may not enter the database", text, statement))
         if "database" in text and "does not exist" in text:
             return CheckFailed(self._problem("CON011", "there is no such database", text, self._edit()))
         if "replication" in text or "wal sender" in text.lower():

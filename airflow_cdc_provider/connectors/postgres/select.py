@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
 CTID = "_cdc_ctid"
 """A column of the query that only the predicates use."""
 
-PLAIN_TEXT = ("text", "character varying", "character", "bpchar", "name")
+PLAIN_TEXT = ("text", "character varying", "name", "uuid", "json", "jsonb", "numeric")
 
 
 def select_list(schema: TableSchema) -> str:
@@ -103,8 +103,8 @@ def _text(column: Column) -> str:
     """What the type's output function prints, as on the stream. A cast to text is something else for some types
     (``character`` loses its padding, ``inet`` gains a mask), and IS NULL is something else for composite ones."""
     name = quoted(column.name)
-    if re.sub(r"\(\d+\)$", "", column.native) in PLAIN_TEXT:
-        return name
+    if re.sub(r"\([\d,-]+\)$", "", column.native) in PLAIN_TEXT:
+        return f"{name}::text"
     return f"CASE WHEN num_nulls({name}) = 0 THEN format('%s', {name}) END"
 
 
@@ -139,4 +139,10 @@ def _literal(column: Column, given: Scalar) -> str:
         case date():
             return f"'{value.isoformat()}'::date"
         case str():
-            return "'" + value.replace("'", "''") + "'"
+            return _quoted_text(value)
+
+
+def _quoted_text(value: str) -> str:
+    """Means the same whether or not the server takes backslashes in plain literals for escapes."""
+    mark = "E" if "\\" in value else ""
+    return mark + "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

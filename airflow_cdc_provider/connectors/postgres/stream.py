@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_cdc_provider.connectors.postgres import messages
 from airflow_cdc_provider.connectors.postgres.catalog import read_catalogue
 from airflow_cdc_provider.connectors.postgres.client import Client
-from airflow_cdc_provider.connectors.postgres.decode import Decoder
+from airflow_cdc_provider.connectors.postgres.decode import ROW_LETTERS, Decoder
 from airflow_cdc_provider.connectors.postgres.options import PostgresOptions
 from airflow_cdc_provider.connectors.postgres.positions import (
     WAL_PAGE_BYTES,
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 WAIT_FOR_SLOT_S = 10.0
+FIRST_LOOK_MESSAGES = 4_000_000
+"""The server keeps what it hands out of a look on its disk. A window takes fewer changes than this."""
 
 SLOT = """
 SELECT s.confirmed_flush_lsn::text, s.restart_lsn::text, coalesce(s.wal_status, 'lost'), s.active_pid,
@@ -54,7 +56,7 @@ SELECT lsn, xid, data FROM pg_logical_slot_peek_binary_changes(
     %(slot)s, %(limit)s, %(changes)s, 'proto_version', '1', 'publication_names', %(publication)s)
 """
 
-# The message of a commit carries the end of the commit record as its LSN.
+# The message of a commit carries the end of the commit record as its LSN. One commit tells that there was any at all.
 NEWS = f"""
 WITH peeked AS MATERIALIZED ({PEEK}),
      late AS (SELECT xid FROM peeked WHERE get_byte(data, 0) = {messages.COMMIT} AND lsn > %(position)s::pg_lsn)
@@ -64,6 +66,8 @@ FROM peeked
 WHERE get_byte(data, 0) = {messages.RELATION}
    OR xid IN (SELECT xid FROM late)
       AND get_byte(data, 0) IN ({messages.INSERT}, {messages.UPDATE}, {messages.DELETE}, {messages.TRUNCATE})
+UNION ALL
+(SELECT data FROM peeked WHERE get_byte(data, 0) = {messages.COMMIT} LIMIT 1)
 """
 
 
@@ -116,14 +120,23 @@ class Stream:
             self._published(connection, tables, catalogue)
             connection.commit()
             self._claim(connection, take_over=True)
-            decoder = Decoder(tables, catalogue, epoch, lo, limit)
-            for lsn, data in self._messages(connection, limit):
-                decoder.feed(lsn, data)
-                if decoder.ended:
+            # Each look starts where the slot stands. What lies before lo could fill one look alone; then a larger one.
+            changes = FIRST_LOOK_MESSAGES
+            while True:
+                count, reached = 0, False
+                decoder = Decoder(tables, catalogue, epoch, lo, limit)
+                for lsn, data in self._messages(connection, limit, changes):
+                    count += 1
+                    decoder.feed(lsn, data)
+                    if decoder.ended:
+                        return
+                    if decoder.items:
+                        reached = True
+                        yield from decoder.items
+                        decoder.items.clear()
+                if reached or count < changes:
                     return
-                if decoder.items:
-                    yield from decoder.items
-                    decoder.items.clear()
+                changes *= 4
 
     def acknowledge(self, position: Position) -> None:
         with self.client.session("acknowledge") as connection:
@@ -217,26 +230,29 @@ class Stream:
         }
 
     def _anything(self, connection: Connection[Any], lo: int, limit: int, tables: set[str]) -> bool:
-        """The first transaction often answers; where it does not, all of them are looked at, on the server."""
-        return any(
-            self._touches(connection, {**self._peek(limit, changes), "position": lsn_text(lo)}, tables)
-            for changes in (1, None)
-        )
+        """The first transaction often answers, or that there is none; else all are looked at, on the server."""
+        for changes in (1, None):
+            parameters = {**self._peek(limit, changes), "position": lsn_text(lo)}
+            found = [bytes(row[0]) for row in connection.execute(NEWS, parameters)]
+            if not found or touches(found, tables):
+                return bool(found)
+        return False
 
-    def _touches(self, connection: Connection[Any], parameters: dict[str, object], tables: set[str]) -> bool:
-        found = [bytes(row[0]) for row in connection.execute(NEWS, parameters)]
-        relations = [messages.parse_relation(data) for data in found if data[0] == messages.RELATION]
-        ours = {relation.oid for relation in relations if relation.table in tables}
-        truncated = [messages.parse_truncate(data).oids for data in found if data[0] == messages.TRUNCATE]
-        changed = {int.from_bytes(data[1:5]) for data in found if data[0] not in (messages.RELATION, messages.TRUNCATE)}
-        return not ours.isdisjoint(changed.union(*truncated))
-
-    def _messages(self, connection: Connection[Any], limit: int) -> Iterator[tuple[int, bytes]]:
+    def _messages(self, connection: Connection[Any], limit: int, changes: int) -> Iterator[tuple[int, bytes]]:
         """Streamed one by one: the server keeps the result, we hold a row."""
         query = f"COPY (SELECT (lsn - '0/0'::pg_lsn)::int8, data FROM ({PEEK}) peeked) TO STDOUT (FORMAT BINARY)"
-        with connection.cursor() as cursor, cursor.copy(query.encode(), self._peek(limit, None)) as copy:
+        with connection.cursor() as cursor, cursor.copy(query.encode(), self._peek(limit, changes)) as copy:
             copy.set_types(["int8", "bytea"])
             yield from copy.rows()
+
+
+def touches(found: Sequence[bytes], tables: set[str]) -> bool:
+    """Whether one of the messages that NEWS gives back, rows cut to their head, is a change of one of the tables."""
+    relations = [messages.parse_relation(data) for data in found if data[0] == messages.RELATION]
+    ours = {relation.oid for relation in relations if relation.table in tables}
+    truncated = [messages.parse_truncate(data).oids for data in found if data[0] == messages.TRUNCATE]
+    changed = {int.from_bytes(data[1:5]) for data in found if data[0] in ROW_LETTERS}
+    return not ours.isdisjoint(changed.union(*truncated))
 
 
 def _alive_here(application_name: str) -> bool | None:
