@@ -59,7 +59,7 @@ def _cron(text: str) -> str:
     if fields > 5:
         return f"{fields} fields: the shortest interval is 60 seconds"
     words = set(re.findall("[A-Z]+", text.upper()))
-    if not re.fullmatch(r"[\d*/,\-\sA-Za-z]+", text) or words - {*MONTHS, *WEEKDAYS} or not croniter.is_valid(text):
+    if not re.fullmatch(r"[0-9*/,\-\sA-Za-z]+", text) or words - {*MONTHS, *WEEKDAYS} or not croniter.is_valid(text):
         return "no cron expression"
     try:
         croniter(text, datetime(2024, 1, 1, tzinfo=UTC)).get_next()

@@ -19,7 +19,7 @@ from airflow_cdc_provider.loader.report import SECRET_KEY, SECRET_VALUE, Place, 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 20
 START = Place(1, 1)
-EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
+EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
 """A number to everybody but YAML 1.1, which wants a dot and a sign."""
 
 

@@ -27,8 +27,8 @@ from airflow_cdc_provider.loader.wording import advice, expected, found
 
 Path = tuple[str | int, ...]
 Given = dict[str, tuple[Scalar, Node]]
-INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
-DECIMAL = re.compile(r"[-+]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
+DECIMAL = re.compile(r"[-+]?((0|[1-9][0-9]{0,40})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
 NOTHING_MORE: Map[str, Any] = types.MappingProxyType({})
 
 
@@ -69,21 +69,22 @@ class Builder:
         own, inline = _fields(kind)
         values, sound = self._members(kind, own, given, path)
         known: dict[str, Field[Any]] = dict(own)
-        if inline:
-            if "type" not in values:
-                raise Unusable
+        if inline and "type" in values:
             extra = options_class(own["type"].metadata["choices"], values["type"])
             options, _ = _fields(extra)
             chosen, options_sound = self._members(extra, options, given, path)
             values[inline] = {name: to_plain(value) for name, value in chosen.items()}
             known |= options
             sound = sound and options_sound
-        meant = self._unknown_keys([key for text, (key, _) in given.items() if text not in known], known)
+        unknown = [key for text, (key, _) in given.items() if text not in known]
+        if inline and "type" not in values:
+            unknown = [key for key in unknown if _never_of_a_type(key, known, given)]
+        meant = self._unknown_keys(unknown, known)
         missing = [name for name, f in known.items() if name not in given and _required(f)]
         for name in missing:
             if name not in meant:
                 self._missing(name, known[name], node, path)
-        if not sound or missing or len(given.keys() - known):
+        if not sound or missing or given.keys() - known:
             raise Unusable
         self.built[path] = kind(**values)
         return self.built[path]
@@ -268,6 +269,11 @@ def _fields(kind: Any) -> tuple[dict[str, Field[Any]], str]:
     """The fields that the YAML names, and the one that takes the keys of a type (empty where there is none)."""
     inline = [f.name for f in fields(kind) if f.metadata.get("inline")]
     return {f.name: f for f in fields(kind) if f.name not in inline}, inline[0] if inline else ""
+
+
+def _never_of_a_type(key: Scalar, known: Map[str, Field[Any]], given: Given) -> bool:
+    """Where the type is not known, other keys may belong to it; but not a secret, nor what stands for `type` itself."""
+    return bool(SECRET_KEY.search(key.text)) or ("type" not in given and nearest(key.text, known) == "type")
 
 
 def _required(member: Field[Any]) -> bool:
