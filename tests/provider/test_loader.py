@@ -217,7 +217,7 @@ BAD = [
             "{type: postgres, connection: shop_db, publication: cdc_shop}", "{typ: x, connection: a, password: hunter2}"
         ),
         "DEF010 DEF029",
-        "3:10 3:34",
+        "3:10 3:33",
     ),
     ("D-27 a password in a URL", swap("/data/lake/shop", "s3://me:hunter2@lake/x"), "DEF029", "4:33"),
     (
