@@ -18,10 +18,11 @@ from typing import Any
 
 from airflow.sdk import DAG, AssetAlias, BaseOperator, CronDataIntervalTimetable, TaskGroup
 
+from airflow_cdc_provider.core.errors import DefinitionInvalid, Problem
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.plan import DagPlan, TaskKind, TaskPlan, plan
 from airflow_cdc_provider.dag_doc import dag_doc
-from airflow_cdc_provider.loader import load_file
+from airflow_cdc_provider.loader import Loaded, load_file
 from airflow_cdc_provider.operators.reconcile import PauseStreamOperator, ResumeStreamOperator
 from airflow_cdc_provider.operators.spark import CdcSparkOperator
 from airflow_cdc_provider.operators.window import CloseWindowOperator, FindHolesOperator, OpenWindowOperator
@@ -48,6 +49,8 @@ def build_dag(dag_file: str | Path) -> DAG:
     """
     path = Path(dag_file)
     loaded = load_file(path.parent / "replicators" / f"{path.stem}.yaml")
+    if loaded.definition.name != path.stem:
+        raise DefinitionInvalid(_other_name(loaded, path))
     for warning in loaded.warnings:
         log.warning("%s", warning)
     paper = plan(loaded.definition)
@@ -56,6 +59,18 @@ def build_dag(dag_file: str | Path) -> DAG:
     dag.fileloc = str(path)
     _tasks(dag, paper, to_plain(loaded.definition))
     return dag
+
+
+def _other_name(loaded: Loaded, path: Path) -> Problem:
+    """One name for the replicator, its files and its DAG: so no two files of a folder can mean the same replicator."""
+    return Problem(
+        "DEF014",
+        "the replicator does not bear the name of its file",
+        f"{loaded.file}:{loaded.line}",
+        found=loaded.definition.name,
+        allowed=path.stem,
+        do=f"write `name: {path.stem}`, or rename both files",
+    )
 
 
 def _dag(paper: DagPlan, doc: str) -> DAG:

@@ -98,6 +98,14 @@ def test_a_broken_file_is_an_import_error_with_line_and_takes_down_only_its_own_
     assert f"{folder}/replicators/absent.yaml" in errors["absent.py"]
 
 
+def test_a_replicator_must_bear_the_name_of_its_file_so_that_no_two_files_mean_the_same(folder: Path) -> None:
+    file = add(folder, "copy_of_shop", (folder / "replicators" / "shop.yaml").read_text())
+    with pytest.raises(DefinitionInvalid) as caught:
+        build_dag(file)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.where) == ("DEF014", f"{folder}/replicators/copy_of_shop.yaml:1")
+
+
 def test_the_import_error_names_the_secret_key_and_not_the_secret(folder: Path) -> None:
     file = add(folder, "leak", "name: leak\nsource: {type: postgres, password: hunter2}\n")
     with pytest.raises(DefinitionInvalid) as caught:
