@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseOperatorLink
@@ -18,4 +19,4 @@ class StagingLink(BaseOperatorLink):
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
         folder = getattr(operator, "step_folder_url", "")
-        return folder if "://" in folder or not folder else f"file://{folder}"
+        return folder if "://" in folder or not folder else Path(folder).as_uri()

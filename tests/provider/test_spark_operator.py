@@ -256,4 +256,4 @@ def test_the_link_of_a_task_leads_to_its_step_files(scene: Scene) -> None:
     [link] = operator.operator_extra_links
     assert link.get_link(operator, ti_key=None) == ""  # type: ignore[arg-type]
     operator.execute(context("extract"))
-    assert link.get_link(operator, ti_key=None) == f"file://{scene.folders('extract')[0].url}"  # type: ignore[arg-type]
+    assert link.get_link(operator, ti_key=None) == Path(scene.folders("extract")[0].url).as_uri()  # type: ignore[arg-type]
