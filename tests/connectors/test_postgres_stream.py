@@ -12,7 +12,7 @@ from airflow_cdc_provider.connectors.postgres import slots, stream
 from airflow_cdc_provider.connectors.source import Boundary, Ignored
 from airflow_cdc_provider.core.errors import CheckFailed, PositionLost, SourceUnavailable
 from airflow_cdc_provider.core.tables import TableSchema
-from airflow_cdc_provider.sandbox.postgres import bundle_folder
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres, bundle_folder
 from tests.connectors.conftest import Database, ends, records
 
 ITEM = "public.item"
@@ -228,6 +228,35 @@ def test_a_slot_that_is_gone_is_a_lost_position(shop: Database) -> None:
     ):
         with pytest.raises(PositionLost, match=r"SRC013.*airflow cdc resync"):
             act()
+
+
+def test_a_slot_whose_wal_is_gone_is_a_lost_position() -> None:
+    with EmbeddedPostgres({"max_slot_wal_keep_size": "1MB", "max_wal_size": "32MB"}) as server:
+        database = Database(server)
+        database.sql("CREATE TABLE item (id int PRIMARY KEY)", "CREATE TABLE noise (n int)")
+        database.publish("item")
+        start = database.source.open_stream([ITEM])
+        for _ in range(4):
+            database.sql("INSERT INTO noise VALUES (1)", "SELECT pg_switch_wal()")
+        database.sql("CHECKPOINT")
+        with pytest.raises(PositionLost, match="the server removed WAL"):
+            database.source.news(start, [ITEM])
+        with pytest.raises(PositionLost, match="the server removed WAL"):
+            database.read(start, database.task(ITEM))
+        (problem,) = database.source.check([database.task(ITEM)])
+        assert problem.code == "SRC013" and "pg_drop_replication_slot" in problem.do
+        database.drop()
+
+
+def test_a_prepared_transaction_counts_when_it_is_committed(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    with shop.connect() as connection:
+        connection.execute("BEGIN")
+        connection.execute("INSERT INTO item VALUES (1, 'prepared', 0)")
+        connection.execute("PREPARE TRANSACTION 'p'")
+    assert not shop.source.news(start, [ITEM]).anything
+    shop.sql("INSERT INTO item VALUES (2, 'plain', 0)", "COMMIT PREPARED 'p'")
+    assert [record.key for record in records(shop.read(start, shop.task(ITEM)))] == ["[2]", "[1]"]
 
 
 def test_a_slot_that_somebody_else_read_is_a_lost_position(shop: Database) -> None:

@@ -361,6 +361,11 @@ def test_a_partitioned_table_is_one_table(database: Database) -> None:
         ).fetchall()
     assert sorted(rows) == list(range(1, 3001)) and len(copy.read.predicates) == 5
     assert sum("Tid Range Scan" in line for (line,) in plan) == 2
+    before = database.now()
+    database.sql("TRUNCATE sale")
+    assert [(record.table, record.op) for record in records(database.read(before, task))] == [
+        ("public.sale", "truncate")
+    ]
 
 
 def test_a_table_joins_the_stream_later(database: Database) -> None:
