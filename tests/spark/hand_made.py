@@ -61,9 +61,7 @@ class HandMade:
     def record(self, op: str, **fields: Any) -> ChangeRecord:
         self.order += 1
         order_key = f"{self.order:08x}"
-        return ChangeRecord(
-            self.schema.table, op, order_key, self.schema.schema_id, event_id=order_key, **fields
-        )
+        return ChangeRecord(self.schema.table, op, order_key, self.schema.schema_id, event_id=order_key, **fields)
 
     def insert(self, row: Row, **more: Any) -> ChangeRecord:
         return self.record("insert", key=self.key(row), after=canonical(row), after_complete=True, **more)

@@ -37,11 +37,9 @@ def proof_text(column: Column) -> str:
         case Kind.BOOLEAN:
             return f"CASE {name} WHEN true THEN 't' WHEN false THEN 'f' END"
         case Kind.FLOAT32:
-            return f"CASE WHEN isnan({name}) THEN 'NaN' ELSE reflect('java.lang.Float', 'floatToIntBits', {name}) END"
+            return _bits(name, "java.lang.Float", "floatToIntBits")
         case Kind.FLOAT64:
-            return (
-                f"CASE WHEN isnan({name}) THEN 'NaN' ELSE reflect('java.lang.Double', 'doubleToLongBits', {name}) END"
-            )
+            return _bits(name, "java.lang.Double", "doubleToLongBits")
         case Kind.BYTES:
             return f"lower(hex({name}))"
         case Kind.DATE:
@@ -50,6 +48,12 @@ def proof_text(column: Column) -> str:
             return f"date_format({name}, 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
         case Kind.DECIMAL | Kind.INT16 | Kind.INT32 | Kind.INT64 | Kind.TEXT | Kind.JSON | Kind.UUID:
             return f"CAST({name} AS STRING)"
+
+
+def _bits(name: str, java_class: str, method: str) -> str:
+    """Floats show their bits, as an integer: no two systems print them alike. All NaN are one."""
+    bits = f"reflect('{java_class}', '{method}', coalesce({name}, 0))"
+    return f"CASE WHEN {name} IS NULL THEN NULL WHEN isnan({name}) THEN 'NaN' ELSE {bits} END"
 
 
 def _marked(text: str) -> str:
