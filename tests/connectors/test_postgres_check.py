@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Comparison, Condition, Source
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres, free_port
-from tests.connectors.conftest import Database
+from tests.connectors.conftest import Database, ends
 
 ACTIVE = Condition("active", Comparison.EQUAL, True)
 
@@ -108,6 +108,36 @@ def test_all_missing_rights_are_listed_with_their_grants(database: Database, rol
     assert source.check(tasks) == []
     database.sql(f"REVOKE SELECT ON shop.item FROM {role[0]}")
     assert codes(source.check(tasks)) == ["SRC010"]
+
+
+def test_a_role_with_no_more_than_the_granted_rights_can_do_everything(
+    database: Database, role: tuple[str, str]
+) -> None:
+    database.sql(
+        "CREATE TABLE item (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE item_1 PARTITION OF item FOR VALUES FROM (0) TO (10)",
+        "CREATE TABLE outside (id int PRIMARY KEY)",
+        f"ALTER ROLE {role[0]} REPLICATION",
+        f"GRANT SELECT ON item, outside TO {role[0]}",
+    )
+    database.publish("item")
+    source, task = database.source_as(*role), database.task("public.item")
+    assert source.check([task]) == []
+    start = source.open_stream(["public.item"])
+    database.sql("INSERT INTO item VALUES (1)")
+    assert source.identity() == database.source.identity()
+    assert source.news(start, ["public.item"]).anything
+    (partition,) = source.partitions(start, database.now())
+    items = list(source.read(partition, [task], 1))
+    with source.copy(task, 1, 1) as copy, database.connect(autocommit=False) as connection:
+        connection.execute(f"SET SESSION AUTHORIZATION {role[0]}".encode())
+        connection.commit()
+        connection.execute(copy.read.session_init.encode())
+        assert connection.execute(f"SELECT id FROM {copy.read.query}".encode()).fetchall() == [(1,)]
+    source.acknowledge(ends(items)[-1])
+    with pytest.raises(CheckFailed, match=r'SRC008.*ALTER PUBLICATION "cdc" ADD TABLE "public"\."outside"'):
+        source.open_stream(["public.item", "public.outside"])
+    source.drop_stream()
 
 
 def test_a_publication_that_sends_only_some_rows_is_refused(database: Database) -> None:
