@@ -19,10 +19,7 @@ from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 
 ROW_LETTERS = frozenset({messages.INSERT, messages.UPDATE, messages.DELETE})
-_NO_TIME = messages.POSTGRES_EPOCH
-BEFORE_NEXT = "ff"
-"""Phase of a schema record: behind the change before it. It takes no ordinal of its own, because whether it is told
-depends on where the window starts, and a change must have one order key in every window."""
+BEHIND = "ff"
 
 
 class Decoder:
@@ -45,8 +42,8 @@ class Decoder:
         self._announced: set[str] = set()
         self._passing = True
         self._lsn = -1
-        self._prefix = self._commit_prefix = self._tx_id = self._position = ""
-        self._commit_ts: datetime = _NO_TIME
+        self._commit_prefix = self._tx_id = self._position = ""
+        self._commit_ts: datetime | None = None
         self._ordinal = self._ignored = 0
 
     def feed(self, lsn: int, data: bytes) -> None:
@@ -154,21 +151,21 @@ class Decoder:
             self.items.append(layout.schema)
         if before is None or shape(before) != shape(layout.schema):
             unclear = unclear_columns(layout.schema, layout.task, self._catalogue)
-            record = self._control(layout, Operation.SCHEMA, self._at(lsn) + BEFORE_NEXT)
+            record = self._control(layout, Operation.SCHEMA, self._behind(lsn))
             after = canonical(to_plain(layout.schema))
             self.items.append(replace(record, after=after, warnings=("initial_unknown",) if unclear else ()))
 
     def _next(self, lsn: int) -> str:
         """The order key of the next change, up to the phase."""
         self._ordinal += 1
-        return self._at(lsn)
-
-    def _at(self, lsn: int) -> str:
-        """Within a transaction the LSN never goes back; the ordinal parts equal ones."""
         if lsn > self._lsn:
             self._lsn = lsn
-            self._prefix = f"{self._commit_prefix}{lsn:016x}"
-        return f"{self._prefix}{self._ordinal:08x}"
+        return f"{self._commit_prefix}{self._lsn:016x}{self._ordinal:08x}"
+
+    def _behind(self, lsn: int) -> str:
+        """An order key between the change before and the next one. Takes no ordinal: whether a schema is told depends
+        on where the window starts, and a change must have one order key in every window."""
+        return f"{self._commit_prefix}{max(lsn, self._lsn):016x}{self._ordinal:08x}{BEHIND}"
 
     def _record(self, layout: Layout, row: Row, order_key: str, phase: int | None, link_id: str | None) -> ChangeRecord:
         """All fields by place: this runs once per row, and names would cost as much as the rest of it."""
