@@ -110,8 +110,10 @@ def _lives(entries: DataFrame, fold: KeyedFold) -> DataFrame:
 
 
 def _numbered_lives(entries: DataFrame) -> DataFrame:
-    """Each entry with the number of its life. A delete belongs to the life it ends."""
+    """Each entry once, with the number of its life. A delete belongs to the life it ends."""
     by_order = Window.partitionBy("k").orderBy("order_key")
+    again = F.lag("order_key").over(by_order) == F.col("order_key")
+    entries = entries.withColumn("again", F.coalesce(again, F.lit(False))).where(~F.col("again"))
     after_delete = F.lag("op").over(by_order) == DELETE
     begins = F.col("op").isin(*BEGINS) | F.coalesce(after_delete, F.lit(False))
     return entries.withColumn("begins", begins).withColumn("life", F.sum(F.col("begins").cast("int")).over(by_order))

@@ -14,9 +14,12 @@ from functools import partial
 from airflow_cdc_provider.core.changelog import batch_folder
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.merge import KNOWN, OP
 from airflow_cdc_provider.core.plain import from_plain
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Batch, Outcome, StepResult, TableResult, TableTask
+from airflow_cdc_provider.targets.delta.names import ORDER, quoted
+from airflow_cdc_provider.targets.delta.types import column_type
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs import harness
 from spark_jobs.job import Job, TableWork
@@ -29,9 +32,7 @@ def run(job: Job) -> StepResult:
     return job.result(job.for_each_table(job.step.tables, partial(merge_table, job, job.step.merge_of)))
 
 
-def merge_table(
-    job: Job, attempt: str, work: TableWork, also: frozenset[TableState] = frozenset()
-) -> TableResult:
+def merge_table(job: Job, attempt: str, work: TableWork, also: frozenset[TableState] = frozenset()) -> TableResult:
     """Apply the batch that ``attempt`` staged for the table, if it staged one. Raises Fenced where the table has moved
     on since, IntegrityBroken where a change meets no row."""
     task = work.task
@@ -42,13 +43,20 @@ def merge_table(
     control, held = require_standing(job, task, also)
     still_as(batch.fence, batch.lo_window, control, held)
     record = _named(job, task, held, _record(job, control, batch))
-    frame = work.spark.read.parquet(job.log.store.url(f"{batch.folder}/{ROWS}"))
+    frame = work.spark.read.schema(staged_schema(batch)).parquet(job.log.store.url(f"{batch.folder}/{ROWS}"))
     with work.phase("merge"):
         counts = open_writer(job.step.definition.target.type, work.spark, job.tables).merge(task, batch, frame, record)
     touched = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
     return work.result(
         Outcome.DONE, rows=batch.rows, counts=touched, fence=record.fence, window=record.window, detail=batch.counts
     )
+
+
+def staged_schema(batch: Batch) -> str:
+    """The columns of the staged rows. Said rather than found: looking into the files would cost a Spark job."""
+    columns = [f"{quoted(column.name)} {column_type(column.type)}" for column in batch.schema.columns]
+    order = [f"{ORDER} STRING"] if batch.schema.key else []
+    return ", ".join([*columns, *order, f"{OP} STRING", *([f"{KNOWN} ARRAY<STRING>"] if batch.partial else [])])
 
 
 def _record(job: Job, control: ControlRecord, batch: Batch) -> ControlRecord:

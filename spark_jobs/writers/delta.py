@@ -99,20 +99,23 @@ class DeltaWriter:
     def _try_merge(
         self, task: TableTask, spark: SparkSession, statement: str, record: ControlRecord
     ) -> MergeCounts | None:
-        """None where Delta refused the commit because of another one, or where its answer was lost."""
+        """None where Delta refused the commit because of another one, skipped it (an empty answer: the token is not above
+        the recorded one), or where its answer was lost."""
         try:
             with (
                 missing_rows_break_integrity(record.replicator, task.table, record.window),
                 _token(spark, self.tables.app_id(task.table), record),
             ):
-                row = spark.sql(statement).collect()[0]
+                rows = spark.sql(statement).collect()
         except DeltaConcurrentModificationException:
             return None
         except (Py4JJavaError, PySparkException):
             if not _is_ours(self.tables.held(task.table, task.target), record):
                 raise
             return None
-        return MergeCounts(row["num_inserted_rows"], row["num_updated_rows"], row["num_deleted_rows"])
+        if not rows:
+            return None
+        return MergeCounts(rows[0]["num_inserted_rows"], rows[0]["num_updated_rows"], rows[0]["num_deleted_rows"])
 
     def _grow(self, task: TableTask, added: tuple[Column, ...]) -> tuple[Column, ...]:
         """Add the columns the table lacks. One that is there already may hold values from before it was dropped at the
@@ -204,4 +207,3 @@ def _foreign(task: TableTask, path: str) -> ForeignTarget:
     return ForeignTarget(
         Problem("TGT012", "the target table is not ours", path, "no commit of this replicator", "", do)
     )
-
