@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airflow_cdc_provider.core import changelog
+from airflow_cdc_provider.core.changelog import DataFile, Hole, Manifest, TableSlice, seal, unseal
+from airflow_cdc_provider.core.errors import StagingInvalid
+
+MANIFEST = Manifest(
+    log_id="l1",
+    window=12,
+    epoch=1,
+    lo={"slot": "0/1"},
+    hi={"slot": "0/2"},
+    previous_sha256="p",
+    attempt="a1",
+    sealed_at="2026-01-01T00:00:00Z",
+    tables={
+        "public.ä": TableSlice("d", ("s1",), (DataFile("f", 3, 10, "x"), DataFile("g", 4, 10, "y")), {"insert": 7})
+    },
+    holes=(Hole("gap", "public.ä", "f1", ("1", "2")),),
+)
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=25)
+@given(st.dictionaries(st.text(max_size=8).filter(lambda key: key != "format"), json_values, max_size=4))
+def test_a_sealed_body_comes_back(body: dict[str, object]) -> None:
+    assert unseal(seal(body), "here") == body
+
+
+@given(st.data())
+def test_one_changed_byte_is_always_noticed(data: st.DataObject) -> None:
+    content = bytearray(MANIFEST.encode())
+    place = data.draw(st.integers(0, len(content) - 1))
+    content[place] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(StagingInvalid, match="STG002"):
+        Manifest.decode(bytes(content), "here")
+
+
+@given(st.integers(0, 400))
+def test_a_cut_file_is_always_noticed(length: int) -> None:
+    content = MANIFEST.encode()
+    with pytest.raises(StagingInvalid, match=r"STG002.*where: windows/12/MANIFEST"):
+        Manifest.decode(content[: min(length, len(content) - 1)], "windows/12/MANIFEST")
+
+
+def test_another_format_is_refused_though_its_checksum_is_right() -> None:
+    text = json.dumps({"format": 2})
+    content = f"{text}\nsha256 {hashlib.sha256(text.encode()).hexdigest()}\n".encode()
+    with pytest.raises(StagingInvalid, match="another format"):
+        unseal(content, "here")
+
+
+def test_a_manifest_comes_back_whole() -> None:
+    assert Manifest.decode(MANIFEST.encode(), "here") == MANIFEST
+    assert MANIFEST.tables["public.ä"].rows == 7
+    assert MANIFEST.as_window().hi == {"slot": "0/2"}
+
+
+def test_the_same_manifest_has_the_same_bytes() -> None:
+    assert MANIFEST.encode() == Manifest.decode(MANIFEST.encode(), "here").encode()
+
+
+@given(st.integers(0, 10**10 - 1), st.integers(0, 10**10 - 1))
+def test_window_folders_sort_as_their_numbers(one: int, other: int) -> None:
+    assert (changelog.window_folder(one) < changelog.window_folder(other)) == (one < other)
+
+
+@given(st.text(min_size=1))
+def test_a_table_name_of_any_characters_is_one_folder_and_comes_back(table: str) -> None:
+    folder = changelog.table_folder(table)
+    assert "/" not in folder and folder.isascii()
+    assert changelog.table_of_folder(folder) == table
+
+
+@pytest.mark.parametrize("table", ["../../etc", "a/b", "a b", "%2e"])
+def test_a_hostile_table_name_leaves_no_folder(table: str) -> None:
+    for path in (
+        changelog.control_path(table, 1, 2),
+        changelog.batch_folder(table, "a"),
+        changelog.carry_path(table, "a"),
+    ):
+        assert path.count("/") == 2
+
+
+def test_a_run_id_is_one_folder() -> None:
+    folder = changelog.step_folder("manual__2026-01-01T00:00:00+00:00/../x", "merge", 2)
+    assert folder.split("/")[0] == "steps" and folder.split("/")[2:] == ["merge", "2"]
+    assert changelog.run_plan_path("r/1") == "steps/r%2F1/plan.json"
+
+
+def test_a_position_reads_the_same_in_any_order() -> None:
+    assert changelog.position_text({"b": "2", "a": "1"}) == "a 1, b 2"

@@ -1,0 +1,169 @@
+"""Staging on a folder: exclusive creation, the log on top of it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import signal
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.core.changelog import Manifest, TableSlice, manifest_path, window_folder
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.errors import CheckFailed, StagingInvalid, StagingUnavailable
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.staging.local import LocalStore
+from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.staging.places import open_store
+
+RECORD = ControlRecord(
+    "shop", "public.a", "l1", "o1", "a1", 1, 1, "f", State(TableState.REPLICATING, "2026-01-01T00:00:00Z"), nonce="n"
+)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> ChangeLog:
+    return ChangeLog(LocalStore(str(tmp_path / "shop")))
+
+
+def manifest(window: int, attempt: str = "a1") -> Manifest:
+    times = {"lo": {"slot": "0/1"}, "hi": {"slot": "0/2"}, "sealed_at": "2026-01-01T00:00:00Z"}
+    return Manifest("l1", window, 1, previous_sha256="", attempt=attempt, tables={"public.a": TableSlice("d")}, **times)
+
+
+def _race(arguments: tuple[str, int]) -> tuple[bool, str]:
+    folder, number = arguments
+    log = ChangeLog(LocalStore(folder))
+    sealed = log.seal(manifest(1, f"attempt-{number}"))
+    return sealed.attempt == f"attempt-{number}", sealed.attempt
+
+
+def test_of_many_processes_that_seal_a_window_one_wins_and_all_get_its_manifest(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
+        said = list(pool.map(_race, [(str(tmp_path / "shop"), number) for number in range(20)]))
+    assert [won for won, _ in said].count(True) == 1
+    assert len({attempt for _, attempt in said}) == 1
+
+
+def test_a_created_file_is_whole_and_leaves_nothing_else(tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path))
+    assert store.create("deep/er/file", b"content")
+    assert not store.create("deep/er/file", b"other")
+    assert store.read("deep/er/file") == b"content"
+    assert os.listdir(tmp_path / "deep/er") == ["file"]
+
+
+def test_a_file_is_replaced_all_at_once_and_its_name_listed_once(tmp_path: Path) -> None:
+    store = LocalStore(f"file://{tmp_path}/")
+    store.write("a", b"1")
+    store.write("a", b"2")
+    assert (store.read("a"), store.names("")) == (b"2", ["a"])
+    assert store.url("a") == f"{tmp_path}/a"
+
+
+def test_what_is_not_there_reads_as_missing_lists_as_empty_and_deletes_quietly(tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path))
+    with pytest.raises(FileNotFoundError):
+        store.read("nothing")
+    assert store.names("nothing") == []
+    store.delete("nothing")
+    assert not store.exists("nothing")
+
+
+def test_a_new_output_file_is_never_an_old_one(tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path))
+    with store.open_output("w/f.parquet") as file:
+        file.write(b"1")
+    with pytest.raises(StagingUnavailable, match="STG010"):
+        store.open_output("w/f.parquet")
+
+
+def test_a_folder_that_cannot_be_written_says_where_and_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "shop").write_text("a file")
+    with pytest.raises(StagingUnavailable, match=f"STG010.*{tmp_path}/shop.*do:") as caught:
+        LocalStore(str(tmp_path / "shop")).create("LOG", b"")
+    assert caught.value.retryable
+
+
+def test_a_write_that_the_disk_refuses_leaves_neither_file_nor_remains(tmp_path: Path) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    store = LocalStore(str(tmp_path))
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limit[1]))
+    try:
+        with pytest.raises(StagingUnavailable, match=r"STG010.*found: File too large"):
+            store.create("windows/1/MANIFEST", b"x" * 5000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert os.listdir(tmp_path / "windows/1") == []
+
+
+def test_a_storage_that_is_not_known_is_refused_with_what_is_allowed() -> None:
+    with pytest.raises(CheckFailed, match=r"ENV004.*found: s3.*allowed: a folder, file://"):
+        open_store("s3://bucket/cdc", ConnectionInfo())
+
+
+def test_a_log_has_one_identity_for_everybody(log: ChangeLog) -> None:
+    assert log.identity() is None
+    made = log.create("o1", "2026-01-01T00:00:00Z")
+    assert log.create("o2", "2026-01-02T00:00:00Z") == made == log.identity()
+
+
+def test_windows_are_counted_by_their_manifests_not_their_folders(log: ChangeLog) -> None:
+    assert (log.sealed(), log.oldest()) == (0, 0)
+    for number in (1, 2, 3):
+        log.seal(manifest(number))
+    log.store.write(f"{window_folder(4)}/attempt/public.a/f.parquet", b"an attempt nobody sealed")
+    assert (log.sealed(), log.oldest()) == (3, 1)
+    log.store.delete(manifest_path(1))
+    assert log.oldest() == 2
+
+
+def test_a_missing_window_names_the_ones_that_are_there(log: ChangeLog) -> None:
+    log.seal(manifest(2))
+    with pytest.raises(StagingInvalid, match=r"STG001 window 1 .*found: windows 2 to 2"):
+        log.manifest(1)
+
+
+def test_a_damaged_manifest_is_never_read(log: ChangeLog) -> None:
+    log.seal(manifest(1))
+    content = log.store.read(manifest_path(1))
+    log.store.write(manifest_path(1), content.replace(b"0/2", b"0/3"))
+    with pytest.raises(StagingInvalid, match="STG002"):
+        log.manifest(1)
+
+
+def test_a_token_names_one_control_record(log: ChangeLog) -> None:
+    assert log.write_control(RECORD)
+    assert log.write_control(RECORD), "the same attempt may say it again"
+    assert not log.write_control(replace(RECORD, nonce="other"))
+    assert log.control("public.a", RECORD.token) == RECORD
+    assert log.control("public.a", RECORD.token + 1) is None
+
+
+def test_a_fence_number_has_one_owner_whatever_its_window(log: ChangeLog) -> None:
+    assert log.claim_fence(replace(RECORD, fence=2, window=5))
+    assert not log.claim_fence(replace(RECORD, fence=2, window=6, nonce="other"))
+    assert not log.claim_fence(replace(RECORD, fence=1, nonce="late"))
+    assert log.highest_fence("public.a") == 2
+    assert log.highest_fence("public.b") == 0
+
+
+def test_a_schema_is_found_by_its_id(log: ChangeLog) -> None:
+    schema = TableSchema("public.a", (Column("id", LogicalType(Kind.DECIMAL, 9, 2)),), ("id",))
+    log.write_schema(schema)
+    log.write_schema(schema)
+    assert log.schema(schema.schema_id) == schema
+
+
+def test_the_name_of_a_manifest_is_its_bytes(log: ChangeLog) -> None:
+    log.seal(manifest(1))
+    assert log.manifest_sha256(0) == ""
+    assert len(log.manifest_sha256(1)) == 64
