@@ -1,0 +1,315 @@
+"""What a run decides, from facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_cdc_provider.core.changelog import DataFile, Hole, Manifest, TableSlice
+from airflow_cdc_provider.core.commands import Command, CommandKind
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.decide import Decision, acknowledgeable, decide, effective_window
+from airflow_cdc_provider.core.definition import Definition, Reconcile, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.facts import Facts, LogFacts, StreamFacts, TableFacts
+from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.runs import Mode
+from airflow_cdc_provider.core.states import HOLDS_ACKNOWLEDGEMENT, State, TableState
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.verdicts import Move
+
+SOURCE = {"system": "7"}
+LOST = Problem("SRC030", "the slot is gone")
+NEW = StreamFacts(True, {"slot": "9"})
+DEFINITION = Definition(
+    name="shop",
+    source=Source(type="file", connection="db"),
+    target=Target(type="files", location="/lake"),
+    tables=(TableRule("public.*"),),
+    staging=Staging(location="/staging"),
+)
+
+
+def control(table: str, window: int = 3, state: TableState = TableState.REPLICATING, **changes: Any) -> ControlRecord:
+    record = ControlRecord(
+        replicator="shop",
+        table=table,
+        log_id="l1",
+        owner="o1",
+        attempt="a",
+        fence=1,
+        window=window,
+        floor="f",
+        state=State(state, "2026-01-01T00:00:00Z", "why", "what to do"),
+        manifest_sha256=f"sha-{window}",
+        definition_sha256="d1",
+        source_identity=SOURCE,
+    )
+    return replace(record, **changes)
+
+
+def table(name: str, held: ControlRecord | None = None, key: tuple[str, ...] = ("id",), **facts: Any) -> TableFacts:
+    schema = TableSchema(name, (Column("id", LogicalType(Kind.INT64)),), key)
+    state = held.state.name if held else TableState.PENDING
+    task = TableTask(name, name[-1], schema, DEFINITION.tables[0], "d1", state, held)
+    return TableFacts(task, **{"exists": held is not None, **facts})
+
+
+def log(sealed: int = 3, oldest: int = 1, rows: dict[int, Sequence[str]] | None = None, **changes: Any) -> LogFacts:
+    """A log in which every window captured a and b; ``rows``: window → tables with records in it."""
+    manifests = {n: manifest(n, (rows or {}).get(n, ())) for n in range(oldest, sealed + 1)}
+    sha256 = {n: f"sha-{n}" for n in range(oldest, sealed + 1)}
+    facts = LogFacts("l1", oldest, sealed, 1, {"slot": str(sealed)}, manifests, sha256)
+    return replace(facts, **changes)
+
+
+def manifest(number: int, changed: Sequence[str], **changes: Any) -> Manifest:
+    def piece(name: str) -> TableSlice:
+        return TableSlice("d1", files=(DataFile("f", 1, 1, "s"),) if name in changed else ())
+
+    made = Manifest(
+        log_id="l1",
+        window=number,
+        epoch=1,
+        lo={},
+        hi={"slot": str(number)},
+        previous_sha256="",
+        attempt="a",
+        sealed_at=f"2026-01-{number:02}T12:00:00+00:00",
+        tables={name: piece(name) for name in ("public.a", "public.b")},
+    )
+    return replace(made, **changes)
+
+
+def facts(*tables: TableFacts, **changes: Any) -> Facts:
+    base = Facts(DEFINITION, "r1", Mode.STREAM, "2026-01-09T00:00:00Z", "o1", SOURCE, log(), StreamFacts(), tables)
+    return replace(base, **changes)
+
+
+def asked(kind: CommandKind, *tables: str) -> Command:
+    return Command(f"c-{kind}", "shop", kind, tables, {}, "k", "ann", "2026-01-01T00:00:00Z")
+
+
+A, B = table("public.a", control("public.a")), table("public.b", control("public.b"))
+
+
+def moves(decision: Decision) -> dict[str, Move]:
+    return {verdict.table: verdict.move for verdict in decision.verdicts}
+
+
+def test_nothing_new_and_nobody_behind_is_nothing_to_do() -> None:
+    decision = decide(facts(A, B))
+    assert decision.follow == ("close_window",)
+    assert not decision.needs_stream_lane and not decision.needs_copy_lane
+
+
+def test_something_new_is_landed_for_all_and_staged_for_all() -> None:
+    decision = decide(facts(A, B, stream=NEW))
+    assert decision.follow == ("extract", "close_window")
+    assert decision.plan.stream == ("public.a", "public.b")
+    assert (decision.plan.lo, decision.plan.limit) == ({"slot": "3"}, {"slot": "9"})
+
+
+def test_only_a_window_with_records_of_the_table_puts_it_behind() -> None:
+    late = table("public.a", control("public.a", window=1))
+    assert decide(facts(late, B, log=log(rows={2: ["public.b"]}))).follow == ("close_window",)
+    decision = decide(facts(late, B, log=log(rows={3: ["public.a"]})))
+    assert decision.follow == ("stage", "close_window")
+    assert decision.verdicts[0].behind == 3
+
+
+@pytest.mark.parametrize("sealed", [0, 3])
+def test_a_new_table_is_copied_beside_the_stream(sealed: int) -> None:
+    decision = decide(facts(A if sealed else table("public.a"), table("public.c"), log=log(sealed), stream=NEW))
+    if sealed == 0:
+        assert decision.reopen, "the stream comes first"
+    else:
+        assert decision.follow == ("snapshot", "extract", "close_window")
+        assert decision.plan.copy == ("public.c",)
+
+
+def test_without_its_lane_each_half_is_left_to_the_run_that_holds_it() -> None:
+    both = facts(A, table("public.c"), stream=NEW)
+    assert decide(replace(both, copy_lane=False)).follow == ("extract", "close_window")
+    assert decide(replace(both, stream_lane=False)).follow == ("snapshot", "close_window")
+    neither = decide(replace(both, copy_lane=False, stream_lane=False))
+    assert neither.follow == ("close_window",) and len(neither.notes) == 2
+
+
+def test_a_stream_is_never_opened_by_a_run_without_the_stream_lane() -> None:
+    decision = decide(facts(table("public.a"), log=LogFacts("l1"), stream_lane=False))
+    assert not decision.reopen and decision.follow == ("close_window",)
+
+
+def test_a_table_that_another_run_copies_is_left_alone() -> None:
+    decision = decide(facts(A, table("public.c", copied_by="r0"), stream=NEW))
+    assert moves(decision)["public.c"] is Move.COPYING
+    assert decision.plan.copy == ()
+
+
+def test_an_empty_window_is_sealed_only_where_nothing_else_is_landed() -> None:
+    idle = StreamFacts(idle={"slot": "8"})
+    assert decide(facts(A, B, stream=idle)).idle == {"slot": "8"}
+    assert decide(facts(A, B, stream=idle, stream_lane=False)).idle is None
+    assert decide(facts(A, B, stream=idle, commands=(asked(CommandKind.VERIFY),))).idle is None
+
+
+@pytest.mark.parametrize(
+    ("held", "code"),
+    [
+        (control("public.a", replicator="crm"), "STA006"),
+        (control("public.a", owner="o2"), "STA007"),
+        (control("public.a", log_id="l2"), "LOG001"),
+        (control("public.a", window=4), "LOG002"),
+        (control("public.a", manifest_sha256="other"), "LOG003"),
+        (control("public.a", source_identity={"system": "8"}), "SRC010"),
+        (control("public.a", definition_sha256="d2"), "DEF040"),
+        (control("public.a", state=TableState.BLOCKED), "TBL001"),
+        (control("public.a", state=TableState.REWINDING), "TBL002"),
+    ],
+)
+def test_what_blocks_a_table_is_named_with_its_cure_and_does_not_stop_its_sibling(
+    held: ControlRecord, code: str
+) -> None:
+    decision = decide(facts(table("public.a", held), B, stream=NEW))
+    problem = decision.verdicts[0].problem
+    assert problem is not None and (problem.code, bool(problem.do)) == (code, True)
+    assert moves(decision) == {"public.a": Move.BLOCKED, "public.b": Move.STREAM}
+    assert decision.plan.stream == ("public.b",)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"owner": "o2"}, {"log_id": "l2"}, {"manifest_sha256": "x"}, {"source_identity": {"system": "8"}}],
+)
+def test_what_is_wrong_with_every_table_stops_the_replicator(change: dict[str, Any]) -> None:
+    tables = [table(name, control(name, **change)) for name in ("public.a", "public.b")]
+    decision = decide(facts(*tables, table("public.c"), stream=replace(NEW, idle={"slot": "9"})))
+    assert decision.stop is not None
+    assert decision.follow == ("close_window",)
+    assert (decision.plan.extract, decision.plan.copy, decision.idle) == (False, (), None)
+
+
+def test_a_changed_rule_on_every_table_stops_no_landing() -> None:
+    decision = decide(facts(table("public.a", control("public.a", definition_sha256="d2")), stream=NEW))
+    assert decision.stop is None and decision.plan.extract, "the log keeps what a resync does not replace"
+
+
+def test_a_resync_overrules_what_a_copy_cures_and_not_whose_table_it_is() -> None:
+    resync = (asked(CommandKind.RESYNC, "public.a"),)
+    for change in ({"log_id": "l2"}, {"definition_sha256": "d2"}, {"window": 9}):
+        decision = decide(facts(table("public.a", control("public.a", **change)), B, commands=resync))
+        assert decision.plan.reconcile == ("public.a",)
+        assert decision.plan.commands == ("c-resync",)
+    decision = decide(facts(table("public.a", control("public.a", owner="o2")), B, commands=resync))
+    assert decision.plan.reconcile == ()
+
+
+def test_a_resync_that_was_done_is_not_done_again() -> None:
+    done = control("public.a", state=TableState.REPLICATING)
+    done = replace(done, state=replace(done.state, command="c-resync"))
+    decision = decide(facts(table("public.a", done), B, commands=(asked(CommandKind.RESYNC),)))
+    assert decision.plan.reconcile == ("public.b",)
+
+
+@pytest.mark.parametrize("kind", ["expired", "gap", "overflow", "schema"])
+def test_no_table_steps_over_a_hole(kind: str) -> None:
+    holes = {3: manifest(3, ["public.a"], holes=(Hole(kind, "public.a", "f"),))}
+    late = table("public.a", control("public.a", window=2))
+    gap = log(manifests={**log().manifests, **holes})
+    assert moves(decide(facts(late, B, log=gap, stream=NEW)))["public.a"] is Move.BLOCKED
+    auto = replace(DEFINITION, source=replace(DEFINITION.source, reconcile=Reconcile.AUTO))
+    expected = Move.BLOCKED if kind == "schema" else Move.RECONCILE
+    assert moves(decide(facts(late, B, log=gap, stream=NEW, definition=auto)))["public.a"] is expected
+    assert moves(decide(facts(A, B, log=gap, stream=NEW)))["public.a"] is Move.STREAM, "the hole is behind it"
+
+
+def test_a_window_that_did_not_capture_the_table_is_a_hole_for_it() -> None:
+    missing = replace(log().manifests[3], tables={"public.b": TableSlice("d1")})
+    late = table("public.a", control("public.a", window=2))
+    decision = decide(facts(late, B, log=log(manifests={**log().manifests, 3: missing})))
+    assert moves(decision) == {"public.a": Move.BLOCKED, "public.b": Move.STREAM}
+
+
+def test_a_table_whose_windows_are_gone_is_blocked() -> None:
+    late = table("public.a", control("public.a", window=1))
+    assert moves(decide(facts(late, B, log=log(oldest=3))))["public.a"] is Move.BLOCKED
+    next_to_it = table("public.a", control("public.a", window=2))
+    assert moves(decide(facts(next_to_it, B, log=log(oldest=3))))["public.a"] is Move.STREAM
+
+
+@given(st.sampled_from(Reconcile), st.booleans())
+def test_a_lost_position_never_becomes_a_silent_jump(reconcile: Reconcile, resync: bool) -> None:
+    definition = replace(DEFINITION, source=replace(DEFINITION.source, reconcile=reconcile))
+    commands = (asked(CommandKind.RESYNC, "public.a"),) if resync else ()
+    decision = decide(
+        facts(A, B, table("public.c"), definition=definition, stream=StreamFacts(lost=LOST), commands=commands)
+    )
+    assert not decision.plan.extract and decision.idle is None
+    copied_again = resync or reconcile is Reconcile.AUTO
+    assert decision.reopen == copied_again
+    if not copied_again:
+        assert set(moves(decision).values()) == {Move.BLOCKED}
+
+
+def test_verify_waits_for_copies_and_is_not_mixed_with_the_stream() -> None:
+    verify = (asked(CommandKind.VERIFY),)
+    decision = decide(facts(A, B, stream=NEW, commands=verify))
+    assert (decision.follow, decision.plan.mode) == (("verify", "close_window"), Mode.VERIFY)
+    assert not decision.plan.extract
+    decision = decide(facts(A, table("public.c"), stream=NEW, commands=verify))
+    assert decision.follow == ("snapshot", "extract", "close_window")
+    assert decision.plan.commands == ()
+
+
+def test_a_backfill_leaves_keyless_tables_out_and_says_so() -> None:
+    keyless = table("public.b", control("public.b"), key=())
+    repair = facts(A, keyless, mode=Mode.REPAIR, interval=("2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"))
+    decision = decide(repair)
+    assert (decision.plan.repair, decision.plan.stream) == ((2, 2), ("public.a",))
+    assert "public.b has no key" in decision.notes[0]
+    assert decide(replace(repair, stream_lane=False)).follow == ("close_window",)
+
+
+@pytest.mark.parametrize(
+    ("start", "oldest", "stops"),
+    [("2025-01-01", 1, False), ("2025-01-01", 2, True), ("2026-01-02T12:00", 2, False), ("2026-01-02T11:59", 2, True)],
+)
+def test_a_backfill_that_reaches_before_cleaned_windows_stops(start: str, oldest: int, stops: bool) -> None:
+    held = table("public.a", control("public.a"))
+    decision = decide(
+        facts(held, mode=Mode.REPAIR, interval=(start, "2026-01-04T00:00:00+00:00"), log=log(oldest=oldest))
+    )
+    assert (decision.stop is not None) == stops
+    if decision.stop:
+        assert f"oldest window {oldest}" in decision.stop.found
+
+
+@given(
+    st.integers(0, 50),
+    st.lists(st.tuples(st.sampled_from(TableState), st.integers(0, 50), st.none() | st.integers(1, 50)), max_size=6),
+)
+def test_nothing_is_acknowledged_that_a_moving_table_still_needs(
+    sealed: int, tables: list[tuple[TableState, int, int | None]]
+) -> None:
+    tables = [(state, min(window, sealed), behind) for state, window, behind in tables]
+    window = acknowledgeable(sealed, tables)
+    assert window <= sealed
+    for state, cursor, behind in tables:
+        if state in HOLDS_ACKNOWLEDGEMENT:
+            assert window <= effective_window(sealed, cursor, behind)
+    if not any(state in HOLDS_ACKNOWLEDGEMENT for state, _, _ in tables):
+        assert window == sealed
+
+
+def test_a_decision_is_the_same_each_time_and_survives_its_file() -> None:
+    known = facts(A, table("public.c"), stream=NEW, commands=(asked(CommandKind.RESYNC),))
+    decision = decide(known)
+    assert decide(known) == decision
+    assert from_plain(Decision, to_plain(decision)) == decision
