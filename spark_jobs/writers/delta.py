@@ -99,8 +99,8 @@ class DeltaWriter:
     def _try_merge(
         self, task: TableTask, spark: SparkSession, statement: str, record: ControlRecord
     ) -> MergeCounts | None:
-        """None where Delta refused the commit because of another one, skipped it (an empty answer: the token is not above
-        the recorded one), or where its answer was lost."""
+        """None where Delta refused the commit because of another one, skipped it because the token is not above the
+        recorded one (an empty answer), or where its answer was lost."""
         try:
             with (
                 missing_rows_break_integrity(record.replicator, task.table, record.window),

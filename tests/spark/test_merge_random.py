@@ -24,7 +24,7 @@ BLOCK = 10
 WINDOWS = 4
 
 
-@pytest.mark.parametrize(("seed", "on_delete"), [(1, OnDelete.HARD), (2, OnDelete.HARD), (3, OnDelete.SOFT)])
+@pytest.mark.parametrize(("seed", "on_delete"), [(1, OnDelete.HARD), (3, OnDelete.SOFT)])
 def test_after_every_window_the_copy_is_the_source(
     spark: SparkSession, tmp_path: Path, seed: int, on_delete: OnDelete
 ) -> None:
