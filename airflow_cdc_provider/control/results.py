@@ -11,7 +11,9 @@ from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult
 from airflow_cdc_provider.staging.runs import RunFiles
 
 TASKS = ("snapshot", "extract", "stage", "merge", "reconcile.resync", "reconcile.replay", "verify")
-WRITING = frozenset({"snapshot", "merge", "reconcile.resync", "reconcile.replay", "verify"})
+COMMITS = frozenset({"snapshot", "merge", "reconcile.resync", "reconcile.replay"})
+WRITING = COMMITS | {"verify"}
+"""Verify brings tables up to the position it compares at; the window it names is that, whether or not it committed."""
 TROUBLE = (Outcome.FAILING, Outcome.BLOCKED)
 
 
@@ -41,7 +43,7 @@ class Results:
     def committed(self) -> set[str]:
         """Tables whose data a step of this run changed."""
         steps = (self.steps[task] for task in WRITING if task in self.steps)
-        return {r.table for step in steps for r in step.tables if r.outcome is Outcome.DONE and (r.counts or r.rows)}
+        return {r.table for step in steps for r in step.tables if r.outcome is Outcome.DONE and any(r.counts.values())}
 
     def problems(self) -> dict[str, tuple[Outcome, Problem]]:
         """The trouble of each table that has some: a blocking one before one that a retry cures."""
@@ -63,7 +65,7 @@ class Results:
 
     def unproved(self, table: str, control: ControlRecord | None) -> Problem | None:
         """A commit that a step reported must be in the target, or below what stands there now."""
-        for result in self.writing(table):
+        for result in self.of_table(table, COMMITS):
             if result.outcome is not Outcome.DONE or result.fence is None or result.window is None:
                 continue
             if control is None or control.token < token(result.fence, result.window):

@@ -258,6 +258,13 @@ def test_a_lost_position_never_becomes_a_silent_jump(reconcile: Reconcile, resyn
         assert set(moves(decision).values()) == {Move.BLOCKED}
 
 
+def test_a_lost_stream_is_not_given_up_while_no_table_is_copied_again() -> None:
+    late = table("public.a", control("public.a", window=2))
+    decision = decide(facts(late, B, log=log(rows={3: ["public.a"]}), stream=StreamFacts(lost=LOST)))
+    assert not decision.reopen
+    assert decision.follow == ("stage", "close_window"), "what the log holds is still applied"
+
+
 def test_verify_waits_for_copies_and_is_not_mixed_with_the_stream() -> None:
     verify = (asked(CommandKind.VERIFY),)
     decision = decide(facts(A, B, stream=NEW, commands=verify))

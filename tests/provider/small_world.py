@@ -178,7 +178,10 @@ class World:
             self.merge(plan)
         if "verify" in follow:
             said = {"identical": True, "source_rows": 10, "target_rows": 10}
-            done = [TableResult(table, Outcome.DONE, detail=said) for table in plan.stream]
+            done = [
+                TableResult(table, Outcome.DONE, 10, window=plan.sealed + 1, fence=1, detail=said)
+                for table in plan.stream
+            ]
             self.say(plan.run_id, "verify", StepKind.VERIFY, done)
 
     def reconcile(self, run_id: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_cdc_provider.control.reconciling import find_holes, pause_stream
 from airflow_cdc_provider.core.commands import CommandKind
 from airflow_cdc_provider.core.states import TableState
 from tests.provider.small_world import World
@@ -149,8 +150,6 @@ def test_a_resync_that_crashed_goes_on_in_the_next_run(world: World) -> None:
     world.run("r1")
     world.ask(CommandKind.RESYNC, "public.b")
     world.open("r2")
-    from airflow_cdc_provider.control.reconciling import pause_stream
-
     pause_stream(world.replicator, "r2", world.told.append)
     closing = world.close("r2", failed=["reconcile.resync"])
     assert closing.problems
@@ -172,3 +171,23 @@ def test_verify_is_a_run_of_its_own_and_ends_its_request(world: World) -> None:
     done = world.replicator.state.command(command.id)
     assert done and done.result["identical"] is True
     assert [table["target_rows"] for table in done.result["tables"]] == [10, 10]
+
+
+def test_the_stream_lane_is_free_while_the_copy_of_the_same_run_goes_on(world: World) -> None:
+    world.run("r1")
+    first = world.source.read()["tables"][0]
+    world.source.write(tables=[*world.source.read()["tables"], {**first, "table": "public.c"}])
+    world.source.change("public.a")
+    decision = world.open("r2")
+    assert decision.follow == ("snapshot", "extract", "close_window")
+    world.extract(decision.plan)
+    world.merge(decision.plan)
+    find_holes(world.replicator, "r2", world.told.append)
+    world.source.change("public.a")
+    meanwhile = world.open("r3")
+    assert meanwhile.follow == ("extract", "close_window")
+    world.spark(meanwhile)
+    assert world.close("r3").problems == ()
+    world.copy(decision.plan, "snapshot", decision.plan.copy, TableState.REPLICATING)
+    assert world.close("r2").problems == ()
+    assert world.slot() == 102

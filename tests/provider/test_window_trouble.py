@@ -181,19 +181,23 @@ def test_a_damaged_manifest_stops_the_run_with_its_name(world: World) -> None:
 
 def test_a_table_that_was_taken_back_is_fenced_and_the_log_applied_again(world: World) -> None:
     old = world.control("public.a")
+    for kind in (CommandKind.PAUSE, CommandKind.RESUME):
+        world.ask(kind, "public.a")
+        world.open("r2")
+        world.close("r2")
     world.source.change("public.a")
-    world.run("r2")
+    world.run("r3")
     token = world.control("public.a").token
     target = world.replicator.target
-    target.store.write("public_a/restored", b"2")  # type: ignore[attr-defined]
+    target.store.write("public_a/restored", b"4")  # type: ignore[attr-defined]
     held = target.held("public.a", "public_a")
     assert (held.restored, held.control, held.token) == (True, old, token)
     world.source.change("public.b")
-    decision = world.open("r3")
+    decision = world.open("r4")
     assert world.control("public.a").token > token
     assert "public.a" in decision.plan.stream
     world.spark(decision)
-    world.close("r3")
+    world.close("r4")
     assert world.control("public.a").window == 3
 
 
