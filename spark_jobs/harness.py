@@ -142,7 +142,9 @@ def _follow_parent() -> None:
 
 
 def _peaks(spark: SparkSession, measured: dict[str, int]) -> dict[str, int]:
-    beans = spark.sparkContext._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()  # type: ignore[union-attr]
-    heap = sum(int(bean.getPeakUsage().getUsed()) for bean in beans if bean.getType().toString() == "Heap memory")
+    """The heap's figure is an upper bound: its pools have their peaks at different times."""
+    jvm = spark.sparkContext._jvm.java.lang  # type: ignore[union-attr]
+    pools = jvm.management.ManagementFactory.getMemoryPoolMXBeans()
+    heap = sum(int(pool.getPeakUsage().getUsed()) for pool in pools if pool.getType().toString() == "Heap memory")
     python = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"jvm_heap": heap, "python": python, **measured}
+    return {"jvm_heap": min(heap, int(jvm.Runtime.getRuntime().maxMemory())), "python": python, **measured}

@@ -98,8 +98,8 @@ class _Landing:
         self.hi: dict[str, str] | None = None
         self.ended = _Sum()
         self.open = _Sum()
-        self.buffered = _Sum()
-        self.buffered_open = _Sum()
+        self.room = _Room(limits.buffer_records, limits.buffer_bytes)
+        self.room_before_open = replace(self.room)
 
     def take(self, items: Iterable[StreamItem], progress: Callable[[int], None]) -> Cut:
         touched: set[str] = set()
@@ -107,7 +107,7 @@ class _Landing:
             if isinstance(item, ChangeRecord):
                 touched.add(item.table)
                 self._keep(item)
-                if self._full(self.buffered, 1.0):
+                if self.room.records <= 0 or self.room.bytes <= 0:
                     self._spill()
                     progress(self.ended.records + self.open.records)
             elif isinstance(item, Boundary):
@@ -141,11 +141,9 @@ class _Landing:
 
     def _keep(self, record: ChangeRecord) -> None:
         self.tables[record.table].rows.append(record)
-        size = RECORD_OVERHEAD_BYTES + len(record.after or "") + len(record.before or "")
         self.open.records += 1
-        for total in (self.buffered, self.buffered_open):
-            total.records += 1
-            total.bytes += size
+        self.room.records -= 1
+        self.room.bytes -= RECORD_OVERHEAD_BYTES + len(record.after or "") + len(record.before or "")
         if self.breaking and record.table in self.breaking:
             detail = self.breaking.pop(record.table)
             self.holes.append(Hole("schema", record.table, record.order_key, detail=detail))
@@ -157,7 +155,8 @@ class _Landing:
         self.hi = position
         self.ended.records += self.open.records
         self.ended.ignored += self.open.ignored
-        self.open, self.buffered_open = _Sum(), _Sum()
+        self.open = _Sum()
+        self.room_before_open = replace(self.room)
 
     def _admit(self, schema: TableSchema) -> bool:
         """Take note of a schema. False where its transaction has to wait for the next window."""
@@ -171,25 +170,33 @@ class _Landing:
         self.schemas[schema.schema_id] = schema
         return True
 
-    def _full(self, held: _Sum, share: float) -> bool:
-        limits = self.limits
-        return held.records >= share * limits.buffer_records or held.bytes >= share * limits.buffer_bytes
-
     def _spill(self) -> None:
         """Empty the buffer into files. The open transaction stays in memory, unless it fills half of it alone."""
-        with_open = self._full(self.buffered_open, 0.5)
+        limits = self.limits
+        open_records = self.room_before_open.records - self.room.records
+        open_bytes = self.room_before_open.bytes - self.room.bytes
+        with_open = 2 * open_records >= limits.buffer_records or 2 * open_bytes >= limits.buffer_bytes
         for table in self.tables.values():
             table.spill(with_open)
-        if with_open:
-            self.buffered_open = _Sum()
-        self.buffered = replace(self.buffered_open)
+        self.room_before_open = _Room(limits.buffer_records, limits.buffer_bytes)
+        self.room = replace(self.room_before_open)
+        if not with_open:
+            self.room.records -= open_records
+            self.room.bytes -= open_bytes
         if sum(table.file_is_open for table in self.tables.values()) > self.limits.open_files:
             for table in self.tables.values():
                 table.close_files()
 
 
-@dataclass
+@dataclass(slots=True)
 class _Sum:
     records: int = 0
-    bytes: int = 0
     ignored: int = 0
+
+
+@dataclass(slots=True)
+class _Room:
+    """What the buffer still takes."""
+
+    records: int
+    bytes: int

@@ -33,7 +33,7 @@ SCHEMA = pa.schema([(name, TYPES.get(name, pa.string())) for name in FIELDS])
 REPEATING = ["table", "op", "schema_id", "tx_id", "commit_ts", "snapshot"]
 """Columns with few values; the others would only fill a dictionary in vain."""
 
-_values = attrgetter(*FIELDS)
+VALUES = {name: attrgetter(name) for name in FIELDS}
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class RecordFile:
 
     def write(self, records: Sequence[ChangeRecord]) -> None:
         """Append the records as one row group."""
-        columns = dict(zip(FIELDS, zip(*map(_values, records), strict=True), strict=True))
+        columns = {name: list(map(value, records)) for name, value in VALUES.items()}
         arrays = [pa.array(columns[field.name], field.type) for field in SCHEMA]
         self._parquet.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA), row_group_size=len(records))
         self.rows += len(records)

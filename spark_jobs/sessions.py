@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 
 SETTINGS = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.scheduler.mode": "FAIR",
     "spark.executor.heartbeatInterval": "5s",

@@ -1,0 +1,49 @@
+"""A failpoint fires once, where a test has armed it, and never in production."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.core.failpoints import ARMED, TOKEN, failpoint
+
+
+@pytest.fixture
+def token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "token"
+    path.touch()
+    monkeypatch.setenv(TOKEN, str(path))
+    return path
+
+
+def test_an_environment_variable_alone_arms_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(ARMED, "a=raise:SourceUnavailable")
+    failpoint("a")
+    monkeypatch.setenv(TOKEN, str(tmp_path / "missing"))
+    failpoint("a")
+
+
+def test_it_fires_at_the_ordered_passage_and_once(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ARMED, "other=sleep:60;a=raise:SourceUnavailable@3")
+    failpoint("a")
+    failpoint("a")
+    with pytest.raises(SourceUnavailable, match="failpoint a"):
+        failpoint("a")
+    assert not token.exists()
+    failpoint("a")
+
+
+def test_a_full_disk_looks_like_a_full_disk(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ARMED, "a=enospc")
+    with pytest.raises(OSError) as caught:
+        failpoint("a")
+    assert caught.value.errno == errno.ENOSPC
+
+
+def test_an_action_nobody_knows_is_an_error(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ARMED, "a=explode")
+    with pytest.raises(ValueError, match="explode"):
+        failpoint("a")
