@@ -6,12 +6,12 @@ import argparse
 import functools
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from typing import NoReturn
 
 from airflow.sdk.exceptions import AirflowException
-from sqlalchemy.exc import DBAPIError
 
 from airflow_cdc_provider.cli import answer as a
 from airflow_cdc_provider.cli.answer import Answer, show
@@ -54,9 +54,16 @@ def _answer(function: Callable[[argparse.Namespace], Answer], args: argparse.Nam
             "CLI006", "permission denied", where=str(error.filename or ""), do="ask for the right to use it"
         )
         return _failed(a.PERMISSION, problem)
-    except (DBAPIError, AirflowException) as error:
-        found = str(error).splitlines()[0][:200]
-        return _failed(a.TEMPORARY, Problem("CLI007", "Airflow refused", found=found, do="see `airflow db check`"))
+    except AirflowException as error:
+        return _failed(a.TEMPORARY, Problem("CLI007", "Airflow refused", found=_first_line(error)))
+    except Exception as error:  # a bug of ours: its trace is for the report, its exit code for scripts
+        traceback.print_exc()
+        found = f"{type(error).__name__}: {_first_line(error)}"
+        return _failed(a.BUG, Problem("CLI011", "the command met an error it has no words for", found=found))
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "")[:200]
 
 
 def _failed(code: int, *problems: Problem) -> Answer:

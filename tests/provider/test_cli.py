@@ -267,6 +267,15 @@ def test_a_state_store_that_cannot_be_reached_is_temporary(
     assert "geheim" not in said.out + said.err
 
 
+def test_a_bug_is_told_from_a_mistake_by_its_exit_code(
+    cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connectors.SOURCES, "file", "tests.provider.small_world:LakeOptions")
+    said = cdc("plan", "shop", "--json")
+    assert (said.code, said.body["problems"][0]["code"]) == (70, "CLI011")
+    assert "Traceback" in said.err
+
+
 def test_a_lost_index_is_made_again(cdc: Callable[..., Said], world: World) -> None:
     replicated(world)
     cdc("pause", "shop", "--table", "public.b")
