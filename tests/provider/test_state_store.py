@@ -1,13 +1,14 @@
-"""The state store, on SQLite as it stands on one host."""
+"""The state store: on a SQLite file, as on one host, and on a PostgreSQL server, as on several."""
 
 from __future__ import annotations
 
 import multiprocessing
-import os
-import sqlite3
+import uuid
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -15,6 +16,7 @@ from airflow_cdc_provider.core.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.errors import CheckFailed, CommandRefused, StateUnavailable
 from airflow_cdc_provider.core.index import Lane, TableRow
 from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.state import tables
 from airflow_cdc_provider.state.engine import open_engine
 from airflow_cdc_provider.state.store import StateStore
@@ -22,9 +24,21 @@ from airflow_cdc_provider.state.store import StateStore
 HOUR_S = 3600.0
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/cdc/state.db"
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddedPostgres]:
+    with EmbeddedPostgres() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/cdc/state.db"
+    server: EmbeddedPostgres = request.getfixturevalue("server")
+    name = f"state_{uuid.uuid4().hex}"
+    with psycopg.connect(server.dsn(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return f"postgresql+psycopg://{server.user}:{server.password}@127.0.0.1:{server.port}/{name}"
 
 
 @pytest.fixture
@@ -83,7 +97,8 @@ def test_of_many_processes_that_race_for_a_new_store_and_its_lane_one_wins(url: 
     with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
         won = list(pool.map(_race, [(url, number) for number in range(12)]))
     assert won.count(True) == 1
-    assert sqlite3.connect(url.removeprefix("sqlite:///")).execute("SELECT count(*) FROM cdc_schema").fetchone() == (1,)
+    with open_engine(url).begin() as connection:
+        assert len(connection.execute(sa.select(tables.schema)).all()) == 1
 
 
 def test_the_same_key_is_the_same_request(store: StateStore) -> None:
@@ -191,8 +206,7 @@ def test_an_unreachable_database_is_retryable_and_its_password_stays_secret() ->
     assert "geheim" not in str(caught.value)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_may_not_be_written_is_named(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(StateUnavailable, match=str(tmp_path)):
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "cdc").write_text("a file")
+    with pytest.raises(StateUnavailable, match=f"STA010.*{tmp_path}/cdc/state.db"):
         StateStore(f"sqlite:///{tmp_path}/cdc/state.db").owner()

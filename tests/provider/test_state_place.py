@@ -1,0 +1,43 @@
+"""Where the state store is looked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.hooks.state import open_state
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
+    monkeypatch.delenv("AIRFLOW_CONN_CDC_STATE", raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("executor", ["LocalExecutor", "airflow.executors.local_executor.LocalExecutor"])
+def test_on_one_host_it_is_a_file_below_the_home_of_airflow(
+    home: Path, monkeypatch: pytest.MonkeyPatch, executor: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", executor)
+    assert open_state().url == f"sqlite:///{home}/cdc/state.db"
+    assert not (home / "cdc").exists(), "nothing is touched before it is used"
+
+
+@pytest.mark.parametrize("executor", ["CeleryExecutor", "LocalExecutor,KubernetesExecutor", "my.module.OwnExecutor"])
+def test_on_several_hosts_a_file_is_refused_with_the_line_to_type(
+    monkeypatch: pytest.MonkeyPatch, executor: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", executor)
+    with pytest.raises(CheckFailed, match=r"STA020.*do: airflow connections add cdc_state"):
+        open_state()
+
+
+def test_a_connection_says_where_it_is_whatever_the_executor(monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = {"conn_type": "postgres", "host": "db", "login": "cdc", "password": "p@ss:word", "schema": "cdc"}
+    monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", "CeleryExecutor")
+    monkeypatch.setenv("AIRFLOW_CONN_CDC_STATE", json.dumps({**fields, "extra": {"sslmode": "require"}}))
+    assert open_state().url == "postgresql+psycopg://cdc:p%40ss%3Aword@db/cdc?sslmode=require"
