@@ -89,8 +89,8 @@ def replicator_stop(verdicts: Iterable[Verdict]) -> Problem | None:
 
 
 def _must_open(facts: Facts, verdicts: tuple[Verdict, ...]) -> bool:
-    """There is no stream yet; or tables are to be copied again and the old one leads to nowhere. Once another source was
-    adopted, the log's epoch is above that of every table copied from the old one."""
+    """There is no stream yet; or tables are to be copied again and the old one leads to nowhere. Once another source is
+    adopted the log's epoch is above that of every table copied from the old one."""
     copied = {v.table for v in verdicts if v.move in (Move.COPY, Move.RECONCILE)}
     if facts.log.sealed == 0:
         return bool(facts.tables)
