@@ -15,8 +15,8 @@ from spark_jobs.schema_walk import Walk, walk
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """``windows`` hold records. After the batch the table stands at ``window`` and has ``schema``. ``touched``: only keys
-    that these windows touch are staged (a repair); all where empty. ``problem``: why the batch had to stop early."""
+    """``windows`` hold records. After the batch the table stands at ``window`` and has ``schema``. ``touched``: only
+    keys that these windows touch are staged (a repair); all where empty. ``problem``: why the batch stopped early."""
 
     windows: tuple[WindowSlice, ...]
     window: int
@@ -33,7 +33,8 @@ class BatchPlan:
 def catch_up(log: ChangeLog, task: TableTask, control: ControlRecord, upto: int) -> BatchPlan:
     """Everything after the cursor, up to the first schema change that an operator must decide about."""
     windows = cut(log, task.table, control.window, upto)
-    walked = walk(control.schema or task.schema, control.window, window_schemas(log, windows))
+    held = control.schema or task.schema
+    walked = walk(held, control.window, window_schemas(log, windows, held, control.floor))
     return BatchPlan(
         tuple(window for window in windows if window.window <= walked.window and window.part.rows),
         walked.window,
@@ -49,9 +50,12 @@ def repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -> Bat
     if not control.schema or not control.schema.key:
         raise _repair_refused(control, "the table has no key: equal rows cannot be told apart", "no key")
     if first < log.oldest():
-        raise _repair_refused(control, "the change log no longer reaches back to there", f"oldest window {log.oldest()}")
+        raise _repair_refused(
+            control, "the change log no longer reaches back to there", f"oldest window {log.oldest()}"
+        )
     windows = cut(log, control.table, first - 1, control.window)
-    seen = {name for window in window_schemas(log, windows) for schema in window.schemas for name in schema.names}
+    schemas = window_schemas(log, windows, control.schema, control.floor)
+    seen = {name for window in schemas for schema in window.schemas for name in schema.names}
     lost = sorted(seen - set(control.schema.names))
     if lost:
         raise _repair_refused(control, "columns were dropped since then", ", ".join(lost))

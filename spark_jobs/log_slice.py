@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.core.changelog import DataFile, TableSlice
 from airflow_cdc_provider.core.changes import CONTROL_OPERATIONS, Operation
 from airflow_cdc_provider.core.errors import Problem, StagingInvalid
+from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.log import ChangeLog
 from spark_jobs.fold import is_incomplete, is_incomplete_arrival
 from spark_jobs.schema_walk import WindowSchemas
@@ -103,29 +104,40 @@ def _damaged(log: ChangeLog, window: int, file: DataFile, found: str) -> Staging
     )
 
 
-def window_schemas(log: ChangeLog, windows: Sequence[WindowSlice]) -> list[WindowSchemas]:
-    return [
-        WindowSchemas(
-            window.window,
-            tuple(log.schema(schema_id) for schema_id in window.part.schema_ids),
-            _unknown_initials(log, window),
-        )
-        for window in windows
-    ]
+def window_schemas(
+    log: ChangeLog, windows: Sequence[WindowSlice], held: TableSchema, floor: str
+) -> list[WindowSchemas]:
+    """The schemas of the records behind the floor: what is in the copy already says nothing about the target. Files are
+    looked into only where a window knows another schema than ``held``."""
+    return [_window_schemas(log, window, held, floor) for window in windows]
 
 
-def _unknown_initials(log: ChangeLog, window: WindowSlice) -> tuple[str, ...]:
-    """The columns that schema records of the window warn about; without names in the record, all of its columns."""
-    if not window.part.counts.get(Operation.SCHEMA.value):
-        return ()
-    names: list[str] = []
+def _window_schemas(log: ChangeLog, window: WindowSlice, held: TableSchema, floor: str) -> WindowSchemas:
+    if set(window.part.schema_ids) <= {held.schema_id}:
+        return WindowSchemas(window.window, (held,) if window.part.schema_ids else ())
+    behind = [("order_key", ">", floor)]
+    first: dict[str, str] = {}
+    unknown: list[str] = []
     for file in window.part.files:
-        rows = pq.read_table(log.store.url(file.path), columns=["op", "after", "warnings"]).to_pylist()
-        for row in rows:
-            if row["op"] == Operation.SCHEMA.value and INITIAL_UNKNOWN in (row["warnings"] or ()):
-                schema: dict[str, Any] = json.loads(row["after"])
-                names += [column["name"] for column in schema["columns"] if column["initial"] is None]
-    return tuple(names)
+        url = log.store.url(file.path)
+        rows = pq.read_table(url, columns=["order_key", "schema_id"], filters=behind)
+        for row in rows.group_by("schema_id").aggregate([("order_key", "min")]).to_pylist():
+            first[row["schema_id"]] = min(row["order_key_min"], first.get(row["schema_id"], row["order_key_min"]))
+        if window.part.counts.get(Operation.SCHEMA.value):
+            unknown += _unknown_initials(url, behind)
+    schemas = tuple(log.schema(schema_id) for schema_id in sorted(first, key=first.__getitem__))
+    return WindowSchemas(window.window, schemas, tuple(unknown))
+
+
+def _unknown_initials(url: str, behind: list[tuple[str, str, str]]) -> list[str]:
+    """The columns that may be meant by schema records that warn: those without an initial value."""
+    names: list[str] = []
+    filters = [*behind, ("op", "=", Operation.SCHEMA.value)]
+    for row in pq.read_table(url, columns=["after", "warnings"], filters=filters).to_pylist():
+        if INITIAL_UNKNOWN in (row["warnings"] or ()):
+            schema: dict[str, Any] = json.loads(row["after"])
+            names += [column["name"] for column in schema["columns"] if column["initial"] is None]
+    return names
 
 
 def read_records(spark: SparkSession, log: ChangeLog, windows: Sequence[WindowSlice]) -> DataFrame:

@@ -69,6 +69,14 @@ def test_a_dropped_column_stays_and_a_column_of_the_same_name_starts_anew(table:
     assert table.rows() == [(1, "again"), (2, None), (3, None), (4, None), (5, None), (6, "new")]
 
 
+def test_a_schema_change_that_the_copy_holds_already_is_passed_over(table: HandMade) -> None:
+    """The first window after a resync may begin before its anchor."""
+    early = [table.update(row(1, v="A")), table.alter(schema(PLAIN))]
+    table.copy([row(1, p="P")])
+    assert table.apply([*early, table.insert(row(2, p="Q"))]).outcome is Outcome.DONE
+    assert table.rows() == [(1, "P"), (2, "Q")]
+
+
 def test_a_breaking_change_blocks_behind_what_came_before_it(table: HandMade) -> None:
     table.land([table.update(row(1, v="A"))])
     table.land([table.alter(schema(replace(V, type=INT))), table.insert({"id": 9, "v": 5})])

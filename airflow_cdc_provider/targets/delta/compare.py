@@ -37,9 +37,9 @@ def proof_text(column: Column) -> str:
         case Kind.BOOLEAN:
             return f"CASE {name} WHEN true THEN 't' WHEN false THEN 'f' END"
         case Kind.FLOAT32:
-            return _bits(name, "java.lang.Float", "floatToIntBits")
+            return _bits(name, "java.lang.Float", "floatToIntBits", "0F")
         case Kind.FLOAT64:
-            return _bits(name, "java.lang.Double", "doubleToLongBits")
+            return _bits(name, "java.lang.Double", "doubleToLongBits", "0D")
         case Kind.BYTES:
             return f"lower(hex({name}))"
         case Kind.DATE:
@@ -50,9 +50,9 @@ def proof_text(column: Column) -> str:
             return f"CAST({name} AS STRING)"
 
 
-def _bits(name: str, java_class: str, method: str) -> str:
+def _bits(name: str, java_class: str, method: str, zero: str) -> str:
     """Floats show their bits, as an integer: no two systems print them alike. All NaN are one."""
-    bits = f"reflect('{java_class}', '{method}', coalesce({name}, 0))"
+    bits = f"reflect('{java_class}', '{method}', coalesce({name}, {zero}))"
     return f"CASE WHEN {name} IS NULL THEN NULL WHEN isnan({name}) THEN 'NaN' ELSE {bits} END"
 
 
