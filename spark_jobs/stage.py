@@ -1,7 +1,7 @@
 """From the change log to one merge-ready batch per table.
 
-Only throw-away files are written. Dies at any point: the folder of the attempt is rubbish, for ``batch.json`` is written
-last.
+Only throw-away files are written. Dies at any point: the folder of the attempt is rubbish, for ``batch.json`` is
+written last.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def require_standing(job: Job, task: TableTask, also: frozenset[TableState]) -> 
                 "TGT012",
                 "the target holds no table of ours",
                 where=job.tables.locate(task.target),
-                found="a table of somebody else, or one restored to before our first copy" if held.exists else "no table",
+                found="a foreign table, or one restored to before our first copy" if held.exists else "no table",
                 do=f"airflow cdc resync {job.step.definition.name} --table {task.table}",
                 data="the change log keeps what is not applied",
             )
@@ -55,4 +55,3 @@ def still_as(batch_fence: int, batch_window: int, control: ControlRecord, held: 
                 data="the table holds the other commit",
             )
         )
-

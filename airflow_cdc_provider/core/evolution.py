@@ -15,8 +15,8 @@ WIDER: dict[Kind, frozenset[Kind]] = {
 
 @dataclass(frozen=True)
 class Evolution:
-    """``added`` and ``widened`` can be applied by themselves, in that order, any number of times. ``dropped`` columns stay
-    in the target. ``breaking`` says in plain words why an operator must decide; empty where nobody must."""
+    """``added`` and ``widened`` can be applied by themselves, in that order, any number of times. ``dropped`` columns
+    stay in the target. ``breaking`` says in plain words why an operator must decide; empty where nobody must."""
 
     added: tuple[Column, ...] = ()
     widened: tuple[Column, ...] = ()
@@ -29,7 +29,7 @@ class Evolution:
 
 
 def compare(old: TableSchema, new: TableSchema) -> Evolution:
-    """How to get from ``old`` to ``new``. A column that leaves while another comes may be a rename: that is breaking."""
+    """How to get from ``old`` to ``new``. A column that leaves while another comes may be a rename: that breaks."""
     before = {column.name: column for column in old.columns}
     after = {column.name: column for column in new.columns}
     added = tuple(column for column in new.columns if column.name not in before)
@@ -42,7 +42,7 @@ def compare(old: TableSchema, new: TableSchema) -> Evolution:
     ]
     if added and dropped:
         reasons.append(
-            f"columns {', '.join(dropped)} went while {', '.join(column.name for column in added)} came: perhaps a rename"
+            f"{', '.join(dropped)} went while {', '.join(column.name for column in added)} came: perhaps a rename"
         )
     if old.key != new.key:
         reasons.append(f"the key changed from ({', '.join(old.key)}) to ({', '.join(new.key)})")

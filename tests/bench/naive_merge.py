@@ -27,13 +27,14 @@ spark.sql(f"""
         FROM log WHERE op IN ('insert', 'update', 'delete')
     ) WHERE n = 1
 """)
+names, values = ", ".join(columns), ", ".join("s." + c for c in columns)
 sets = ", ".join(f"t.{c} = s.{c}" for c in columns)
 spark.sql(f"""
     MERGE INTO delta.`{wanted["copy"]}` t USING (SELECT *, get_json_object(k, '$[0]') AS kid FROM newest) s
     ON t.id = CAST(s.kid AS BIGINT)
     WHEN MATCHED AND s.op = 'delete' THEN DELETE
     WHEN MATCHED THEN UPDATE SET {sets}
-    WHEN NOT MATCHED AND s.op <> 'delete' THEN INSERT ({", ".join(columns)}) VALUES ({", ".join("s." + c for c in columns)})
+    WHEN NOT MATCHED AND s.op <> 'delete' THEN INSERT ({names}) VALUES ({values})
 """)
 print(f"naive seconds {time.monotonic() - started:.2f}")
 spark.stop()

@@ -19,8 +19,9 @@ from tests.spark.replicator import Replicator
 
 ITEMS = """
 create table {name} (
-    id bigint primary key, customer_id bigint, status text, total numeric(12,2), tax numeric(12,2), rate double precision,
-    payload jsonb, note text, active boolean, placed_at timestamptz, updated_at timestamp, ship_on date
+    id bigint primary key, customer_id bigint, status text, total numeric(12,2), tax numeric(12,2),
+    rate double precision, payload jsonb, note text, active boolean,
+    placed_at timestamptz, updated_at timestamp, ship_on date
 );
 insert into {name}
 select n, n % 100000, (array['new', 'paid', 'sent'])[1 + n % 3], (n % 1000000) / 100.0, (n % 9999) / 100.0, n / 7.0,
