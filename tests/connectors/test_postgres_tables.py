@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import psycopg
 import pytest
 
 from airflow_cdc_provider.connectors.source import StreamItem
@@ -393,14 +394,28 @@ def test_the_rows_of_a_child_table_are_its_own(database: Database) -> None:
     assert rows == [(1,)]
 
 
-def test_a_copy_keeps_truncate_and_alter_waiting(database: Database) -> None:
-    database.sql("CREATE TABLE item (id int PRIMARY KEY)", "INSERT INTO item VALUES (1)", "SET lock_timeout TO '200ms'")
+@pytest.mark.parametrize("partitioned", [False, True], ids=["ordinary", "partitioned"])
+@pytest.mark.parametrize("statement", ["TRUNCATE item", "ALTER TABLE item ALTER n TYPE bigint"])
+def test_a_table_rewritten_between_two_parts_of_its_copy_fails_the_copy(
+    database: Database, statement: str, partitioned: bool
+) -> None:
+    database.sql(f"CREATE TABLE item (id int PRIMARY KEY, n int){' PARTITION BY HASH (id)' if partitioned else ''}")
+    if partitioned:
+        database.sql("CREATE TABLE item_0 PARTITION OF item FOR VALUES WITH (modulus 1, remainder 0)")
+    database.sql("INSERT INTO item VALUES (1, 1)", "SET lock_timeout TO '200ms'")
     database.publish("item")
-    with database.source.copy(database.task("public.item"), 1, 1):
-        for statement in ("TRUNCATE item", "ALTER TABLE item ALTER id TYPE bigint"):
-            with pytest.raises(Exception, match="lock timeout"):
+    with database.source.copy(database.task("public.item"), 1, 1) as copy:
+        with database.connect(autocommit=False) as part:
+            part.execute(copy.read.session_init.encode())
+            with pytest.raises(psycopg.errors.LockNotAvailable):
                 database.sql(statement)
-    database.sql("TRUNCATE item")
+            assert part.execute(f"SELECT id FROM {copy.read.query}".encode()).fetchall() == [(1,)]
+        database.sql(statement)
+        with (
+            pytest.raises(psycopg.errors.RaiseException, match="truncated or rewritten"),
+            database.connect(autocommit=False) as part,
+        ):
+            part.execute(copy.read.session_init.encode())
 
 
 def test_a_copy_leaves_nothing_behind(database: Database) -> None:

@@ -39,24 +39,39 @@ WHERE leaf.oid = %(oid)s OR leaf.oid IN (SELECT relid FROM pg_partition_tree(%(o
 """
 
 
+# In a session under the snapshot the catalogue's rows are those of the snapshot; its functions tell what is there now.
+# Neither TRUNCATE nor a rewriting ALTER respects older snapshots: rows would be missing from the copy unseen.
+STILL_WHOLE = """
+DO $check$ BEGIN
+  IF EXISTS (
+    SELECT FROM pg_class leaf
+    WHERE (leaf.oid = {oid} OR leaf.oid IN (SELECT relid FROM pg_partition_tree({oid}::oid::regclass) WHERE isleaf))
+      AND leaf.relkind = 'r' AND leaf.relfilenode IS DISTINCT FROM pg_relation_filenode(leaf.oid)
+  ) THEN RAISE EXCEPTION 'the table was truncated or rewritten during its copy; the next attempt copies it anew';
+  END IF;
+END $check$
+"""
+
+
 @contextmanager
 def open_copy(client: Client, publication: str, task: TableTask, epoch: int, partitions: int) -> Iterator[Copy]:
-    """The table is locked against TRUNCATE and ALTER while the context is open: neither respects older snapshots, and
-    both would make rows vanish from the copy unseen. Reading and writing go on."""
+    """Each session that reads a part locks the table against TRUNCATE and ALTER while it reads, and fails where one
+    came before it. Nothing is locked in between, so that no such statement waits longer than a part takes.
+
+    Raises SourceUnavailable where the slot cannot be made in time.
+    """
     with client.session("publication") as connection:
         catalogue = read_catalogue(connection, [task.table])
         if task.table not in catalogue.tables:
             raise CheckFailed(no_table(task.table, client.place))
-        described = catalogue.tables[task.table]
-        ensure_members(connection, publication, [described], client.place)
-        target = table_sql(described)
-    with client.session("copy") as connection:
-        connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
-        connection.execute(f"LOCK TABLE {target} IN ACCESS SHARE MODE".encode())
-        with exported_snapshot(client, f"cdc_copy_{secrets.token_hex(6)}") as snapshot:
+        ensure_members(connection, publication, [catalogue.tables[task.table]], client.place)
+    with exported_snapshot(client, f"cdc_copy_{secrets.token_hex(6)}") as snapshot:
+        with client.session("copy") as connection:
+            connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
             connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.name}'".encode())
             described = read_catalogue(connection, [task.table]).tables[task.table]
-            yield _copy(client, connection, described, snapshot, task, epoch, partitions)
+            copy = _copy(client, connection, described, snapshot, task, epoch, partitions)
+        yield copy
 
 
 def block_ranges(blocks: int, parts: int) -> tuple[str, ...]:
@@ -93,7 +108,7 @@ def _copy(
         password=client.info.password,
         query=f"({query}) AS copied",
         predicates=block_ranges(blocks, partitions),
-        session_init=session_init(snapshot.name),
+        session_init=session_init(snapshot.name, described),
         fetch_rows=FETCH_ROWS,
         casts=spark_casts(schema),
         hidden=(CTID,),
@@ -107,11 +122,12 @@ def _from(connection: Connection[Any], described: Described) -> str:
     return table_sql(described) if row and row[0] in ("p", b"p") else f"ONLY {table_sql(described)}"
 
 
-def session_init(snapshot: str) -> str:
+def session_init(snapshot: str, table: Described) -> str:
     """Runs first in the transaction that the driver opens before it reads."""
     return (
         "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; "
-        f"SET TRANSACTION SNAPSHOT '{snapshot}'; {settings_sql()}"
+        f"SET TRANSACTION SNAPSHOT '{snapshot}'; {settings_sql()}; "
+        f"LOCK TABLE {table_sql(table)} IN ACCESS SHARE MODE; {STILL_WHOLE.format(oid=table.oid)}"
     )
 
 
