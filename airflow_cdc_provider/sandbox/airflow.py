@@ -59,16 +59,16 @@ class EmbeddedAirflow:
 
     def __enter__(self) -> EmbeddedAirflow:
         self.cli("db", "migrate")
-        log = (self.home / "standalone.log").open("ab")
-        self._process = subprocess.Popen(
-            [self.python, "-m", "airflow", "standalone"],
-            env=self.environment,
-            cwd=self.home,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        with (self.home / "standalone.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self.python, "-m", "airflow", "standalone"],
+                env=self.environment,
+                cwd=self.home,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
         try:
             self._wait_until_healthy()
         except BaseException:
