@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -170,7 +170,7 @@ class EmbeddedAirflow:
     def task_log(self, dag_id: str, run_id: str, task_id: str, attempt: int = 1) -> str:
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/logs/{attempt}"
         content = self.request("GET", path, params={"full_content": "true"})["content"]
-        return "\n".join(str(line.get("event", "")) if isinstance(line, dict) else str(line) for line in content)
+        return "\n".join(text for line in content for text in log_texts(line))
 
     def _wait_until_healthy(self) -> None:
         end = time.monotonic() + START_LIMIT_S
@@ -199,6 +199,16 @@ class EmbeddedAirflow:
                 return True
             time.sleep(0.1)
         return False
+
+
+def log_texts(line: Any) -> Iterator[str]:
+    """What a line of a task log says: its event and, where an exception is attached, the exception's words."""
+    if not isinstance(line, dict):
+        yield str(line)
+        return
+    yield str(line.get("event", ""))
+    for error in line.get("error_detail") or ():
+        yield f"{error['exc_type']}: {error['exc_value']}"
 
 
 def free_ports(count: int) -> list[int]:

@@ -201,6 +201,15 @@ _SOME += "floor(%(a)s * (select greatest(count(*) - 60, 1) from {table}))::int l
 SOME_CUSTOMERS = _SOME.format(key="id", table="customers")
 SOME_ORDERS = _SOME.format(key="id", table="orders")
 
+NEW_ORDER: LiteralString = """
+insert into orders (id, customer_id, status, total, placed_at, tags)
+values (%(key)s, 1, 'new', 9.99, now(), '{a,NULL,"b c"}')
+"""
+NEW_LINE: LiteralString = """
+insert into order_lines (order_id, line_no, sku, quantity, price, weight, internal_note)
+values (%(key)s, 1, 'SKU-NEW', 1, 9.99, 'NaN', 'secret')
+"""
+
 CHANGES: tuple[tuple[str, LiteralString], ...] = (
     ("update", f"update customers set balance = balance + 1, updated_at = now() where id in {SOME_CUSTOMERS}"),
     ("update", f"update customers set notes = repeat(md5(%(b)s::text), 90) where id in {SOME_CUSTOMERS}"),
@@ -208,8 +217,8 @@ CHANGES: tuple[tuple[str, LiteralString], ...] = (
     ("update", f"update orders set status = 'shipped', rate = %(b)s where id in {SOME_ORDERS}"),
     ("update", f"update order_lines set quantity = quantity + 1, discount = %(b)s where order_id in {SOME_ORDERS}"),
     ("update", "update page_views set milliseconds = 999 where ctid in (select ctid from page_views limit 5)"),
-    ("insert", "insert into orders values (%(key)s, 1, 'new', 9.99, null, now(), null, '{a,NULL,\"b c\"}')"),
-    ("insert", "insert into order_lines values (%(key)s, 1, 'SKU-NEW', 1, 9.99, null, 'NaN', 'secret')"),
+    ("insert", NEW_ORDER),
+    ("insert", NEW_LINE),
     ("insert", "insert into page_views select now(), 1, '/same', 1 from generate_series(1, 3)"),
     ("delete", f"delete from orders where id in {SOME_ORDERS} and id %% 5 = 0"),
     ("delete", "delete from page_views where ctid in (select ctid from page_views where path = '/same' limit 2)"),

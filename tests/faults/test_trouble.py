@@ -47,13 +47,11 @@ def test_a_missing_publication_comes_with_its_statement(troubled: Scenario) -> N
     troubled.execute("alter publication cdc_troubled rename to mislaid")
     fails_with(troubled, "cdc_troubled", "CREATE PUBLICATION")
     troubled.execute("alter publication mislaid rename to cdc_troubled")
-    troubled.must_tick()
-    troubled.verify()
 
 
 def test_a_dropped_column_stays_in_the_copy(troubled: Scenario) -> None:
-    troubled.execute("alter table order_lines drop column weight")
-    troubled.execute("insert into order_lines values (-7, 1, 'SKU', 1, 1, null, null)")
+    troubled.execute("alter table orders drop column ship_on")
+    troubled.load.run(5)
     troubled.must_tick()
     troubled.verify()
 
@@ -82,12 +80,12 @@ def test_a_dropped_slot_blocks_until_a_resync(troubled: Scenario) -> None:
 def test_a_table_of_somebody_else_is_left_alone_and_its_siblings_go_on(
     troubled: Scenario, scenario: Callable[..., Scenario]
 ) -> None:
-    other = scenario("foreign", tables="tables:\n  - source: public.orders\n  - source: public.page_views\n")
+    other = scenario("neighbour", tables="tables:\n  - source: public.orders\n  - source: public.page_views\n")
     shutil.copytree(troubled.lake / "customers", other.lake / "orders")
     before = sorted(path.name for path in Path(other.lake, "orders", "_delta_log").iterdir())
-    fails_with(other, "public.orders", "CPY002")
+    fails_with(other, "public.orders", "TGT001")
     assert sorted(path.name for path in Path(other.lake, "orders", "_delta_log").iterdir()) == before
-    rows = {row["table"]: row["state"] for row in other.cdc("status", "foreign")["tables"]}
+    rows = {row["table"]: row["state"] for row in other.cdc("status", "neighbour")["tables"]}
     assert rows["public.page_views"] == "replicating"
 
 
