@@ -116,8 +116,10 @@ def has_failures(outcome: Outcome) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.run_layers", description=__doc__)
-    parser.add_argument("layers", nargs="*", choices=list(BUDGETS_S), default=list(BUDGETS_S), metavar="layer")
-    chosen = parser.parse_args().layers
+    parser.add_argument("layers", nargs="*", metavar="layer", help=f"all by default: {', '.join(BUDGETS_S)}")
+    chosen = parser.parse_args().layers or list(BUDGETS_S)
+    if unknown := set(chosen) - BUDGETS_S.keys():
+        parser.error(f"no such layer: {', '.join(sorted(unknown))}")
     present = [layer for layer in BUDGETS_S if layer in chosen and any((TESTS / layer).rglob("test_*.py"))]
     outcomes = []
     for layer in present:
