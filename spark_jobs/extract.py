@@ -167,7 +167,7 @@ def _require_log(log: ChangeLog, step: Step) -> None:
                 where=log.store.root,
                 found=found or "no LOG file",
                 allowed=step.log_id,
-                do="restore the staging folder; or see 'adopt-log' in the operations page",
+                do="restore the staging folder these tables were written from, or resync them",
                 data="nothing was read or written",
             )
         )
