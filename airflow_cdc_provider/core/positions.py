@@ -21,10 +21,6 @@ def epoch_prefix(epoch: int) -> str:
     return f"{epoch:0{EPOCH_DIGITS}x}"
 
 
-def epoch_of(order_key: str) -> int:
-    return int(order_key[:EPOCH_DIGITS], 16)
-
-
 @dataclass(frozen=True)
 class Window:
     """A slice ``(lo, hi]`` of the stream; numbers run 1, 2, 3, … per replicator. 0 stands for "before the first"."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import requests
+
+from airflow_cdc_provider.sandbox.ports import free_ports
 
 START_LIMIT_S = 180
 STOP_LIMIT_S = 30
@@ -209,15 +210,3 @@ def log_texts(line: Any) -> Iterator[str]:
     yield str(line.get("event", ""))
     for error in line.get("error_detail") or ():
         yield f"{error['exc_type']}: {error['exc_value']}"
-
-
-def free_ports(count: int) -> list[int]:
-    """Different free ports on loopback, as the kernel gives them."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()

@@ -10,7 +10,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, Problem
+from airflow_cdc_provider.sandbox.ports import free_ports
 
 HOST = "127.0.0.1"
 USER = "postgres"
@@ -49,7 +49,7 @@ class EmbeddedPostgres:
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         self.settings = SETTINGS | dict(settings or {})
-        self.port = free_port()
+        (self.port,) = free_ports(1)
         self.password = secrets.token_urlsafe(16)
         self.folder = Path(tempfile.mkdtemp(prefix="cdc-postgres-"))
         self.data = self.folder / "data"
@@ -202,13 +202,6 @@ def run_as() -> RunAs:
 
 def everybody_may_enter(folder: Path) -> bool:
     return all(place.stat().st_mode & 0o001 for place in (folder, *folder.parents))
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def not_up(what: str, where: Path, output: str) -> Problem:

@@ -11,7 +11,8 @@ from airflow_cdc_provider.connectors.postgres.source import PostgresSource
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Comparison, Condition, Source
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
-from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres, free_port
+from airflow_cdc_provider.sandbox.ports import free_ports
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.connectors.conftest import Database, ends
 
 ACTIVE = Condition("active", Comparison.EQUAL, True)
@@ -205,6 +206,6 @@ def test_a_missing_database_is_told(database: Database) -> None:
 
 
 def test_an_unreachable_server_may_be_tried_again() -> None:
-    info = ConnectionInfo("db", "127.0.0.1", free_port(), "postgres", "x", "nowhere")
+    info = ConnectionInfo("db", "127.0.0.1", free_ports(1)[0], "postgres", "x", "nowhere")
     with pytest.raises(SourceUnavailable, match="CON010"):
         PostgresSource(Source("postgres", "db", options={"publication": "cdc"}), info, "r").check([])

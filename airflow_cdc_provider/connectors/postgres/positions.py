@@ -11,7 +11,6 @@ from __future__ import annotations
 from airflow_cdc_provider.core.positions import Position, epoch_prefix
 
 CHANNEL = "slot"
-ORDER_DIGITS = 50
 WAL_PAGE_BYTES = 8192
 WAL_SEGMENT_BYTES = 16 * 1024 * 1024
 
