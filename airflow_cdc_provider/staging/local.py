@@ -52,6 +52,10 @@ class LocalStore:
             target.parent.mkdir(parents=True, exist_ok=True)
             return io.BufferedWriter(_DurableFile(target, "xb"))
 
+    def open_input(self, path: str) -> BinaryIO:
+        with self._guarded("open", path):
+            return self._path(path).open("rb")
+
     def names(self, path: str) -> list[str]:
         with self._guarded("list", path):
             try:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.places import ALLOWED, FOLDER, S3, place_of
+from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.s3 import s3_access
 from airflow_cdc_provider.staging.local import LocalStore
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.staging.store import Store
+
+# By name: a worker without object stores need not have their library.
+OBJECT_STORES = {S3: "airflow_cdc_provider.staging.s3:S3Store"}
 
 
 def open_log(definition: Definition, connection: ConnectionInfo) -> ChangeLog:
@@ -16,11 +24,13 @@ def open_log(definition: Definition, connection: ConnectionInfo) -> ChangeLog:
 
 
 def open_store(location: str, connection: ConnectionInfo) -> Store:
-    scheme, separator, _ = location.partition("://")
-    if not separator or scheme == "file":
+    """Touches nothing yet. Raises CheckFailed: ENV004 for a storage without a store here, CON020 for a connection that
+    cannot be followed; NotInstalled (ENV010)."""
+    scheme = place_of(location).scheme
+    if scheme == FOLDER:
         return LocalStore(location)
+    if scheme in OBJECT_STORES:
+        return cast(Store, class_of("store", scheme, OBJECT_STORES)(location, s3_access(connection)))
     raise CheckFailed(
-        Problem(
-            "ENV004", "no staging on this kind of storage", where=location, found=scheme, allowed="a folder, file://"
-        )
+        Problem("ENV004", "no staging on this kind of storage", where=location, found=scheme, allowed=ALLOWED)
     )

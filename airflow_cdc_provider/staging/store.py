@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import BinaryIO, Protocol
 
 
@@ -20,7 +21,8 @@ class Store(Protocol):
     def exists(self, path: str) -> bool: ...
 
     def create(self, path: str, content: bytes) -> bool:
-        """Write a file that must not exist yet, durably and all at once. False where somebody else was first."""
+        """Write a file that must not exist yet, durably and all at once. False where somebody else was first, or where
+        we were and the answer was lost: the content tells."""
 
     def write(self, path: str, content: bytes) -> None:
         """Write or replace a file, all at once."""
@@ -28,8 +30,20 @@ class Store(Protocol):
     def open_output(self, path: str) -> BinaryIO:
         """A new file to be written as a stream; closing makes it durable."""
 
+    def open_input(self, path: str) -> BinaryIO:
+        """A file to be read in any order."""
+
     def names(self, path: str) -> list[str]:
         """Names of files and folders directly under ``path``, sorted; empty where there is no such folder."""
 
     def delete(self, path: str) -> None:
         """Remove a file or a folder with all in it. Nothing there is no error."""
+
+
+def creates_exclusively(store: Store) -> bool:
+    """Try it out, and leave nothing behind. Without it no window may ever be sealed."""
+    name = f".check-{uuid.uuid4().hex}"
+    try:
+        return store.create(name, b"check") and not store.create(name, b"again")
+    finally:
+        store.delete(name)

@@ -1,0 +1,197 @@
+"""What the change log asks of a storage system, asked of each: a folder, and a bucket of a real S3 server."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from airflow_cdc_provider.core.changelog import Manifest
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.errors import CheckFailed, StagingUnavailable
+from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.staging.places import open_store
+from airflow_cdc_provider.staging.store import Store, creates_exclusively
+from tests.buckets import ObjectStore
+
+pytestmark = pytest.mark.server
+
+Where = tuple[str, ConnectionInfo]
+ODD = "steps/scheduled__2026-01-01T00%3A00%3A00%2B00%3A00/Bücher & Söhne.json"
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    with ObjectStore(tmp_path_factory.mktemp("moto") / "log") as running:
+        yield running
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Where:
+    if request.param == "folder":
+        return str(tmp_path / "staging"), ConnectionInfo()
+    objects: ObjectStore = request.getfixturevalue("objects")
+    return f"s3://{objects.LAKE}/cdc/{uuid.uuid4().hex}", objects.connection
+
+
+@pytest.fixture
+def store(where: Where) -> Store:
+    return open_store(*where)
+
+
+def manifest(attempt: str) -> Manifest:
+    return Manifest("l1", 1, 1, {}, {}, "", attempt, "2026-01-01T00:00:00Z", {})
+
+
+def _seal(arguments: tuple[Where, int]) -> tuple[bool, str]:
+    where, number = arguments
+    log = ChangeLog(open_store(*where))
+    time.sleep(0.05)  # until the other processes are up as well
+    sealed = log.seal(manifest(f"attempt-{number}"))
+    return sealed.attempt == f"attempt-{number}", sealed.attempt
+
+
+def test_of_many_processes_that_seal_a_window_one_wins_and_all_get_its_manifest(where: Where) -> None:
+    with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
+        said = list(pool.map(_seal, [(where, number) for number in range(20)]))
+    assert [won for won, _ in said].count(True) == 1
+    assert len({attempt for _, attempt in said}) == 1
+
+
+def test_a_file_is_created_once_and_replaced_at_will(store: Store) -> None:
+    assert store.create("deep/er/file", b"content")
+    assert not store.create("deep/er/file", b"other")
+    assert store.read("deep/er/file") == b"content"
+    store.write("deep/er/file", b"other")
+    assert store.read("deep/er/file") == b"other"
+    assert creates_exclusively(store) and store.names("") == ["deep"]
+
+
+def test_names_are_those_directly_below_files_and_folders_alike(store: Store) -> None:
+    for path in ("windows/2/MANIFEST", "windows/1/a/f", "windows/10", "windows2/f", "LOG"):
+        store.write(path, b"")
+    assert store.names("") == ["LOG", "windows", "windows2"]
+    assert store.names("windows") == ["1", "10", "2"]
+    assert store.names("nothing") == []
+
+
+def test_a_name_is_taken_as_it_is_whatever_its_characters(store: Store, where: Where) -> None:
+    store.write(ODD, b"odd")
+    folder, _, name = ODD.rpartition("/")
+    assert store.names(folder) == [name] and store.read(ODD) == b"odd"
+    assert store.url(ODD) == f"{where[0]}/{ODD}"
+
+
+def test_a_folder_is_removed_with_all_in_it_and_nothing_beside_it(store: Store) -> None:
+    for path in ("a/b", "a/c/d", "ab", "e"):
+        store.write(path, b"")
+    store.delete("a")
+    store.delete("e")
+    store.delete("nothing")
+    assert store.names("") == ["ab"]
+
+
+def test_what_is_not_there_reads_as_missing(store: Store) -> None:
+    assert not store.exists("nothing")
+    for read in (store.read, store.open_input):
+        with pytest.raises(FileNotFoundError):
+            read("nothing")
+
+
+def test_an_output_file_is_there_once_it_is_closed_and_never_an_old_one(store: Store) -> None:
+    with store.open_output("w/f") as file:
+        file.write(b"1")
+        file.write(b"2" * 20_000_000)
+        assert not file.closed
+    assert file.closed and len(store.read("w/f")) == 20_000_001
+    with pytest.raises(StagingUnavailable, match="STG010"):
+        store.open_output("w/f")
+
+
+def test_parquet_is_written_and_read_through_it(store: Store) -> None:
+    table = pa.table({"a": list(range(100_000)), "b": ["x" * 20] * 100_000})
+    with store.open_output("f.parquet") as file:
+        pq.write_table(table, file, row_group_size=10_000)
+    with store.open_input("f.parquet") as file:
+        assert pq.ParquetFile(file).metadata.num_rows == 100_000
+    with store.open_input("f.parquet") as file:
+        assert pq.read_table(file, columns=["a"], filters=[("a", ">=", 99_990)])["a"].to_pylist()[0] == 99_990
+
+
+def test_an_input_file_is_read_in_any_order(store: Store) -> None:
+    store.write("f", b"0123456789")
+    with store.open_input("f") as file:
+        assert (file.seek(-3, 2), file.read(2), file.tell(), file.read(), file.read()) == (7, b"78", 9, b"9", b"")
+        assert (file.seek(1), file.read(3), file.seek(2, 1), file.read(1)) == (1, b"123", 6, b"6")
+
+
+# What only a bucket can say
+
+
+def test_a_bucket_that_is_not_there_is_said_by_all_that_write_or_list(objects: ObjectStore) -> None:
+    store = open_store("s3://no-such-bucket/cdc", objects.connection)
+    acts: list[Callable[[], object]] = [
+        lambda: store.create("f", b""),
+        lambda: store.write("f", b""),
+        lambda: store.names(""),
+        lambda: store.delete("f"),
+    ]
+    for act in acts:
+        with pytest.raises(StagingUnavailable, match=r"STG010.*s3://no-such-bucket/cdc.*(?i:no ?such ?bucket).*do:"):
+            act()
+
+
+def test_an_endpoint_that_does_not_answer_is_said_soon_and_can_be_tried_again(objects: ObjectStore) -> None:
+    dead = replace(objects.connection, extra={"endpoint_url": "http://127.0.0.1:9"})
+    began = time.monotonic()
+    with pytest.raises(StagingUnavailable, match=r"STG010.*did not let us read.*after \d retries") as caught:
+        open_store("s3://lake/cdc", dead).read("LOG")
+    assert time.monotonic() - began < 30 and caught.value.retryable
+
+
+def test_a_key_of_the_connection_does_not_mix_with_a_token_of_the_environment(
+    objects: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "of-somebody-else")
+    store = open_store(f"s3://{objects.LAKE}/mixed", objects.connection)
+    store.write("f", b"")
+    provider = store._bucket.credential_provider  # type: ignore[attr-defined]
+    assert provider()["token"] is None
+
+
+def test_a_connection_without_a_key_leaves_it_to_the_environment(
+    objects: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    monkeypatch.setenv("AWS_CONDITIONAL_PUT", "disabled")
+    store = open_store(f"s3://{objects.LAKE}/ambient", replace(objects.connection, login="", password=""))
+    assert creates_exclusively(store)
+
+
+@pytest.mark.parametrize(
+    ("connection", "said"),
+    [
+        (ConnectionInfo("lake", extra={"role_arn": "arn:x"}), "found: role_arn"),
+        (ConnectionInfo("lake", login="k"), "one half of a key"),
+        (ConnectionInfo("lake", extra={"endpoint_url": "localhost:9000"}), "without http"),
+    ],
+)
+def test_a_connection_that_would_be_followed_in_part_only_is_refused(connection: ConnectionInfo, said: str) -> None:
+    with pytest.raises(CheckFailed, match=f"CON020.*connection lake.*{said}"):
+        open_store("s3://lake/cdc", connection)
+
+
+def test_no_message_and_no_text_of_a_connection_shows_its_secret(objects: ObjectStore) -> None:
+    secret = replace(objects.connection, extra={"endpoint_url": "http://127.0.0.1:9", "aws_session_token": "t0ken-x"})
+    with pytest.raises(StagingUnavailable) as caught:
+        open_store("s3://lake/cdc", secret).names("")
+    assert not {word for word in (secret.password, "t0ken-x") if word in f"{caught.value} {secret!r}"}
