@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from airflow_cdc_provider.core.definition import Columns, Comparison, Condition, TableRule, Target
+from airflow_cdc_provider.core.definition import Columns, Comparison, Condition, Staging, TableRule, Target
+from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.selection import RESERVED_PREFIX, is_pattern, takes
 from airflow_cdc_provider.loader.kinds import table_naming
 from airflow_cdc_provider.loader.report import Place, Report, shown
@@ -28,6 +29,7 @@ def check(builder: Builder) -> None:
             case _:
                 pass
     _check_twice(rules, builder)
+    _check_bucket(builder)
 
 
 def _finder(builder: Builder, base: Path) -> Callable[..., Place]:
@@ -66,6 +68,25 @@ def _check_target(target: Target, at: Callable[..., Place], report: Report) -> N
     if not target.location and not target.catalog:
         report.problem(
             "DEF011", "the target has no place", at(), allowed="`location`, `catalog`", do="say where the tables live"
+        )
+
+
+def _check_bucket(builder: Builder) -> None:
+    """Spark is told its credentials bucket by bucket."""
+    target, staging = builder.built.get(("target",)), builder.built.get(("staging",))
+    if not isinstance(target, Target) or not isinstance(staging, Staging):
+        return
+    one, other = place_of(target.location), place_of(staging.location)
+    if one.scheme == FOLDER or (one.scheme, one.bucket) != (other.scheme, other.bucket):
+        return
+    if target.connection != staging.connection:
+        builder.report.problem(
+            "DEF050",
+            "target and staging reach one bucket by different connections",
+            _finder(builder, ("staging",))("connection"),
+            found=f"{shown(target.connection)} and {shown(staging.connection)}",
+            allowed="one connection per bucket",
+            do="name the same `connection` twice, or use two buckets",
         )
 
 

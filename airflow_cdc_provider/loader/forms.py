@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from croniter import croniter
 
+from airflow_cdc_provider.core import places
 from airflow_cdc_provider.core.selection import RESERVED_PREFIX
 
 RESERVED_NAMES = frozenset(
@@ -44,10 +45,6 @@ def _name(text: str) -> str:
 
 def _table(text: str) -> str:
     return "a reserved prefix" if text.lower().startswith(RESERVED_PREFIX) else ""
-
-
-def _location(text: str) -> str:
-    return "a path must not climb with `..`" if ".." in text.split("/") else ""
 
 
 def _cron(text: str) -> str:
@@ -86,7 +83,7 @@ FORMS: dict[str, Form] = {
         "an Airflow connection id: letters, digits and `_ . : -`",
         r"^[A-Za-z0-9_][A-Za-z0-9_.:\-]{0,249}$",
     ),
-    "location": Form("DEF047", "an absolute path or a URL", r"^(/|[a-z][a-z0-9+.\-]*://)[^\s?#]*$", _location),
+    "location": Form("DEF047", places.ALLOWED, places.PATTERN, places.complaint),
     "cron": Form(
         "DEF016",
         "five fields: minute hour day month weekday; or one of " + ", ".join(PRESETS),

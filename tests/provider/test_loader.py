@@ -33,6 +33,11 @@ staging: {location: /data/lake/_cdc, retain: 7d}
 """
 
 
+ONE_BUCKET = GOOD.replace("/data/lake/shop}", "s3://lake/shop, connection: aws_a}").replace(
+    "/data/lake/_cdc,", "s3://lake/_cdc, connection: aws_b,"
+)
+
+
 def load(text: str | bytes) -> Definition:
     return load_text(text if isinstance(text, bytes) else text.encode(), "shop.yaml").definition
 
@@ -74,6 +79,12 @@ def test_the_example_is_read_as_it_stands() -> None:
 def test_a_definition_survives_its_way_through_json() -> None:
     definition = load_file(SHOP).definition
     assert from_plain(Definition, to_plain(definition)) == definition
+
+
+def test_places_are_folders_or_buckets() -> None:
+    for place in ("/", "/lake", "file:///lake", "s3://lake", "s3://my.lake-1/a/b/"):
+        assert load(swap("/data/lake/shop", place)).target.location == place
+    assert load(ONE_BUCKET.replace("aws_b", "aws_a")).staging.connection == "aws_a"
 
 
 def test_filters_are_read_with_their_types() -> None:
@@ -245,6 +256,11 @@ BAD = [
     ("an unknown way to delete", rule("on_delete: sofd"), "DEF046", "7:16"),
     ("a relative place", swap("/data/lake/shop", "data/lake"), "DEF047", "4:33"),
     ("a place that climbs", swap("/data/lake/shop", "/data/../lake"), "DEF047", "4:33"),
+    ("a place on a storage that is not known", swap("/data/lake/shop", "gs://lake/shop"), "DEF047", "4:33"),
+    ("a bucket's name that cannot be", swap("/data/lake/shop", "s3://My_Bucket/x"), "DEF047", "4:33"),
+    ("a prefix with an empty step", swap("/data/lake/shop", "s3://lake//shop"), "DEF047", "4:33"),
+    ("a prefix that climbs", swap("/data/lake/shop", "s3://lake/../shop"), "DEF047", "4:33"),
+    ("one bucket by two connections", ONE_BUCKET, "DEF050", "7:49"),
     ("empty text", GOOD + "dag: {owner: ''}\n", "DEF018", "8:14"),
 ]
 
