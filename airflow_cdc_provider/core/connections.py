@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+SECRETS_FILE = "CDC_SECRETS_FILE"
+"""The variable of a driver's environment that says where its secrets file is."""
+
 
 @dataclass(frozen=True)
 class ConnectionInfo:

@@ -19,8 +19,10 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException
 
 from airflow_cdc_provider import appcds, bundle, jars
+from airflow_cdc_provider.core.connections import SECRETS_FILE
 from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.places import place_of
 from airflow_cdc_provider.core.steps import StepKind
 from airflow_cdc_provider.hooks.connections import find_connection
 from airflow_cdc_provider.java import find_java
@@ -62,13 +64,14 @@ class SparkJob:
             deploy_mode="client",
         )
 
-    def run(self) -> str:
+    def run(self, secrets: Path) -> str:
         """Submit, stream the driver's output into the task log, and wait. Returns an empty text where spark-submit
         ended well, else its exit code and last lines. Raises CheckFailed (ENV006) where there is no spark-submit.
 
         The driver gets a process group of its own, so that killing it takes all of it.
         """
         environment = driver_environment(os.environ, Path(sys.executable), find_java().home)
+        environment[SECRETS_FILE] = str(secrets)
         try:
             self._hook.submit(self._submission.application, env=environment, start_new_session=True)
         except AirflowException as error:
@@ -169,5 +172,7 @@ def job_file(kind: StepKind) -> str:
 
 
 def job_jars(definition: Definition) -> list[str]:
-    """Names of the jar groups both ends need."""
-    return [name for name in (definition.source.type, definition.target.type) if name in jars.read_lock()]
+    """Names of the jar groups that the ends and the places need."""
+    schemes = {place_of(location).scheme for location in (definition.target.location, definition.staging.location)}
+    wanted = (definition.source.type, definition.target.type, *sorted(schemes))
+    return [name for name in wanted if name in jars.read_lock()]

@@ -160,7 +160,7 @@ class Attempt:
             self._job = job
             ending = "killed before its end"
             try:
-                ending = job.run()
+                ending = job.run(secrets_path)
             finally:
                 job.close()
                 if drivers.end(folder.step_url):

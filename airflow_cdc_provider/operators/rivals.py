@@ -92,7 +92,8 @@ def _earlier(
         seen.add(row.folder)
         yield StepFolder(run.store, row.folder), row.id, row.kind, frozenset(row.tables)
     root = run.store.url("")
-    here = [StepFolder(run.store, str(Path(url).parent).removeprefix(root)) for url in drivers.running(f"{root}steps/")]
+    urls = drivers.running(f"{root}steps/")
+    here = [StepFolder(run.store, url.removeprefix(root).rpartition("/")[0]) for url in urls]
     for folder in (*run.submissions(task_id), *here):
         step = None if folder.path in seen else folder.step()
         seen.add(folder.path)

@@ -43,7 +43,8 @@ class Store(Protocol):
 def creates_exclusively(store: Store) -> bool:
     """Try it out, and leave nothing behind. Without it no window may ever be sealed."""
     name = f".check-{uuid.uuid4().hex}"
+    first = store.create(name, b"check")
     try:
-        return store.create(name, b"check") and not store.create(name, b"again")
+        return first and not store.create(name, b"again")
     finally:
         store.delete(name)

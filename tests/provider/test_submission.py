@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.definition import Source, Spark, Target
+from airflow_cdc_provider.core.definition import Source, Spark, Staging, Target
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.steps import StepKind
 from airflow_cdc_provider.hooks import drivers
@@ -52,11 +52,13 @@ def test_the_drivers_environment_is_the_workers_without_airflows_own() -> None:
     }
 
 
-def test_a_job_gets_the_jars_of_its_two_ends(tmp_path: Path) -> None:
+def test_a_job_gets_the_jars_of_its_two_ends_and_of_the_places_they_stand_in(tmp_path: Path) -> None:
     definition = Scene(tmp_path).definition
     assert job_jars(definition) == []
     ends = replace(definition, source=Source("postgres", "shop_db"), target=Target("delta", str(tmp_path)))
     assert job_jars(ends) == ["postgres", "delta"]
+    in_a_bucket = replace(ends, staging=Staging("s3://lake/_cdc"))
+    assert job_jars(in_a_bucket) == ["postgres", "delta", "s3"]
 
 
 @pytest.mark.usefixtures("own_cache", "connections")
@@ -100,7 +102,7 @@ def test_jars_go_to_the_drivers_class_path_and_to_executors_only_where_there_are
     job = SparkJob(
         Submission("cdc-shop-merge", "spark_default", local, "/x/merge.py", "/s/step.json", {}, jars, Path("/z.zip"))
     )
-    assert job.run() == ""
+    assert job.run(tmp_path / "secrets") == ""
     job.close()
     said = (tmp_path / "arguments").read_text().splitlines()
     told = dict(pairwise(said))
@@ -118,7 +120,7 @@ def test_a_worker_without_spark_submit_is_told_what_to_install(tmp_path: Path, m
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     job = SparkJob(Submission("n", "spark_default", True, "/x/merge.py", "/s/step.json", {}, (), Path("/z.zip")))
     with pytest.raises(CheckFailed, match=r"ENV006.*install pyspark"):
-        job.run()
+        job.run(tmp_path / "secrets")
 
 
 def test_only_the_shell_jvm_and_driver_of_a_submission_count_as_its_processes() -> None:
