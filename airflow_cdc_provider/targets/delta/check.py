@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.errors import CdcError, Problem
+from airflow_cdc_provider.core.places import ALLOWED, FOLDER, S3
 from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.staging.places import open_store
+from airflow_cdc_provider.staging.store import creates_exclusively
 from airflow_cdc_provider.targets.delta.ddl import UNFENCEABLE_FEATURES
 from airflow_cdc_provider.targets.delta.names import RESERVED_PREFIX
 
@@ -32,13 +35,29 @@ def _location(target: DeltaTarget) -> Iterator[Problem]:
     if not target.location:
         yield Problem("TGT001", "a Delta target needs a location", where, "nothing", "a folder", "set target.location")
         return
-    if "://" in target.location or not target.location.startswith("/"):
-        yield Problem("TGT001", "no Delta tables on this kind of storage", where, target.location, "an absolute folder")
+    if target.place.scheme == S3:
+        yield from _bucket(target, where)
+        return
+    if target.place.scheme != FOLDER or not target.location.startswith("/"):
+        yield Problem("TGT001", "no Delta tables on this kind of storage", where, target.location, ALLOWED)
         return
     standing = _nearest_folder(Path(target.location))
     if not os.access(standing, os.W_OK | os.X_OK):
         do = f"chown or chmod {standing} so that Airflow's and Spark's user may write"
         yield Problem("TGT003", "the target folder cannot be written", where, f"no permission on {standing}", do=do)
+
+
+def _bucket(target: DeltaTarget, where: str) -> Iterator[Problem]:
+    """Reached, written, and by an endpoint that honours conditional writes: without them two writers could both commit
+    the same version of a table."""
+    try:
+        if creates_exclusively(open_store(target.location, target.connection)):
+            return
+    except CdcError as error:
+        yield from error.problems
+        return
+    do = "use a store that honours `If-None-Match: *`, as AWS does"
+    yield Problem("TGT004", "the object store does not create objects exclusively", where, do=do)
 
 
 def _nearest_folder(path: Path) -> Path:
@@ -69,7 +88,7 @@ def _table(target: DeltaTarget, task: TableTask) -> Iterator[Problem]:
     path = target.locate(task.target)
     held = target.held(task.table, task.target)
     if not held.exists:
-        if Path(path).is_dir() and any(Path(path).iterdir()):
+        if open_store(target.location, target.connection).names(task.target):
             do = "choose another tables.target, or move the folder away"
             yield Problem("TGT011", "the target folder holds something that is no Delta table", path, "files", "", do)
         return

@@ -12,12 +12,14 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord, split_token
 from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.core.errors import Fenced, Problem, TargetUnavailable
+from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.delta.check import check_tables
 from airflow_cdc_provider.targets.delta.history import Standing, read_commit, standing
 from airflow_cdc_provider.targets.delta.names import default_name
 from airflow_cdc_provider.targets.delta.record_text import record_text
+from airflow_cdc_provider.targets.delta.storage import in_words, storage_options
 from airflow_cdc_provider.targets.target import Held
 
 HISTORY_COMMITS = (20, 500, None)
@@ -28,10 +30,13 @@ FENCE_TRIES = 50
 
 
 class DeltaTarget:
-    """Tables are folders under ``target.location``. ``catalog`` only adds names; the folders stay the truth."""
+    """Tables are folders, or prefixes in a bucket, under ``target.location``. ``catalog`` only adds names; the folders
+    stay the truth."""
 
     def __init__(self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog) -> None:
-        self.location = target.location.removeprefix("file://").rstrip("/")
+        self.place = place_of(target.location)
+        self.location = self.place.path if self.place.scheme == FOLDER else target.location.rstrip("/")
+        self.connection = connection
         self.catalog = target.catalog
         self.replicator = replicator
         self.log = log
@@ -59,9 +64,12 @@ class DeltaTarget:
         from deltalake import DeltaTable
 
         path = self.locate(target_table)
-        if not Path(path, "_delta_log").is_dir() or not DeltaTable.is_deltatable(path):
+        if self.place.scheme == FOLDER and not Path(path, "_delta_log").is_dir():
             return None
-        return DeltaTable(path)
+        options = storage_options(self.place, self.connection)
+        if not DeltaTable.is_deltatable(path, options):
+            return None
+        return DeltaTable(path, storage_options=options)
 
     def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
         """Commit ``record`` without data, on condition that the table is still as ``expected``.
@@ -164,7 +172,7 @@ class DeltaTarget:
                     "TGT010",
                     "the Delta table cannot be read",
                     where=self.locate(target_table),
-                    found=f"{type(error).__name__}: {str(error).splitlines()[0][:200]}",
+                    found=in_words(error),
                     do="look at the permissions and the state of the target; the next run tries again",
                 )
             ) from error
