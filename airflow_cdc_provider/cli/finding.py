@@ -14,7 +14,7 @@ from airflow_cdc_provider.core.errors import CdcError, DefinitionInvalid, Proble
 from airflow_cdc_provider.core.nearest import did_you_mean
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
-from airflow_cdc_provider.loader import Folder, load_file, load_folder
+from airflow_cdc_provider.loader import Folder, clashes, load_file, load_folder
 
 SHOWN = 10
 
@@ -34,7 +34,10 @@ def definitions() -> Folder:
 def find(name: str) -> Definition:
     """A replicator by its name or its file. Raises NotFound (CLI001), or DefinitionInvalid where its file is broken."""
     if name.endswith((".yaml", ".yml")):
-        return load_file(name).definition
+        loaded = load_file(name)
+        if shared := clashes([loaded]):
+            raise DefinitionInvalid(*shared[loaded.file])
+        return loaded.definition
     folder = definitions()
     if name in folder.loaded:
         return folder.loaded[name].definition

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from airflow_cdc_provider.core.definition import Definition, TableRule
+from airflow_cdc_provider.core.definition import Definition, TableRule, Target
 from airflow_cdc_provider.core.errors import DefinitionInvalid, Problem
 from airflow_cdc_provider.core.selection import is_pattern, matches
 from airflow_cdc_provider.loader.checks import check
@@ -69,15 +70,37 @@ def load_folder(folder: str | Path) -> Folder:
     """Every ``*.yaml`` and ``*.yml`` of a folder. Replicators that share a name or a target table are left out."""
     loaded: list[Loaded] = []
     problems: list[Problem] = []
-    for path in sorted(p for p in Path(folder).iterdir() if p.suffix in (".yaml", ".yml")):
+    for path in _files(Path(folder)):
         try:
             loaded.append(load_file(path))
         except DefinitionInvalid as invalid:
             problems += invalid.problems
-    clashes = [*_same_name(loaded), *_same_target(loaded)]
-    problems += [problem for _, problem in clashes]
-    out = {file for file, _ in clashes}
-    return Folder({entry.definition.name: entry for entry in loaded if entry.file not in out}, tuple(problems))
+    shared = _clashes(loaded)
+    problems += [problem for found in shared.values() for problem in found]
+    return Folder({entry.definition.name: entry for entry in loaded if entry.file not in shared}, tuple(problems))
+
+
+def clashes(loaded: Iterable[Loaded]) -> dict[str, list[Problem]]:
+    """By file: a name or a target table that it shares with another of these files, or with any other of its folder.
+    Neighbours that cannot be read are passed over; whoever validates them is told why."""
+    known = {Path(entry.file).resolve(): entry for entry in loaded}
+    given = {entry.file for entry in known.values()}
+    neighbours = {path.resolve() for folder in {path.parent for path in known} for path in _files(folder)}
+    for path in sorted(neighbours - known.keys()):
+        with contextlib.suppress(DefinitionInvalid):
+            known[path] = load_file(path)
+    return {file: problems for file, problems in _clashes(list(known.values())).items() if file in given}
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
+
+
+def _clashes(loaded: list[Loaded]) -> dict[str, list[Problem]]:
+    found: defaultdict[str, list[Problem]] = defaultdict(list)
+    for file, problem in (*_same_name(loaded), *_same_target(loaded)):
+        found[file].append(problem)
+    return dict(found)
 
 
 def _same_name(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
@@ -101,27 +124,31 @@ def _same_name(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
 
 
 def _same_target(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
-    by_place: defaultdict[tuple[str, str, str], list[Loaded]] = defaultdict(list)
-    for entry in loaded:
-        target = entry.definition.target
-        by_place[target.type, target.location.rstrip("/"), "" if target.location else target.catalog].append(entry)
-    for entries in by_place.values():
-        for one, other in combinations(entries, 2):
+    for one, other in combinations(loaded, 2):
+        if _share_a_place(one.definition.target, other.definition.target):
             shared = _shared_table(one.definition, other.definition)
             if shared and one.definition.name != other.definition.name:
                 yield _clash(one, other, shared)
                 yield _clash(other, one, shared)
 
 
+def _share_a_place(one: Target, other: Target) -> bool:
+    """The same folder, or the same catalog: a name in it can stand for one table only."""
+    folder = one.location and one.location.rstrip("/") == other.location.rstrip("/")
+    catalog = one.catalog and one.catalog.lower() == other.catalog.lower()
+    return one.type == other.type and bool(folder or catalog)
+
+
 def _clash(entry: Loaded, other: Loaded, table: str) -> tuple[str, Problem]:
-    target = entry.definition.target
+    mine, theirs = entry.definition.target, other.definition.target
+    place = mine.location if mine.location.rstrip("/") == theirs.location.rstrip("/") else f"catalog {mine.catalog}"
     return (
         entry.file,
         Problem(
             "DEF015",
             f"{entry.definition.name} and {other.definition.name} would write the same target table",
             f"{entry.file}:{entry.line}",
-            found=f"{table} in {target.location or target.catalog}, also in {other.file}",
+            found=f"{table} in {place}, also in {other.file}",
             allowed="one writer per table",
             do="give one of them another location or another target name",
         ),

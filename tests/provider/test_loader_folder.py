@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.loader import load_folder
+from airflow_cdc_provider.loader import clashes, load_file, load_folder
 
 TEMPLATE = """\
 name: {name}
@@ -72,3 +72,29 @@ def test_two_replicators_may_share_a_place_with_different_tables_and_a_table_nam
     write(tmp_path, "c.yaml", "c", "/lake2", "{source: public.a}")
     folder = load_folder(tmp_path)
     assert (list(folder.loaded), folder.problems) == (["a", "b", "c"], ())
+
+
+def test_one_catalog_has_room_for_a_name_once_wherever_the_folders_are(tmp_path: Path) -> None:
+    write(tmp_path, "a.yaml", "a", "/lake/a, catalog: main.shop")
+    write(tmp_path, "b.yaml", "b", "/lake/b, catalog: Main.Shop")
+    write(tmp_path, "c.yaml", "c", "/lake/c, catalog: main.other")
+    folder = load_folder(tmp_path)
+    assert list(folder.loaded) == ["c"]
+    assert folder.problems[0].found == f"a in catalog main.shop, also in {tmp_path}/b.yaml"
+
+
+def test_a_file_is_held_against_its_neighbours_and_against_the_others_that_are_asked_about(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    write(here, "a.yaml", "a", "/lake/one")
+    write(here, "b.yaml", "b", "/lake/one")
+    write(here, "c.yaml", "c", "/lake/two")
+    write(there, "d.yaml", "d", "/lake/two")
+    (here / "e.yaml").write_text("name: [")
+    assert {file: [p.code for p in found] for file, found in clashes([load_file(here / "a.yaml")]).items()} == {
+        str(here / "a.yaml"): ["DEF015"]
+    }
+    assert clashes([load_file(here / "c.yaml")]) == {}
+    both = clashes([load_file(here / "c.yaml"), load_file(there / "d.yaml")])
+    assert set(both) == {str(here / "c.yaml"), str(there / "d.yaml")}
