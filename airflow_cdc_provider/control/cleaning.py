@@ -1,6 +1,7 @@
 """Staging behind the cursors: what no table needs any more and ``staging.retain`` has kept long enough.
 
-A window's manifest goes first, then its files: a folder without a manifest is rubbish to everybody.
+A window's manifest goes first, then its files: a folder without a manifest is rubbish to everybody. Table schemas,
+decisions of operators and the highest fence of each table stay for ever: they grow with what people do, not with time.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.steps import StepKind
 
+CONTROLS_EVERY_WINDOWS = 100
+"""How often control records are looked through: each time every target table is asked how far back it reaches."""
+
 BATCHED = (StepKind.STAGE.value, "reconcile.replay", StepKind.VERIFY.value)
 
 
@@ -34,26 +38,36 @@ class Stand:
 
 
 def clean(replicator: Replicator, run_id: str, stands: Iterable[Stand], now: str) -> None:
-    """Remove old windows, the batches of this run, and the step files of old runs."""
-    _clean_windows(replicator, run_id, list(stands), now)
+    """Remove old windows and control records, the batches of this run, and the step files of old runs."""
+    stands = list(stands)
+    old = _clean_windows(replicator, run_id, stands, now)
+    if any(number % CONTROLS_EVERY_WINDOWS == 0 for number in old):
+        clean_controls(replicator, stands)
     _clean_batches(replicator, run_id)
     _clean_runs(replicator, run_id, now)
 
 
-def _clean_windows(replicator: Replicator, run_id: str, stands: list[Stand], now: str) -> None:
+def clean_controls(replicator: Replicator, stands: Iterable[Stand]) -> None:
+    """Control records that no version a table can be taken back to names any more."""
+    for stand in stands:
+        replicator.log.forget_controls(stand.table, replicator.target.oldest_token(stand.table, stand.target))
+
+
+def _clean_windows(replicator: Replicator, run_id: str, stands: list[Stand], now: str) -> list[int]:
     log = replicator.log
     claims = [claim.sealed_window for claim in replicator.state.claims(replicator.name)]
     limit = min([log.sealed() - 1, *claims, *(stand.passed for stand in stands)])
     numbers = [int(name) for name in log.store.names(changelog.WINDOWS)]
     old = _too_old(replicator, [number for number in numbers if number <= limit], now)
     if not old:
-        return
+        return old
     for stand in stands:
         if stand.control is not None and stand.control.window < old[-1]:
             _move_cursor(replicator, run_id, stand, stand.control)
     for number in old:
         log.store.delete(changelog.manifest_path(number))
         log.store.delete(changelog.window_folder(number))
+    return old
 
 
 def _too_old(replicator: Replicator, numbers: list[int], now: str) -> list[int]:
@@ -99,14 +113,20 @@ def _clean_batches(replicator: Replicator, run_id: str) -> None:
 
 
 def _clean_runs(replicator: Replicator, run_id: str, now: str) -> None:
-    """Run ids sort by time within their kind (``scheduled__…``, ``manual__…``): the oldest of each kind come first."""
+    """Run ids sort by time within their kind (``scheduled__…``, ``manual__…``): the oldest of each kind come first. A
+    run that died before it had decided is as old as the next one of its kind that had."""
     store = replicator.log.store
     before = datetime.fromisoformat(now) - replicator.definition.staging.retain
     runs = sorted(map(unquote, store.names(changelog.STEPS)))
     for _, kind in groupby(runs, key=lambda name: name.partition("__")[0]):
+        older: list[str] = []
         for other in kind:
             decided = decided_at(replicator, other)
-            if other == run_id or decided is None or decided >= before:
+            if other == run_id or (decided is not None and decided >= before):
                 break
-            _clean_batches(replicator, other)
-            store.delete(changelog.run_plan_path(other).removesuffix("/plan.json"))
+            older.append(other)
+            if decided is not None:
+                for gone in older:
+                    _clean_batches(replicator, gone)
+                    store.delete(changelog.run_plan_path(gone).removesuffix("/plan.json"))
+                older.clear()

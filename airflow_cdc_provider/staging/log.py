@@ -8,7 +8,7 @@ import uuid
 
 from airflow_cdc_provider.core import changelog
 from airflow_cdc_provider.core.changelog import Manifest, control_folder, seal, unseal
-from airflow_cdc_provider.core.cursors import ControlRecord, split_token
+from airflow_cdc_provider.core.cursors import ControlRecord, split_token, token
 from airflow_cdc_provider.core.errors import Problem, StagingInvalid
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.tables import TableSchema
@@ -104,6 +104,12 @@ class ChangeLog:
     def highest_fence(self, table: str) -> int:
         """The highest fence ever named for a table in this log; 0 where there is none."""
         return max((fence for fence, _ in self._named(table)), default=0)
+
+    def forget_controls(self, table: str, below: int) -> None:
+        """Remove control records of lower tokens. The highest fence stays named: its number is never given again."""
+        for fence, window in sorted(self._named(table))[:-1]:
+            if token(fence, window) < below:
+                self.store.delete(changelog.control_path(table, fence, window))
 
     def _named(self, table: str) -> list[tuple[int, int]]:
         names = [name.removesuffix(".json").partition("-") for name in self.store.names(control_folder(table))]

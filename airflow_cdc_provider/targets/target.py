@@ -43,6 +43,10 @@ class TargetTables(Protocol):
 
     def held(self, table: str, target_table: str) -> Held: ...
 
+    def oldest_token(self, table: str, target_table: str) -> int:
+        """The token recorded at the oldest version that the table can still be taken back to: nobody asks for control
+        records below it any more. 0 where all may be needed. Raises TargetUnavailable."""
+
     def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
         """Commit ``record`` (made by ``ControlRecord.fenced``) without data, on condition that the table is still as
         ``expected``. Writes the record into the change log first. Returns the record as committed: its fence is higher

@@ -41,6 +41,11 @@ class FileTarget:
         control = from_plain(ControlRecord, content)
         return Held(exists=True, control=control, version=len(commits) - 1, token=control.token)
 
+    def oldest_token(self, table: str, target_table: str) -> int:
+        """It can be taken back to any commit that it still has."""
+        oldest = json.loads(self.store.read(f"{target_table}/{self.store.names(target_table)[0]}"))
+        return from_plain(ControlRecord, oldest).token
+
     def commit(self, target_table: str, version: int, record: ControlRecord) -> bool:
         return self.store.create(f"{target_table}/{version:06d}.json", json.dumps(to_plain(record)).encode())
 

@@ -18,6 +18,7 @@ from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.delta.check import check_tables
 from airflow_cdc_provider.targets.delta.history import Standing, read_commit, standing
 from airflow_cdc_provider.targets.delta.names import default_name
+from airflow_cdc_provider.targets.delta.reach import log_files, oldest_version
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.storage import in_words, storage_options
 from airflow_cdc_provider.targets.target import Held
@@ -58,6 +59,15 @@ class DeltaTarget:
         with self._answers(target_table):
             opened = self.open(target_table)
             return Held(exists=False) if opened is None else self._read(opened, table)
+
+    def oldest_token(self, table: str, target_table: str) -> int:
+        with self._answers(target_table):
+            opened = self.open(target_table)
+            version = None if opened is None else oldest_version(log_files(opened))
+            if opened is None or version is None:
+                return 0
+            opened.load_as_version(version)
+            return opened.transaction_version(self.app_id(table)) or 0
 
     def open(self, target_table: str) -> Any:
         """A ``deltalake.DeltaTable`` at its newest version, None where there is none."""

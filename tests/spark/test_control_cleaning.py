@@ -1,0 +1,109 @@
+"""Control records are removed, and nothing that a cursor, a restore or a fence needs: random histories, no JVM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from deltalake import DeltaTable
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Target
+from airflow_cdc_provider.staging.local import LocalStore
+from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.targets.delta.reach import log_files, oldest_version
+from airflow_cdc_provider.targets.delta.target import DeltaTarget
+from tests.spark.test_delta_cursor import TABLE, TARGET, commit, control, foreign_append
+
+STEPS = ("merge", "merge", "merge", "fence", "foreign", "restore", "expire", "clean")
+
+
+class History:
+    """One table of ours, and what happens to it."""
+
+    def __init__(self, folder: Path, random: Random) -> None:
+        log = ChangeLog(LocalStore(str(folder / "staging")))
+        self.tables = DeltaTarget(Target("delta", str(folder / "lake")), ConnectionInfo(), "shop", log)
+        self.random = random
+        self.told: list[str] = []
+        commit(self.tables, control(1, 1), 1)
+
+    def opened(self) -> DeltaTable:
+        return DeltaTable(self.tables.locate(TARGET))
+
+    def oldest(self) -> int:
+        version = oldest_version(log_files(self.opened()))
+        assert version is not None
+        return version
+
+    def step(self, kind: str) -> None:
+        self.told.append(kind)
+        getattr(self, kind)()
+
+    def merge(self) -> None:
+        held = self.tables.held(TABLE, TARGET)
+        assert held.control is not None
+        commit(self.tables, control(held.control.fence, held.control.window + 1), held.control.window)
+
+    def fence(self) -> None:
+        held = self.tables.held(TABLE, TARGET)
+        assert held.control is not None
+        self.tables.fence(TARGET, held, held.control.fenced(attempt="pause"))
+
+    def foreign(self) -> None:
+        foreign_append(self.tables)
+
+    def restore(self) -> None:
+        """By somebody else. The next run raises the fence over it, or copies again where the commit that counts at that
+        version is out of the history."""
+        opened = self.opened()
+        version = self.random.randint(self.oldest(), opened.version())
+        self.told.append(str(version))
+        if version == opened.version():
+            return
+        opened.restore(version)
+        if self.tables.held(TABLE, TARGET).control is None:
+            commit(self.tables, control(self.tables.log.highest_fence(TABLE) + 1, 1), 1)
+        else:
+            self.fence()
+
+    def expire(self) -> None:
+        """What Delta does with its log after a while: commits before some checkpoint go."""
+        opened = self.opened()
+        opened.create_checkpoint()
+        folder = Path(self.tables.locate(TARGET), "_delta_log")
+        checkpoints = sorted({int(path.name[:20]) for path in folder.glob("*.checkpoint*.parquet")})
+        cut = self.random.choice(checkpoints)
+        for path in folder.glob("0*"):
+            if int(path.name[:20]) < cut:
+                path.unlink()
+
+    def clean(self) -> None:
+        log = self.tables.log
+        before = self.tables.held(TABLE, TARGET), log.highest_fence(TABLE)
+        log.forget_controls(TABLE, self.tables.oldest_token(TABLE, TARGET))
+        assert (self.tables.held(TABLE, TARGET), log.highest_fence(TABLE)) == before, self.told
+        opened = self.opened()
+        for version in range(self.oldest(), opened.version() + 1):
+            opened.load_as_version(version)
+            recorded = opened.transaction_version(self.tables.app_id(TABLE))
+            assert recorded is not None and log.control(TABLE, recorded) is not None, (version, self.told)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_after_cleaning_everything_that_is_needed_is_there(tmp_path: Path, seed: int) -> None:
+    print(f"seed {seed}")
+    random = Random(seed)
+    history = History(tmp_path, random)
+    for _ in range(40):
+        history.step(random.choice(STEPS))
+    history.step("merge")
+    history.opened().create_checkpoint()
+    for path in Path(history.tables.locate(TARGET), "_delta_log").glob("0*"):
+        if int(path.name[:20]) < history.opened().version():
+            path.unlink()
+    history.step("clean")
+    assert len(history.tables.log.store.names(f"control/{TABLE}")) == 1, (
+        "one record counts, and its fence is the highest"
+    )
