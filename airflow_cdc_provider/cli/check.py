@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
-import uuid
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from airflow_cdc_provider.cli import answer as a
 from airflow_cdc_provider.cli.answer import Answer
 from airflow_cdc_provider.cli.finding import find, opened
 from airflow_cdc_provider.cli.running import command
+from airflow_cdc_provider.cli.sharing import unshared
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.selection import select
@@ -19,6 +17,7 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.hooks.spark import spark_master
 from airflow_cdc_provider.java import find_java
+from airflow_cdc_provider.staging.store import creates_exclusively
 
 
 @command
@@ -53,12 +52,9 @@ def _tables(replicator: Replicator) -> tuple[list[Problem], list[TableTask]]:
 
 def _staging(replicator: Replicator) -> list[Problem]:
     """Staging must take a file exclusively. Raises StagingUnavailable where it cannot be written at all."""
-    store, name = replicator.log.store, f".check-{uuid.uuid4().hex}"
-    try:
-        if store.create(name, b"check") and not store.create(name, b"again"):
-            return []
-    finally:
-        store.delete(name)
+    store = replicator.log.store
+    if creates_exclusively(store):
+        return []
     return [
         Problem(
             "ENV004",
@@ -69,22 +65,7 @@ def _staging(replicator: Replicator) -> list[Problem]:
     ]
 
 
-def _spark(replicator: Replicator) -> list[Problem]:
-    """A usable Java, a Spark connection, and a staging folder that its executors can reach."""
+def _spark(replicator: Replicator) -> Iterable[Problem]:
+    """A usable Java, a Spark connection, and folders that its executors can reach."""
     find_java()
-    definition = replicator.definition
-    master = spark_master(definition.spark.connection)
-    location = definition.staging.location.removeprefix("file://")
-    on_this_worker = "://" not in location and Path(location).is_relative_to(tempfile.gettempdir())
-    if master.startswith("local") or "127.0.0.1" in master or not on_this_worker:
-        return []
-    return [
-        Problem(
-            "ENV005",
-            "executors elsewhere cannot reach staging",
-            where=f"staging.location {definition.staging.location}",
-            found=f"a temporary folder of this machine, and Spark at {master}",
-            allowed="a folder or URL that every worker and executor shares",
-            do="put staging on shared storage",
-        )
-    ]
+    return unshared(replicator.definition, spark_master(replicator.definition.spark.connection))

@@ -107,6 +107,21 @@ def test_all_errors_of_all_files_are_shown_at_once(cdc: Callable[..., Said], wor
     assert len([p for p in said.body["problems"] if p["where"].startswith(str(broken))]) > 1
 
 
+def test_a_target_table_that_another_replicator_writes_is_found_by_validate_and_check(
+    cdc: Callable[..., Said], world: World
+) -> None:
+    folder = world.folder / "dags/replicators"
+    one, other = folder / "shop.yaml", folder / "mall.yaml"
+    other.write_text(one.read_text().replace("name: shop", "name: mall"))
+    for command in ("validate", "check"):
+        said = cdc(command, str(one), "--json")
+        assert (said.code, [problem["code"] for problem in said.body["problems"]]) == (78, ["DEF015"])
+        assert "mall.yaml" in said.body["problems"][0]["found"]
+    assert [problem["code"] for problem in cdc("check", "mall", "--json").body["problems"]] == ["DEF015"]
+    other.unlink()
+    assert cdc("validate", str(one)).code == 0
+
+
 def test_a_file_that_is_not_there_is_missing_input(cdc: Callable[..., Said], tmp_path: Path) -> None:
     said = cdc("validate", str(tmp_path / "absent.yaml"))
     assert said.code == 66
@@ -193,12 +208,13 @@ def test_check_shows_every_obstacle_at_once(
     assert {problem["code"] for problem in said.body["problems"]} == {"SRC001", "STG010", "CON003"}
 
 
-def test_check_refuses_a_staging_folder_that_executors_elsewhere_cannot_reach(
+def test_check_refuses_folders_that_executors_elsewhere_cannot_reach(
     cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "spark://cluster", "port": 7077}')
     said = cdc("check", "shop", "--json")
-    assert [problem["code"] for problem in said.body["problems"]] == ["ENV005"]
+    found = [(problem["code"], problem["where"].split()[0]) for problem in said.body["problems"]]
+    assert found == [("ENV005", "staging.location"), ("ENV005", "target.location")]
 
 
 def test_a_missing_connection_is_named(cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch) -> None:

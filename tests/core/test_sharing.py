@@ -1,0 +1,61 @@
+"""What a master's URL and a mount table tell about folders that executors elsewhere need."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_cdc_provider.core.sharing import cannot_be_shared, runs_here
+
+MOUNTS = """\
+22 1 0:21 / / rw,relatime - overlay overlay rw
+23 22 0:22 / /proc rw - proc proc rw
+24 22 0:23 / /mnt/team\\040share rw master:3 - nfs4 filer:/team rw
+25 22 0:24 / /lake rw - ext4 /dev/vdb rw
+26 22 0:25 / /dev/shm rw - tmpfs shm rw
+27 25 0:26 / /lake/scratch rw - tmpfs tmpfs rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("master", "here"),
+    [
+        ("local[2]", True),
+        ("spark://127.0.0.1:7077", True),
+        ("spark://localhost", True),
+        ("spark://[::1]:7077", True),
+        ("spark://worker-1:7077", True),
+        ("spark://WORKER-1.example", True),
+        ("spark://cluster:7077", False),
+        ("spark://127.0.0.1:7077,cluster:7077", False),
+        ("yarn", False),
+        ("k8s://https://127.0.0.1:6443", False),
+    ],
+)
+def test_only_one_process_or_a_standalone_master_on_this_machine_runs_here(master: str, here: bool) -> None:
+    assert runs_here(master, {"worker-1", "worker-1.example"}) is here
+
+
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [
+        ("/tmp/cdc", "a temporary folder of this machine"),
+        ("/var/lib/cdc", "the system disk of this machine (overlay)"),
+        ("/dev/shm/cdc", "the memory of this machine, mounted at /dev/shm"),
+        ("/lake/scratch/x", "the memory of this machine, mounted at /lake/scratch"),
+        ("/lake/cdc", ""),
+        ("/mnt/team share/cdc", ""),
+    ],
+)
+def test_a_folder_that_only_this_machine_can_have_is_told_from_one_that_may_be_mounted_elsewhere(
+    folder: str, why: str
+) -> None:
+    assert cannot_be_shared(folder, MOUNTS, "/tmp") == why
+
+
+def test_a_system_disk_that_comes_over_the_network_may_be_shared() -> None:
+    assert cannot_be_shared("/cdc", "22 1 0:21 / / rw - nfs filer:/root rw\n", "/tmp") == ""
+
+
+def test_without_a_mount_table_only_the_temporary_folder_is_known() -> None:
+    assert cannot_be_shared("/cdc", "", "/tmp") == ""
+    assert cannot_be_shared("/tmp/cdc", "", "/tmp")
