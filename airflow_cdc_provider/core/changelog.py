@@ -25,7 +25,7 @@ from urllib.parse import quote, unquote
 
 from airflow_cdc_provider.core.errors import Problem, StagingInvalid
 from airflow_cdc_provider.core.plain import from_plain, to_plain
-from airflow_cdc_provider.core.positions import Position, Window
+from airflow_cdc_provider.core.positions import Position
 
 FORMAT = 1
 LOG = "LOG"
@@ -63,10 +63,6 @@ def control_folder(table: str) -> str:
 
 def control_path(table: str, fence: int, window: int) -> str:
     return f"{control_folder(table)}/{fence:010d}-{window:010d}.json"
-
-
-def carry_path(table: str, attempt: str) -> str:
-    return f"carry/{table_folder(table)}/{attempt}.parquet"
 
 
 def batch_folder(table: str, attempt: str) -> str:
@@ -124,7 +120,8 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Hole:
-    """Something the stream will not tell. ``kind``: gap, overflow, expired, schema. No ``ids``: the whole table."""
+    """Something the stream will not tell. ``kind``: gap, overflow, expired, schema. No ``ids``: the whole table.
+    ``order_key``: a copy that stands there or later fills it; empty where no place in the stream can be named."""
 
     kind: str
     table: str
@@ -165,9 +162,6 @@ class Manifest:
     commit_ts_max: str | None = None
     holes: tuple[Hole, ...] = ()
     ignored: int = 0
-
-    def as_window(self) -> Window:
-        return Window(self.window, self.epoch, self.lo, self.hi)
 
     def encode(self) -> bytes:
         return seal(to_plain(self))
