@@ -31,10 +31,10 @@ def find_holes(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str, ..
     holes: dict[str, str] = {}
     for number in range(plan.sealed + 1, replicator.log.sealed() + 1):
         manifest = replicator.log.manifest(number)
-        for table in plan.stream:
-            hole = hole_of(manifest, table)
+        for task in plan.named(plan.stream):
+            hole = hole_of(manifest, task.table, task.control.floor if task.control else "")
             if hole and hole.kind != "schema":
-                holes[table] = f"{hole.kind} in window {number}"
+                holes[task.table] = f"{hole.kind} in window {number}"
     for table, what in holes.items():
         tell(f"{table}: {what}")
     auto = replicator.definition.source.reconcile is Reconcile.AUTO

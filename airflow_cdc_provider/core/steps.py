@@ -96,6 +96,14 @@ class TableResult:
     detail: dict[str, Any] = field(default_factory=dict)
 
 
+STAGED = "staged"
+
+
+def has_batch(staged: TableResult) -> bool:
+    """There is something to merge, also where the stage had to stop early and says why."""
+    return staged.outcome is Outcome.DONE or STAGED in staged.detail
+
+
 @dataclass(frozen=True)
 class WindowResult:
     """What extract sealed, or found sealed by another attempt (``adopted``)."""

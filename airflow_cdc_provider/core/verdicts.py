@@ -83,18 +83,20 @@ def first_behind(log: LogFacts, control: ControlRecord) -> int | None:
 
 
 def first_hole(log: LogFacts, control: ControlRecord) -> Hole | None:
-    """The first window after the cursor that cannot be trusted for the whole table: it says so itself, or it did not
-    capture the table."""
+    """The hole of the first window after the cursor that has one: the window says so itself, or it did not capture the
+    table."""
     for number in range(control.window + 1, log.sealed + 1):
         manifest = log.manifests.get(number)
-        if manifest and (hole := hole_of(manifest, control.table)):
+        if manifest and (hole := hole_of(manifest, control.table, control.floor)):
             return hole
     return None
 
 
-def hole_of(manifest: Manifest, table: str) -> Hole | None:
+def hole_of(manifest: Manifest, table: str, floor: str) -> Hole | None:
+    """Why a table whose last copy stands at ``floor`` may not step over a window. A hole up to the floor is filled by
+    the copy. One that names single rows (``ids``) counts for the whole table: nothing fetches rows one by one."""
     for hole in manifest.holes:
-        if hole.table == table and not hole.ids:
+        if hole.table == table and not "" < hole.order_key <= floor:
             return hole
     if table not in manifest.tables:
         return Hole("uncaptured", table, "", detail=f"window {manifest.window} did not capture the table")

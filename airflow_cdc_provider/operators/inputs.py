@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from airflow_cdc_provider.core.runs import Mode, RunPlan
 from airflow_cdc_provider.core.states import TAKES_CHANGES, TableState
-from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult, TableTask
+from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult, TableTask, has_batch
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.staging.runs import RunFiles
 from airflow_cdc_provider.targets.target import TargetTables
@@ -84,7 +84,7 @@ def _merge(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
     if staged is None:
         return Inputs(())
     step, result = staged
-    batches = {table.table for table in result.tables if table.outcome is Outcome.DONE}
+    batches = {table.table for table in result.tables if has_batch(table)}
     return Inputs(
         plan.named(tuple(batches)), window=step.window, repair=step.repair, merge_of=step.attempt if batches else ""
     )

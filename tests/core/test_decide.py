@@ -218,9 +218,11 @@ def test_a_resync_that_was_done_is_not_done_again() -> None:
     assert decision.plan.reconcile == ("public.b",)
 
 
-@pytest.mark.parametrize("kind", ["expired", "gap", "overflow", "schema"])
-def test_no_table_steps_over_a_hole(kind: str) -> None:
-    holes = {3: manifest(3, ["public.a"], holes=(Hole(kind, "public.a", "f"),))}
+@pytest.mark.parametrize(
+    ("kind", "ids"), [("expired", ()), ("gap", ()), ("gap", ("[1]",)), ("overflow", ()), ("schema", ())]
+)
+def test_no_table_steps_over_a_hole(kind: str, ids: tuple[str, ...]) -> None:
+    holes = {3: manifest(3, ["public.a"], holes=(Hole(kind, "public.a", "g", ids),))}
     late = table("public.a", control("public.a", window=2))
     gap = log(manifests={**log().manifests, **holes})
     assert moves(decide(facts(late, B, log=gap, stream=NEW)))["public.a"] is Move.BLOCKED
@@ -228,6 +230,15 @@ def test_no_table_steps_over_a_hole(kind: str) -> None:
     expected = Move.BLOCKED if kind == "schema" else Move.RECONCILE
     assert moves(decide(facts(late, B, log=gap, stream=NEW, definition=auto)))["public.a"] is expected
     assert moves(decide(facts(A, B, log=gap, stream=NEW)))["public.a"] is Move.STREAM, "the hole is behind it"
+
+
+@pytest.mark.parametrize(("order_key", "move"), [("e", Move.STREAM), ("f", Move.STREAM), ("", Move.BLOCKED)])
+def test_a_hole_up_to_where_the_copy_stands_is_filled_by_it(order_key: str, move: Move) -> None:
+    """One without a place in the stream is filled by a copy that begins behind its window only."""
+    holes = {3: manifest(3, ["public.a"], holes=(Hole("overflow", "public.a", order_key),))}
+    late = table("public.a", control("public.a", window=2, floor="f"))
+    decision = decide(facts(late, B, log=log(manifests={**log().manifests, **holes})))
+    assert moves(decision)["public.a"] is move
 
 
 def test_a_window_that_did_not_capture_the_table_is_a_hole_for_it() -> None:

@@ -19,7 +19,7 @@ from airflow_cdc_provider.core.definition import Definition, Source, Spark, Stag
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.runs import Mode, RunPlan
 from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult, TableResult, TableTask
+from airflow_cdc_provider.core.steps import STAGED, Outcome, Step, StepKind, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.operators.spark import CdcSparkOperator
@@ -92,17 +92,18 @@ class Scene:
         assert control is not None
         return control
 
-    def staged(self, *tables: str, window: int = 5) -> str:
-        """What a finished stage task of the run has left. Returns the attempt whose batches these are."""
+    def staged(self, *tables: str, window: int = 5, stopped: tuple[str, ...] = ()) -> str:
+        """What a finished stage task of the run has left; ``stopped`` tables have a batch, too, and a problem. Returns
+        the attempt whose batches these are."""
         plan = self.run.plan()
         step = Step(
             StepKind.STAGE, self.definition, RUN, "staged-1", "", "", "owner-1", "log-1", 1, {}, plan.tables, window
         )
         folder = self.run.folder("stage", 1)
         folder.write_step(step)
-        folder.write_result(
-            StepResult(StepKind.STAGE, step.attempt, tuple(TableResult(table, Outcome.DONE) for table in tables))
-        )
+        done = (TableResult(table, Outcome.DONE) for table in tables)
+        early = (TableResult(table, Outcome.BLOCKED, detail={STAGED: 1}) for table in stopped)
+        folder.write_result(StepResult(StepKind.STAGE, step.attempt, (*done, *early)))
         return step.attempt
 
     def unseen(self, step: str, *tables: str) -> Step:

@@ -28,6 +28,7 @@ from airflow_cdc_provider.core.runs import RunPlan
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.verdicts import hole_of
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.staging.places import open_log
 from airflow_cdc_provider.state.store import StateStore
@@ -250,12 +251,15 @@ class World:
         log, sealed, done = self.replicator.log, self.replicator.log.sealed(), []
         for task in plan.named(plan.stream if tables is None else tuple(tables)):
             control = self.control(task.table)
-            pieces = [log.manifest(number).tables[task.table] for number in range(control.window + 1, sealed + 1)]
-            if not (count := sum(piece.rows for piece in pieces)):
+            later = {number: log.manifest(number) for number in range(control.window + 1, sealed + 1)}
+            holes = (number for number in later if hole_of(later[number], task.table, control.floor))
+            upto = next(holes, sealed + 1) - 1
+            count = sum(later[number].tables[task.table].rows for number in later if number <= upto)
+            if not count:
                 continue
-            hi, sha256 = log.manifest(sealed).hi, log.manifest_sha256(sealed)
-            self.commit(task.target, replace(control, window=sealed, hi=hi, manifest_sha256=sha256, attempt="merge"))
-            done.append(TableResult(task.table, Outcome.DONE, count, {"update": count}, control.fence, sealed))
+            hi, sha256 = log.manifest(upto).hi, log.manifest_sha256(upto)
+            self.commit(task.target, replace(control, window=upto, hi=hi, manifest_sha256=sha256, attempt="merge"))
+            done.append(TableResult(task.table, Outcome.DONE, count, {"update": count}, control.fence, upto))
         self.say(plan.run_id, "stage", StepKind.STAGE, [])
         self.say(plan.run_id, "merge", StepKind.MERGE, done)
 

@@ -79,6 +79,17 @@ def test_merge_is_told_only_the_tables_with_a_batch(scene: Scene) -> None:
     assert ([task.table for task in step.tables], step.merge_of, step.window) == (["public.b"], staged, 5)
 
 
+def test_merge_is_told_a_table_that_had_to_stop_early_with_what_came_before(scene: Scene) -> None:
+    scene.plan("public.a", "public.b", stream=("public.a", "public.b"))
+    for table in ("public.a", "public.b"):
+        scene.commit(table)
+    staged = scene.staged("public.b", stopped=("public.a",))
+    scene.execute("merge")
+    step = scene.folders("merge")[0].step()
+    assert step is not None
+    assert ([task.table for task in step.tables], step.merge_of) == (["public.a", "public.b"], staged)
+
+
 def test_resync_takes_the_tables_of_the_plan_and_those_that_met_a_hole_if_the_stream_left_them(scene: Scene) -> None:
     scene.plan("public.a", "public.b", "public.c", "public.d", reconcile=("public.a", "public.b"))
     scene.run.write_holes(("public.c",))

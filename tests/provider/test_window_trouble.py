@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_cdc_provider.control import cleaning
 from airflow_cdc_provider.control.gathering import Run
 from airflow_cdc_provider.control.known import rebuild
 from airflow_cdc_provider.control.reconciling import find_holes
@@ -21,7 +22,7 @@ from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.runs import Mode
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult
-from tests.provider.small_world import World, schema
+from tests.provider.small_world import LakeOfFiles, World, schema
 
 
 @pytest.fixture
@@ -207,12 +208,14 @@ def test_a_hole_met_on_the_way_is_copied_again_only_where_the_definition_says_so
         world.source.change("public.a", "public.b")
         decision = world.open(run)
         world.extract(decision.plan, holes=(Hole("overflow", decision.plan.stream[-1], "f1"),))
-        world.merge(decision.plan, decision.plan.stream[:-1])
+        world.merge(decision.plan)
         found = find_holes(world.replicator, run, world.told.append)
         assert found == (() if kind is Reconcile.MANUAL else decision.plan.stream[-1:])
         if found:
             assert world.reconcile(run) == world.tables, "b waited for it since the run before"
-        world.close(run)
+        blocked = [row.table for row in world.close(run).rows if row.state is TableState.BLOCKED]
+        assert blocked == ([] if found else ["public.b"])
+        assert world.slot() == 100 + 2 * int(run[1:]) - 2, "the log keeps what the blocked table has not applied"
 
 
 def test_a_table_is_failing_until_it_has_moved(world: World) -> None:
@@ -358,3 +361,38 @@ def test_old_runs_and_their_batches_are_removed(world: World) -> None:
     assert "manual__4" in store.names("steps")
     assert "manual__2" not in store.names("steps")
     assert store.names("batches/public.a") == []
+
+
+def test_a_run_that_died_before_it_had_decided_does_not_keep_the_runs_after_it(world: World) -> None:
+    world.definition = replace(world.definition, staging=replace(world.definition.staging, retain=timedelta(0)))
+    store = world.replicator.log.store
+    store.write("steps/manual__1/plan.json", b"{}")
+    for number in range(2, 4):
+        world.source.change("public.a")
+        world.run(f"manual__{number}")
+    assert [name for name in store.names("steps") if name.startswith("manual__")] == ["manual__3"]
+
+
+def test_control_records_that_nobody_asks_for_go_and_no_fence_is_given_twice(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The target keeps no version but the newest."""
+    monkeypatch.setattr(cleaning, "CONTROLS_EVERY_WINDOWS", 1)
+    monkeypatch.setattr(LakeOfFiles, "oldest_token", lambda self, table, target: self.held(table, target).token)
+    world.definition = replace(world.definition, staging=replace(world.definition.staging, retain=timedelta(0)))
+    store, log = world.replicator.log.store, world.replicator.log
+    for number in range(2, 5):
+        world.source.change("public.a")
+        world.ask(CommandKind.PAUSE, "public.b")
+        world.ask(CommandKind.RESUME, "public.b")
+        assert world.run(f"manual__{number}").problems == ()
+    for table in world.tables:
+        assert len(store.names(f"control/{table}")) == 1
+        assert log.control(table, world.control(table).token) == world.control(table)
+    fences = {table: log.highest_fence(table) for table in world.tables}
+    assert fences["public.b"] > 3
+    (world.folder / "state.db").unlink()
+    assert {row.table for row in rebuild(world.replicator, "ann")} == set(world.tables)
+    world.ask(CommandKind.RESYNC)
+    assert world.run("manual__5").problems == ()
+    assert all(world.control(table).fence > fence for table, fence in fences.items())
