@@ -18,7 +18,7 @@ from typing import Any
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_cdc_provider import appcds, bundle, jars
+from airflow_cdc_provider import appcds, bundle, jars, logstore
 from airflow_cdc_provider.core.connections import SECRETS_FILE
 from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
@@ -107,7 +107,7 @@ def submission(definition: Definition, kind: StepKind, step_url: str) -> Submiss
     """Everything for one step. Raises CheckFailed: CON001 or CON003 where the Spark connection is missing or empty (the
     Spark provider would fall back to YARN), ENV001 without a usable Java; NotInstalled or Retryable for jars."""
     local = spark_master(definition.spark.connection).startswith("local")
-    class_path = jars.ensure(job_jars(definition))
+    class_path = job_class_path(job_jars(definition))
     options = [UTC] if kind in LONG_RUNNING else [UTC, *appcds.java_options(appcds.archive(class_path))]
     return Submission(
         name=f"cdc-{definition.name}-{kind}",
@@ -176,3 +176,9 @@ def job_jars(definition: Definition) -> list[str]:
     schemes = {place_of(location).scheme for location in (definition.target.location, definition.staging.location)}
     wanted = (definition.source.type, definition.target.type, *sorted(schemes))
     return [name for name in wanted if name in jars.read_lock()]
+
+
+def job_class_path(groups: Sequence[str]) -> list[Path]:
+    """The jars of these groups, and the log store that makes Delta safe in a bucket."""
+    class_path = jars.ensure(groups)
+    return [*class_path, logstore.build(jars.ensure(["delta", "s3"]))] if {"delta", "s3"} <= set(groups) else class_path

@@ -45,6 +45,10 @@ def test_it_holds_the_lock_of_the_jars(wheel: zipfile.ZipFile) -> None:
     assert wheel.read(lock) == (REPOSITORY / lock).read_bytes()
 
 
+def test_it_holds_the_source_of_the_log_store(wheel: zipfile.ZipFile) -> None:
+    assert b"class ConditionalLogStore" in wheel.read("airflow_cdc_provider/logstore/ConditionalLogStore.java")
+
+
 def test_airflow_finds_what_its_entry_points_name(wheel: zipfile.ZipFile) -> None:
     parser = configparser.ConfigParser()
     parser.read_string(wheel.read(f"{METADATA}/entry_points.txt").decode())

@@ -9,11 +9,10 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider import jars
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from spark_jobs.sessions import build
-from tests.spark.replicator import JAVA_OPTIONS, LOCAL
+from tests.spark.replicator import JAVA_OPTIONS, LOCAL, class_path
 
 SOCKETS = "Exception ignored in. <socket.socket"
 
@@ -31,7 +30,7 @@ def spark() -> Iterator[SparkSession]:
         **LOCAL,
         "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
-        "spark.driver.extraClassPath": ":".join(map(str, jars.ensure(["delta", "postgres"]))),
+        "spark.driver.extraClassPath": ":".join(map(str, class_path(["delta", "postgres", "s3"]))),
         "spark.sql.shuffle.partitions": "2",
     }
     session = build("tests", "delta", conf)

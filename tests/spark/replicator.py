@@ -15,10 +15,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider import bundle, jars
+from airflow_cdc_provider import bundle, jars, logstore
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source import SourceConnector
-from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.connections import SECRETS_FILE, ConnectionInfo, Secrets
 from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target, rule_fingerprint
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.selection import select
@@ -34,19 +34,37 @@ JAVA_OPTIONS = "-Duser.timezone=UTC"
 LOCAL = {"spark.master": "local[2]", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
-class Replicator:
-    """``name`` is the replicator and its publication; staging and lake stand in ``folder``."""
+def class_path(groups: Sequence[str]) -> list[Path]:
+    """As the operator puts it together."""
+    found = jars.ensure(groups)
+    return [*found, logstore.build(jars.ensure(["delta", "s3"]))] if "s3" in groups else found
 
-    def __init__(self, folder: Path, name: str, connection: ConnectionInfo, rules: Sequence[TableRule]) -> None:
+
+class Replicator:
+    """``name`` is the replicator and its publication; staging and lake stand in ``folder``, or under ``place``, a URL
+    that ``objects`` is the connection of."""
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        connection: ConnectionInfo,
+        rules: Sequence[TableRule],
+        place: str = "",
+        objects: ConnectionInfo | None = None,
+    ) -> None:
         self.folder = folder
+        self.jars = ["delta", "postgres", "s3"] if place else ["delta", "postgres"]
+        place = place or str(folder)
+        objects = objects or ConnectionInfo()
         self.definition = Definition(
             name=name,
             source=Source("postgres", "source", options={"publication": name}),
-            target=Target("delta", str(folder / "lake")),
+            target=Target("delta", f"{place}/lake"),
             tables=tuple(rules),
-            staging=Staging(str(folder / "staging")),
+            staging=Staging(f"{place}/staging"),
         )
-        self.secrets = Secrets(source=connection)
+        self.secrets = Secrets(connection, objects, objects)
         self.log = open_log(self.definition, self.secrets.staging)
         self.log_id = self.log.create("tests", "2026-01-01T00:00:00Z")
 
@@ -111,7 +129,7 @@ class Replicator:
         """By spark-submit, as the operator does."""
         spec = find_spec("pyspark")
         assert spec is not None and spec.origin is not None
-        classpath = jars.ensure(["delta", "postgres"])
+        classpath = class_path(self.jars)
         settings = {
             **LOCAL,
             "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
@@ -129,7 +147,13 @@ class Replicator:
         return subprocess.Popen(
             command,
             cwd=self.folder,
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", **(environment or {})},
+            env={
+                **os.environ,
+                "PYSPARK_PYTHON": sys.executable,
+                "SPARK_LOCAL_IP": "127.0.0.1",
+                SECRETS_FILE: step.secrets_path,
+                **(environment or {}),
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -1,0 +1,76 @@
+"""The jar with our log store for Delta on S3: one class, compiled on first use by the compiler that Spark brings."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.jars import user_cache
+from airflow_cdc_provider.java import find_java
+
+SOURCE = Path(__file__).with_name("ConditionalLogStore.java")
+COMPILE_LIMIT_S = 120
+# In a child, because this module must not import pyspark; it writes the jar itself.
+COMPILE = """
+import sys, zipfile
+from pyspark.java_gateway import launch_gateway
+source, jar = sys.argv[1:]
+gateway = launch_gateway()
+compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
+with open(source, encoding="utf-8") as text:
+    compiler.cook(text.read())
+with zipfile.ZipFile(jar, "w") as archive:
+    for name, code in compiler.getBytecodes().items():
+        archive.writestr(zipfile.ZipInfo(name.replace(".", "/") + ".class"), bytes(code))
+gateway.shutdown()
+"""
+
+
+def build(jars: Sequence[Path]) -> Path:
+    """``jars``: those of the groups ``delta`` and ``s3``, which it is compiled against. Raises CheckFailed (ENV015)
+    where that fails."""
+    facts = [SOURCE.read_text(encoding="utf-8"), *(jar.name for jar in jars)]
+    digest = hashlib.sha256("\0".join(facts).encode()).hexdigest()
+    built = user_cache() / "logstore" / f"cdc-logstore-{digest[:16]}.jar"
+    if not built.exists():
+        built.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=built.parent, prefix=".building-") as scratch:
+            partial = Path(scratch) / built.name
+            _compile(jars, partial, Path(scratch) / "output")
+            os.replace(partial, built)
+    return built
+
+
+def _compile(jars: Sequence[Path], jar: Path, output: Path) -> None:
+    spark = {
+        "JAVA_HOME": str(find_java().home),
+        "PYSPARK_SUBMIT_ARGS": f"--driver-class-path {os.pathsep.join(map(str, jars))} pyspark-shell",
+    }
+    try:
+        with output.open("wb") as said:
+            subprocess.run(
+                [sys.executable, "-c", COMPILE, str(SOURCE), str(jar)],
+                env=os.environ | spark,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                timeout=COMPILE_LIMIT_S,
+                check=True,
+            )
+    except subprocess.SubprocessError as error:
+        raise CheckFailed(
+            Problem(
+                "ENV015",
+                "the log store of Delta on S3 could not be compiled",
+                where=str(SOURCE),
+                found="\n".join(output.read_text(errors="replace").splitlines()[-15:]) or str(error),
+                allowed="Spark 4.1 with its own Janino, and the jars of jars.lock.json",
+                do="install the pyspark of constraints.txt; without the log store two drivers could lose a commit",
+            )
+        ) from error

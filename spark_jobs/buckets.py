@@ -1,0 +1,59 @@
+"""How Spark reaches buckets: through Hadoop's S3A, told bucket by bucket, in the process that has the secrets.
+
+Told after the session has started: what stands in Hadoop's own configuration goes to executors inside tasks, and into
+no setting that Spark shows, logs or writes down.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.core.places import S3, place_of
+from airflow_cdc_provider.core.s3 import S3Access, s3_access
+
+S3A = "org.apache.hadoop.fs.s3a"
+SDK = "software.amazon.awssdk.auth.credentials"
+OF_THE_ENVIRONMENT = (
+    f"{SDK}.EnvironmentVariableCredentialsProvider",
+    f"{SDK}.WebIdentityTokenFileCredentialsProvider",
+    f"{S3A}.auth.IAMInstanceCredentialsProvider",
+)
+
+
+def reach_buckets(spark: SparkSession, definition: Definition, secrets: Secrets) -> None:
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    for name, value in hadoop_settings(definition, secrets).items():
+        hadoop.set(name, value)
+
+
+def hadoop_settings(definition: Definition, secrets: Secrets) -> dict[str, str]:
+    """For the buckets of staging and target; nothing where both are folders."""
+    ends = ((definition.staging.location, secrets.staging), (definition.target.location, secrets.target))
+    buckets = {place_of(location).bucket: s3_access(at) for location, at in ends if place_of(location).scheme == S3}
+    # The scheme of the YAML is that of other engines too; S3A answers to it as well as to its own.
+    settings = {"fs.s3.impl": f"{S3A}.S3AFileSystem"} if buckets else {}
+    for bucket, access in buckets.items():
+        settings |= {f"fs.s3a.bucket.{bucket}.{name}": value for name, value in _settings(access).items()}
+    return settings
+
+
+def _settings(access: S3Access) -> dict[str, str]:
+    # What the log store of Delta rests on, whatever the cluster says.
+    settings = {"create.conditional.enabled": "true"}
+    if access.key:
+        kind = "TemporaryAWSCredentialsProvider" if access.token else "SimpleAWSCredentialsProvider"
+        settings |= {
+            "aws.credentials.provider": f"{S3A}.{kind}",
+            "access.key": access.key,
+            "secret.key": access.secret,
+            "session.token": access.token,
+        }
+    else:
+        settings["aws.credentials.provider"] = ",".join(OF_THE_ENVIRONMENT)
+    if access.endpoint:
+        settings |= {"endpoint": access.endpoint, "path.style.access": "true"}
+    if access.region:
+        settings["endpoint.region"] = access.region
+    return settings

@@ -1,0 +1,29 @@
+"""Parquet files of staging, read without Spark."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pyarrow.parquet as pq
+
+from airflow_cdc_provider.staging.store import Store
+
+
+def parts(store: Store, folder: str) -> list[str]:
+    """The files that Spark wrote into a folder."""
+    return [f"{folder}/{name}" for name in store.names(folder) if name.endswith(".parquet")]
+
+
+@contextlib.contextmanager
+def opened(store: Store, path: str) -> Iterator[pq.ParquetFile]:
+    with store.open_input(path) as content, pq.ParquetFile(content) as file:
+        yield file
+
+
+def row_count(store: Store, folder: str) -> int:
+    total = 0
+    for path in parts(store, folder):
+        with opened(store, path) as file:
+            total += file.metadata.num_rows
+    return total
