@@ -31,6 +31,8 @@ AIRFLOWS_OWN = ("AIRFLOW_CONN_", "AIRFLOW_VAR_", "AIRFLOW__")
 UTC = "-Duser.timezone=UTC"
 LONG_RUNNING = frozenset({StepKind.SNAPSHOT, StepKind.RESYNC, StepKind.VERIFY})
 """Steps that read tables whole: there the JIT compiler pays for itself; the others live from starting fast."""
+THROUGHPUT = "-XX:+UseParallelGC"
+"""Copies in a small heap take an eighth less time than under Java's default collector."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ def submission(definition: Definition, kind: StepKind, step_url: str) -> Submiss
     Spark provider would fall back to YARN), ENV001 without a usable Java; NotInstalled or Retryable for jars."""
     local = spark_master(definition.spark.connection).startswith("local")
     class_path = job_class_path(job_jars(definition))
-    options = [UTC] if kind in LONG_RUNNING else [UTC, *appcds.java_options(appcds.archive(class_path))]
+    quick = kind not in LONG_RUNNING
+    options = [UTC, *(appcds.java_options(appcds.archive(class_path)) if quick else [THROUGHPUT])]
     return Submission(
         name=f"cdc-{definition.name}-{kind}",
         connection=definition.spark.connection,

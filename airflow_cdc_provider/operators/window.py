@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow.providers.standard.operators.branch import BranchMixIn
 from airflow.sdk import Asset, AssetAlias
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.observability import stats
@@ -18,6 +17,7 @@ from airflow_cdc_provider.core.decide import CLOSE_WINDOW, PAUSE_STREAM, Decisio
 from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.plan import asset_alias, asset_name, asset_uri
 from airflow_cdc_provider.core.runs import Mode
+from airflow_cdc_provider.operators.branching import BranchingTask
 from airflow_cdc_provider.operators.failures import as_airflow_failures
 from airflow_cdc_provider.operators.replicator_task import ReplicatorTask
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class OpenWindowOperator(ReplicatorTask, BranchMixIn):
+class OpenWindowOperator(ReplicatorTask, BranchingTask):
     """Ask the source and the targets, decide what this run does, and follow only those roads.
 
     Pauses, resumes and empty windows are done here. Nothing new and nobody behind: only ``close_window`` follows. A run
@@ -33,16 +33,14 @@ class OpenWindowOperator(ReplicatorTask, BranchMixIn):
     """
 
     ui_color = "#dfe9f3"
-    inherits_from_skipmixin = True
 
-    def execute(self, context: Context) -> list[str]:
+    def execute(self, context: Context) -> None:
         with as_airflow_failures():
             decision = open_window(self.replicator(), run_of(context), self.log.info)
         self._tell(decision)
         if decision.stop:
             raise AirflowFailException(str(decision.stop))
-        self.do_branch(context, decision.follow)
-        return list(decision.follow)
+        self.take_roads(context, decision.follow)
 
     def _tell(self, decision: Decision) -> None:
         for line in decision.notes:
@@ -62,20 +60,17 @@ def run_of(context: Context) -> Run:
     return Run(dag_run.run_id)
 
 
-class FindHolesOperator(ReplicatorTask, BranchMixIn):
+class FindHolesOperator(ReplicatorTask, BranchingTask):
     """Send tables to be copied again that met a hole in what this run landed, where the definition lets them."""
 
     ui_color = "#dfe9f3"
-    inherits_from_skipmixin = True
 
-    def execute(self, context: Context) -> list[str]:
+    def execute(self, context: Context) -> None:
         with as_airflow_failures():
             replicator, run_id = self.replicator(), context["dag_run"].run_id
             found = find_holes(replicator, run_id, self.log.info)
             planned = replicator.run(run_id).plan().reconcile
-        follow = [PAUSE_STREAM] if found or planned else [CLOSE_WINDOW]
-        self.do_branch(context, follow)
-        return follow
+        self.take_roads(context, [PAUSE_STREAM if found or planned else CLOSE_WINDOW])
 
 
 class CloseWindowOperator(ReplicatorTask):

@@ -13,6 +13,7 @@ from airflow_cdc_provider import appcds, jars
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.steps import Step, StepKind, StepResult
+from airflow_cdc_provider.hooks.spark import LONG_RUNNING, THROUGHPUT, UTC
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.bench.figures import seconds
 from tests.spark.replicator import Replicator
@@ -33,8 +34,6 @@ from generate_series(1, {rows}) n;
 """Twelve columns: numbers, numeric, jsonb, text, times."""
 
 SUMS = "count(*), sum(id), sum(customer_id), sum(total), sum(tax), count(distinct note), count(payload), max(placed_at)"
-
-FAST_START = frozenset({StepKind.EXTRACT, StepKind.STAGE, StepKind.MERGE})
 
 
 class Rig:
@@ -73,9 +72,8 @@ class Rig:
 
 def submit(replicator: Replicator, step: Step) -> StepResult:
     """Run a step to its end as an application of its own. Raises with the driver's output where it fails."""
-    options = ["-Duser.timezone=UTC"]
-    if step.kind in FAST_START:
-        options += appcds.java_options(appcds.archive(jars.ensure(["postgres", "delta"])))
+    archive = appcds.archive(jars.ensure(["postgres", "delta"]))
+    options = [UTC, *([THROUGHPUT] if step.kind in LONG_RUNNING else appcds.java_options(archive))]
     conf = {
         "spark.driver.extraJavaOptions": " ".join(options),
         "spark.driver.memory": "1g",
@@ -99,7 +97,7 @@ def run_bare(replicator: Replicator) -> float:
     """Seconds of an application that starts, counts ten rows and ends: what Spark itself costs."""
     step = replicator.step(StepKind.MERGE, tables=())
     job = Path(__file__).with_name("bare_start.py")
-    options = ["-Duser.timezone=UTC", *appcds.java_options(appcds.archive(jars.ensure(["postgres", "delta"])))]
+    options = [UTC, *appcds.java_options(appcds.archive(jars.ensure(["postgres", "delta"])))]
 
     def run() -> None:
         process: subprocess.Popen[str] = replicator.submit(

@@ -100,10 +100,23 @@ def test_ddl() -> None:
     assert quoted("a`b") == "`a``b`" and text_literal("a\\'b") == "'a\\\\\\'b'"
 
 
-def test_key_columns_far_to_the_right_get_statistics_and_odd_names_column_mapping() -> None:
-    many = tuple(Column(f"c{number}", LogicalType(Kind.TEXT)) for number in range(40))
-    assert "delta.dataSkippingStatsColumns" not in table_properties(TableSchema("t", many, ("c1",)), ("c1",))
-    far = table_properties(TableSchema("t", many, ("c39",)), ("c39", "c39"))
-    assert far["delta.dataSkippingStatsColumns"] == "`c39`"
+def test_statistics_are_kept_of_key_columns_and_of_what_is_not_text() -> None:
+    assert statistics([("id", Kind.UUID), ("note", Kind.TEXT), ("on", Kind.DATE), ("raw", Kind.BYTES)], "id") == (
+        {"delta.dataSkippingStatsColumns": "`id`,`on`"}
+    )
+    many = [(f"c{number}", Kind.INT64) for number in range(40)]
+    assert statistics(many, "c39")["delta.dataSkippingStatsColumns"].split(",") == (
+        ["`c39`", *(f"`c{number}`" for number in range(32))]
+    )
+    assert statistics([("note", Kind.TEXT), ("on", Kind.BOOLEAN)], "on") == {"delta.dataSkippingNumIndexedCols": "0"}
+
+
+def statistics(columns: list[tuple[str, Kind]], layout: str) -> dict[str, str]:
+    schema = TableSchema("t", tuple(Column(name, LogicalType(kind)) for name, kind in columns))
+    properties = table_properties(schema, (layout, layout))
+    return {name: text for name, text in properties.items() if "dataSkipping" in name}
+
+
+def test_odd_names_get_column_mapping() -> None:
     odd = TableSchema("t", (Column("two words", LogicalType(Kind.TEXT)),))
     assert table_properties(odd, ())["delta.columnMapping.mode"] == "name"

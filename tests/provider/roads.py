@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from airflow.providers.standard.operators.branch import BranchMixIn
 from airflow.sdk import DAG, BaseOperator, Context, TaskGroup
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.plan import plan
+from airflow_cdc_provider.operators.branching import BranchingTask
 
 
-class Told(BaseOperator, BranchMixIn):
+class Told(BranchingTask):
     """Does what ``dag_run.conf[task_id]`` says: a list of tasks to follow, ``skip`` or ``fail``."""
-
-    inherits_from_skipmixin = True
 
     def execute(self, context: Context) -> None:
         told = (context["dag_run"].conf or {}).get(self.task_id)
@@ -24,7 +22,7 @@ class Told(BaseOperator, BranchMixIn):
         if told == "fail":
             raise AirflowFailException
         if told:
-            self.do_branch(context, told)
+            self.take_roads(context, told)
 
 
 def skeleton() -> DAG:

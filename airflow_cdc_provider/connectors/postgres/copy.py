@@ -133,7 +133,7 @@ def session_init(snapshot: str, table: Described) -> str:
 
 def jdbc_url(client: Client) -> str:
     info = client.info
-    options = {"ApplicationName": client.application_name("copy"), "tcpKeepAlive": "true"}
+    options = {"ApplicationName": client.application_name("copy"), "tcpKeepAlive": "true", "prepareThreshold": "-1"}
     options |= {ours: str(info.extra[name]) for name, ours in JDBC_EXTRAS.items() if name in info.extra}
     server = f"{info.host}:{info.port or DEFAULT_PORT}"
     return f"jdbc:postgresql://{server}/{quote(info.schema, safe='')}?{urlencode(options)}"
