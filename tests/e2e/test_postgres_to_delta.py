@@ -1,4 +1,7 @@
-"""One replicator from PostgreSQL into Delta, installed from the wheel, run by a real scheduler."""
+"""One replicator from PostgreSQL into Delta, installed from the wheel, run by a real scheduler.
+
+The tests stand in the order of a replicator's life. The comparison at the end judges them all.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,11 @@ def test_the_first_run_copies_and_the_next_ones_follow(shop: Scenario) -> None:
 
     shop.load.run(40)
     shop.load.truncate()
-    second = shop.must_tick()
-    assert (second["snapshot"], second["extract"], second["merge"]) == ("skipped", "success", "success")
-
     shop.load.grow("channel")
     with shop.load:
-        shop.must_tick()
+        second = shop.must_tick()
         shop.verify()
+    assert (second["snapshot"], second["extract"], second["merge"]) == ("skipped", "success", "success")
 
 
 def test_a_run_with_nothing_new_starts_no_spark(shop: Scenario) -> None:
@@ -42,7 +43,6 @@ def test_two_runs_started_by_hand_double_nothing(shop: Scenario) -> None:
     shop.load.run(20)
     runs = [shop.start(), shop.start()]
     assert [shop.finish(run)["run"] for run in runs] == ["success", "success"]
-    shop.verify()
 
 
 def test_a_paused_table_takes_no_commit_until_it_is_resumed(shop: Scenario) -> None:
@@ -54,10 +54,10 @@ def test_a_paused_table_takes_no_commit_until_it_is_resumed(shop: Scenario) -> N
     assert shop.cdc("status", "shop")
     shop.cdc("resume", "shop", "--table", "public.orders")
     shop.must_tick()
-    shop.verify()
+    assert cursor(shop, "public.orders") > before
 
 
-def test_a_resync_copies_again_and_meets_the_stream(shop: Scenario) -> None:
+def test_a_resync_copies_again_and_meets_the_stream_and_all_is_identical(shop: Scenario) -> None:
     shop.cdc("resync", "shop", "--table", "public.order_lines")
     with shop.load:
         states = shop.must_tick()

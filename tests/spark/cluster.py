@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -32,38 +32,33 @@ def _process(folder: Path, kind: str, *arguments: str) -> Iterator[Callable[[str
     spec = find_spec("pyspark")
     assert spec is not None and spec.origin is not None
     home = Path(spec.origin).parent
-    process = subprocess.Popen(
-        [
-            str(home / "bin" / "spark-class"),
-            f"org.apache.spark.deploy.{kind}",
-            *("--host", "127.0.0.1", "--webui-port", "0", *arguments),
-        ],
-        cwd=folder,
-        env={
-            **os.environ,
-            "SPARK_HOME": str(home),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_DAEMON_MEMORY": "256m",
-            "PYSPARK_PYTHON": sys.executable,
-        },
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    lines = process.stderr
-    alarm = threading.Timer(START_LIMIT_S, process.kill)
-    alarm.start()
+    log = folder / f"{kind}.log"
+    command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}"]
+    settings = {
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*command, "--host", "127.0.0.1", "--webui-port", "0", *arguments],
+            cwd=folder,
+            env={**os.environ, **settings},
+            stdout=subprocess.DEVNULL,
+            stderr=output,
+        )
 
     def wait_for(pattern: str) -> str:
-        for text in lines:
-            if found := re.search(pattern, text):
+        end = time.monotonic() + START_LIMIT_S
+        while time.monotonic() < end and process.poll() is None:
+            if found := re.search(pattern, log.read_text()):
                 return found[found.lastindex or 0]
-        raise AssertionError(f"{kind} ended without {pattern!r}")
+            time.sleep(0.1)
+        raise AssertionError(f"{kind} did not come up: no {pattern!r} in\n{log.read_text()}")
 
     try:
         yield wait_for
     finally:
-        alarm.cancel()
         process.terminate()
-        process.communicate()
+        process.wait()

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from deltalake import DeltaTable, QueryBuilder
 
 from airflow_cdc_provider import jars
 from airflow_cdc_provider.core.connections import ConnectionInfo
@@ -17,7 +16,7 @@ from tests.spark.replicator import Replicator, by_table
 
 
 @pytest.mark.jvm
-def test_snapshot_and_extract_run_on_a_standalone_cluster(
+def test_copying_landing_folding_merging_and_comparing_work_on_a_standalone_cluster(
     tmp_path: Path, database: psycopg.Connection[object], connection: ConnectionInfo
 ) -> None:
     database.execute("CREATE TABLE a (id int PRIMARY KEY, note text)")
@@ -45,12 +44,13 @@ def test_snapshot_and_extract_run_on_a_standalone_cluster(
 
         copied = submit(replicator.step(StepKind.SNAPSHOT))
         database.execute("UPDATE a SET note = 'y' WHERE id <= 100")
+        database.execute("DELETE FROM a WHERE id = 1")
         limit = dict(replicator.source.news(lo, ["public.a"]).limit)
-        landed = submit(replicator.step(StepKind.EXTRACT, window=1, lo=lo, limit=limit))
+        verified = submit(replicator.step(StepKind.VERIFY, window=1, lo=lo, limit=limit))
 
-    assert by_table(copied)["public.a"].outcome is Outcome.DONE
-    rows = QueryBuilder().register("a", DeltaTable(replicator.target.locate("a")))
-    counted = rows.execute("SELECT count(DISTINCT id) AS n FROM a").read_all()
-    assert counted["n"].to_pylist() == [60000]
-    assert by_table(landed)["public.a"].counts["update"] == 100
-    assert landed.peak_memory_bytes["python_worker"] < 300 << 20
+    assert by_table(copied)["public.a"].rows == 60000
+    table = by_table(verified)["public.a"]
+    assert table.outcome is Outcome.DONE
+    assert table.counts == {"updated": 99, "deleted": 1, "inserted": 0}
+    assert (table.detail["identical"], table.detail["target_rows"]) == (True, 59999)
+    assert verified.peak_memory_bytes["python_worker"] < 300 << 20
