@@ -29,4 +29,4 @@ class BranchingTask(BaseOperator, BranchMixIn):
         except DownstreamTasksSkipped as nearest:
             reached = set(roads).union(*(self.dag.get_task(road).get_flat_relative_ids() for road in roads))
             beyond = self.get_flat_relative_ids() - reached
-            raise DownstreamTasksSkipped(tasks=[*nearest.tasks, *sorted(beyond)]) from None
+            raise DownstreamTasksSkipped(tasks=[*nearest.tasks, *sorted(beyond)]) from None  # type: ignore[no-untyped-call]
