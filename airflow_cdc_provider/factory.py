@@ -76,6 +76,7 @@ def _other_name(loaded: Loaded, path: Path) -> Problem:
 def _dag(paper: DagPlan, doc: str) -> DAG:
     return DAG(
         paper.dag_id,
+        description=paper.description,
         schedule=CronDataIntervalTimetable(paper.schedule, timezone="UTC") if paper.schedule else None,
         start_date=START,
         catchup=False,

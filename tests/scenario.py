@@ -129,3 +129,4 @@ class Scenario:
         """Both sides are identical at one position; the judge of every test."""
         done = self.airflow.cli("cdc", "verify", self.name, "--now", "--wait", "--json", check=False)
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-4000:]}"
+        assert all(row["identical"] for row in json.loads(done.stdout)["tables"])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import functools
+import logging
 import os
 import sys
 import traceback
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from airflow.sdk.exceptions import AirflowException
 
@@ -21,13 +22,14 @@ INTERRUPTED = 130
 
 
 def command(function: Callable[[argparse.Namespace], Answer]) -> Callable[[argparse.Namespace], NoReturn]:
-    """Run ``function``, show its answer, exit with its code. Whatever else is printed meanwhile goes to stderr."""
+    """Run ``function``, show its answer, exit with its code. Whatever else is said meanwhile goes to stderr."""
 
     @functools.wraps(function)
     def run(args: argparse.Namespace) -> NoReturn:
         # Connections of Airflow's metadata are visible to server processes only; the command line is one of them.
         os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
         out = sys.stdout
+        _keep_logs_off(out)
         try:
             with redirect_stdout(sys.stderr):
                 answer = _answer(function, args)
@@ -42,6 +44,14 @@ def command(function: Callable[[argparse.Namespace], Answer]) -> Callable[[argpa
         sys.exit(answer.code)
 
     return run
+
+
+def _keep_logs_off(out: TextIO) -> None:
+    """Airflow logs to stdout, where only the answer belongs."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.StreamHandler) and handler.stream is out:
+            handler.setStream(sys.stderr)
+            handler.setLevel(logging.WARNING)
 
 
 def _answer(function: Callable[[argparse.Namespace], Answer], args: argparse.Namespace) -> Answer:

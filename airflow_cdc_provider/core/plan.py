@@ -71,6 +71,7 @@ class DagPlan:
     """``asset_alias``: under this name ``close_window`` reports the tables that changed, and only those."""
 
     dag_id: str
+    description: str
     schedule: str | None
     owner: str
     tags: tuple[str, ...]
@@ -85,6 +86,7 @@ def plan(definition: Definition) -> DagPlan:
     dag = definition.dag
     return DagPlan(
         dag_id=definition.name,
+        description=f"copies of {definition.source.type} tables in {definition.target.type}, kept exact",
         schedule=definition.schedule,
         owner=dag.owner,
         tags=tuple(sorted({"cdc", *dag.tags})),
