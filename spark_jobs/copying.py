@@ -35,7 +35,8 @@ def partitions(job: Job) -> int:
 
 
 def copied_rows(work: TableWork, copy: Copy) -> DataFrame:
-    """What the copy holds, in the target's types, with the technical columns, each task's share in the target's order.
+    """What the copy holds, in the target's types, with the technical columns, each task's share in the target's order
+    or nearly so.
 
     The shares follow the heap, which follows a growing key closely enough; a range shuffle would cost half the rate.
     """
@@ -48,7 +49,9 @@ def copied_rows(work: TableWork, copy: Copy) -> DataFrame:
     if copy.rows <= SMALL_ROWS:
         frame = frame.coalesce(1)
     order = [name for name in rule.cluster_by or copy.schema.key if name in frame.columns]
-    return frame.sortWithinPartitions(*(F.col(quoted(name)) for name in order)) if order else frame
+    if not order or order[0] in copy.in_order:
+        return frame
+    return frame.sortWithinPartitions(*(F.col(quoted(name)) for name in order))
 
 
 def record_of(job: Job, task: TableTask, held: Held, copy: Copy, state: State) -> ControlRecord:
@@ -95,6 +98,8 @@ def commit_copy(
                 data="this attempt wrote nothing",
             )
         )
+    for name in copy.various:  # a seventh of a copy's time would go into dictionaries that are then given up
+        work.spark.conf.set(f"parquet.enable.dictionary#{name}", "false")
     failpoint("snapshot.before_commit")
     writer = open_writer(job.step.definition.target.type, work.spark, job.tables)
     with work.phase("copy"), reported(work.task.table, watched(work.spark, copy.rows)):

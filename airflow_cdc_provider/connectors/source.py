@@ -87,13 +87,19 @@ class JdbcRead:
 @dataclass(frozen=True)
 class Copy:
     """A consistent view of one table while the context that gave it is open. It holds everything up to ``floor`` (an
-    order key) and nothing after. ``rows`` is an estimate for the progress line."""
+    order key) and nothing after.
+
+    What the source knows by its own statistics: about how many ``rows`` there are, which columns are ``various`` (hold
+    many different values), and the order of which columns the rows keep, or nearly (``in_order``).
+    """
 
     floor: str
     position: Position
     schema: TableSchema
     read: JdbcRead
     rows: int
+    various: tuple[str, ...] = ()
+    in_order: tuple[str, ...] = ()
 
 
 class SourceConnector(Protocol):

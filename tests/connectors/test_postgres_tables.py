@@ -339,3 +339,14 @@ def test_a_copy_leaves_nothing_behind(database: Database) -> None:
     while database.ask("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'cdc:%copy%'"):
         pass
     assert database.ask("SELECT count(*) FROM pg_replication_slots WHERE temporary") == 0
+
+
+def test_a_copy_says_which_columns_vary_and_in_whose_order_the_rows_are(database: Database) -> None:
+    database.sql(
+        "CREATE TABLE big (id int PRIMARY KEY, mixed int, kind text)",
+        "INSERT INTO big SELECT n, n * 7919 % 30011, 'k' || n % 3 FROM generate_series(1, 30000) n",
+        "ANALYZE big",
+    )
+    database.publish("big")
+    with database.source.copy(database.task("public.big"), 1, 1) as copy:
+        assert (sorted(copy.various), copy.in_order) == (["id", "mixed"], ("id",))

@@ -38,6 +38,20 @@ FROM pg_class leaf
 WHERE leaf.oid = %(oid)s OR leaf.oid IN (SELECT relid FROM pg_partition_tree(%(oid)s::oid::regclass) WHERE isleaf)
 """
 
+STATISTICS = """
+SELECT stats.attname::text,
+       coalesce(max(CASE WHEN n_distinct < 0 THEN -n_distinct * c.reltuples ELSE n_distinct END), 0) > %(many)s,
+       coalesce(min(abs(correlation)), 0) > %(ordered)s
+FROM pg_stats stats
+JOIN pg_namespace n ON n.nspname = stats.schemaname
+JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = stats.tablename
+WHERE c.oid = %(oid)s
+GROUP BY stats.attname
+"""
+MANY_VALUES = 20_000
+ORDERED = 0.99
+"""Correlation of a column's order with the heap's."""
+
 
 # In a session under the snapshot the catalogue's rows are those of the snapshot; its functions tell what is there now.
 # Neither TRUNCATE nor a rewriting ALTER respects older snapshots: rows would be missing from the copy unseen.
@@ -99,6 +113,8 @@ def _copy(
     row = connection.execute(SIZE, {"oid": described.oid}).fetchone()
     assert row is not None
     blocks, rows = row
+    limits = {"many": MANY_VALUES, "ordered": ORDERED}
+    statistics = connection.execute(STATISTICS, {"oid": described.oid, **limits}).fetchall()
     where = " AND ".join(condition_sql(condition, schema) for condition in task.rule.where)
     query = f"SELECT {select_list(schema)} FROM {_from(connection, described)}{f' WHERE {where}' if where else ''}"
     read = JdbcRead(
@@ -113,7 +129,15 @@ def _copy(
         casts=spark_casts(schema),
         hidden=(CTID,),
     )
-    return Copy(floor_key(epoch, snapshot.consistent_point), position_of(snapshot.consistent_point), schema, read, rows)
+    return Copy(
+        floor_key(epoch, snapshot.consistent_point),
+        position_of(snapshot.consistent_point),
+        schema,
+        read,
+        rows,
+        various=tuple(str(name) for name, various, _ in statistics if various and name in schema.names),
+        in_order=tuple(str(name) for name, _, in_order in statistics if in_order and name in schema.names),
+    )
 
 
 def _from(connection: Connection[Any], described: Described) -> str:
