@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.merge import GONE, KNOWN, LIVE, OP, PUT
 from airflow_cdc_provider.targets.delta.merge_sql import NO_ROW
 from airflow_cdc_provider.targets.delta.names import ORDER
 from spark_jobs.images import Images, typed_columns
-from spark_jobs.lineage import departed_keys, with_parent_rows, with_roots
+from spark_jobs.lineage import ROOT, departed_keys, with_parent_rows, with_roots
 
 BEGINS = (Operation.INSERT.value, Operation.READ.value, Operation.REPLACE.value)
 DELETE = Operation.DELETE.value
@@ -45,6 +45,8 @@ class KeyedFold:
 
 def fold_keyed(records: DataFrame, fold: KeyedFold) -> DataFrame:
     """Staged rows (see ``core.merge``) of change records without control events."""
+    if fold.keep_deleted and fold.own_row:
+        records = _with_last_images(records)
     entries = records.withColumn("k", F.when(F.col("op") == DELETE, F.col("key_before")).otherwise(F.col("key")))
     if not fold.partial and not fold.keep_deleted:
         return _last_entries(entries, fold, with_known=False)
@@ -58,6 +60,14 @@ def of_touched_keys(records: DataFrame, touching: DataFrame) -> DataFrame:
     keys = touching.select(F.explode(F.array("key_before", "key")).alias("k")).where("k IS NOT NULL").distinct()
     own = F.when(F.col("op") == DELETE, F.col("key_before")).otherwise(F.col("key"))
     return records.withColumn("k", own).join(keys, "k", "left_semi").drop("k")
+
+
+def _with_last_images(records: DataFrame) -> DataFrame:
+    """Deletes with what they say of the row: a repair may have to bring the row back, marked deleted."""
+    told = (F.col("op") == DELETE) & F.col("before_complete")
+    return records.withColumn("after", F.when(told, F.col("before")).otherwise(F.col("after"))).withColumn(
+        "after_complete", told | F.col("after_complete")
+    )
 
 
 def is_incomplete() -> SparkColumn:
@@ -80,10 +90,10 @@ def _last_entries(entries: DataFrame, fold: KeyedFold, with_known: bool) -> Data
             F.when(F.col("op") == DELETE, GONE).otherwise(LIVE).alias(OP),
             fold.images.keys(F.col("k")).alias("keys"),
             fold.images.texts(F.col("after")).alias("v"),
+            F.when(F.col("after").isNull(), F.array().cast("array<string>")).alias(KNOWN),
         )
     )
-    nothing = F.when(F.col(OP) == GONE, F.array().cast("array<string>"))
-    known = [nothing.alias(KNOWN)] if with_known else []
+    known = [KNOWN] if with_known else []
     return rows.select(*typed_columns(fold.images.schema, "keys", "v"), F.col("order_key").alias(ORDER), OP, *known)
 
 
@@ -103,7 +113,7 @@ def _lives(entries: DataFrame, fold: KeyedFold) -> DataFrame:
     if fold.moved and not fold.own_row:
         lives = with_roots(lives, fold.images.schema.names)
     else:
-        lives = lives.withColumn("root", F.lit(None).cast("string")).withColumn("root_born", F.col("born"))
+        lives = lives.withColumn(ROOT, F.lit(None).cast("string")).withColumn("root_born", F.col("born"))
     last = Window.partitionBy("k").orderBy(F.col("life").desc())
     rows = lives.withColumn("rank", F.row_number().over(last)).where("rank = 1")
     return _staged(rows, fold)
@@ -169,23 +179,25 @@ def _staged(rows: DataFrame, fold: KeyedFold) -> DataFrame:
         F.array(*(F.when(F.col(f"w{n}").isNotNull(), F.lit(name)) for n, name in enumerate(schema.names)))
     )
     gone = F.col("last.op") == DELETE
-    live_known = F.when(F.col("root_born") | (F.size(known) == len(schema.names)), F.lit(None)).otherwise(known)
+    whole = F.size(known) == len(schema.names)
+    gone_known = F.when(whole, F.lit(None)).otherwise(known) if fold.keep_deleted else F.array().cast("array<string>")
+    live_known = F.when(F.col("root_born") | whole, F.lit(None)).otherwise(known)
     orphan = _orphan(fold)
     values = rows.select(
-        "root",
+        ROOT,
         F.when(gone, GONE).when(F.col("put"), PUT).otherwise(LIVE).alias(OP),
         F.col("last.order_key").alias(ORDER),
-        F.when(gone, known if fold.keep_deleted else F.array().cast("array<string>"))
+        F.when(gone, gone_known)
         .when(orphan & live_known.isNotNull(), F.raise_error(F.lit(NO_ROW)).cast("array<string>"))
         .otherwise(live_known)
         .alias(KNOWN),
         fold.images.keys(F.col("k")).alias("keys"),
         _texts(fold).alias("v"),
     )
-    staged = values.select(*typed_columns(schema, "keys", "v"), ORDER, OP, KNOWN, "root")
+    staged = values.select(*typed_columns(schema, "keys", "v"), ORDER, OP, KNOWN, ROOT)
     if fold.moved and not fold.own_row:
         return with_parent_rows(staged, fold.images, fold.target)
-    return staged.drop("root")
+    return staged.drop(ROOT)
 
 
 def _orphan(fold: KeyedFold) -> SparkColumn:

@@ -20,6 +20,9 @@ from airflow_cdc_provider.targets.delta.names import DELETED, ORDER, quoted
 from airflow_cdc_provider.targets.delta.types import column_type, initial_value
 from spark_jobs.images import Images, typed
 
+ROOT = "_cdc_root"
+"""Names that stand beside a source's own columns begin with what no source column may begin with."""
+
 
 def departed_keys(entries: DataFrame) -> DataFrame:
     """The keys that incomplete arrivals came from."""
@@ -31,7 +34,7 @@ def departed_keys(entries: DataFrame) -> DataFrame:
 def with_roots(lives: DataFrame, names: Sequence[str]) -> DataFrame:
     """Every life with the newest known values of its whole chain, a departed one with its own.
 
-    ``root`` is the key whose target row knows the rest, NULL where that is the row's own key or no row at all;
+    ``ROOT`` is the key whose target row knows the rest, NULL where that is the row's own key or no row at all;
     ``root_born``: the chain began in this batch."""
     lives = lives.withColumn("id", F.concat_ws("|", "life", "k"))
     chained = _chains(lives)
@@ -48,7 +51,7 @@ def with_roots(lives: DataFrame, names: Sequence[str]) -> DataFrame:
     return members.join(whole, "chain").select(
         *("k", "life", "first", "last", "put", "arrived", "born"),
         *values,
-        F.when(moved & ~F.col("begun.born"), F.col("begun.k")).alias("root"),
+        F.when(moved & ~F.col("begun.born"), F.col("begun.k")).alias(ROOT),
         F.col("begun.born").alias("root_born"),
     )
 
@@ -71,38 +74,41 @@ def _chains(lives: DataFrame) -> DataFrame:
 def with_parent_rows(staged: DataFrame, images: Images, target: Callable[[], DataFrame]) -> DataFrame:
     """Moved rows completed from the target row they moved away from. Raises where that row is not there."""
     schema = images.schema
-    moved = staged.where(F.col("root").isNotNull() & (F.col(OP) != GONE) & F.col(KNOWN).isNotNull())
-    at_home = staged.where(F.col("root").isNull() | (F.col(OP) == GONE) | F.col(KNOWN).isNull()).drop("root")
+    moved = staged.where(F.col(ROOT).isNotNull() & (F.col(OP) != GONE) & F.col(KNOWN).isNotNull())
+    at_home = staged.where(F.col(ROOT).isNull() | (F.col(OP) == GONE) | F.col(KNOWN).isNull()).drop(ROOT)
     rows = target()
     if DELETED in rows.columns:
         rows = rows.where(~F.col(DELETED))
     held = {name.lower() for name in rows.columns}
     parent = rows.select(
         *(
-            F.col(quoted(column.name)).alias(f"p{number}")
+            F.col(quoted(column.name)).alias(f"_cdc_p{number}")
             if column.name.lower() in held
-            else F.expr(initial_value(column)).alias(f"p{number}")
+            else F.expr(initial_value(column)).alias(f"_cdc_p{number}")
             for number, column in enumerate(schema.columns)
         ),
-        F.lit(True).alias("found"),
+        F.lit(True).alias("_cdc_found"),
     )
-    roots = images.keys(F.col("root"))
-    moved = moved.withColumn("roots", roots)
+    roots = images.keys(F.col(ROOT))
+    moved = moved.withColumn("_cdc_roots", roots)
     moved = moved.select(
-        "*", *(typed(schema.column(name), f"roots[{n}]").alias(f"r{n}") for n, name in enumerate(schema.key))
+        "*", *(typed(schema.column(name), f"_cdc_roots[{n}]").alias(f"_cdc_r{n}") for n, name in enumerate(schema.key))
     )
     same = reduce(
         lambda left, right: left & right,
-        (F.col(f"r{n}").eqNullSafe(F.col(f"p{schema.names.index(name)}")) for n, name in enumerate(schema.key)),
+        (
+            F.col(f"_cdc_r{n}").eqNullSafe(F.col(f"_cdc_p{schema.names.index(name)}"))
+            for n, name in enumerate(schema.key)
+        ),
     )
-    wanted = moved.select(*(f"r{n}" for n in range(len(schema.key))))
+    wanted = moved.select(*(f"_cdc_r{n}" for n in range(len(schema.key))))
     parents = parent.join(wanted, same, "left_semi")
     joined = moved.join(parents, same, "left")
-    found = F.coalesce("found", F.lit(False))
+    found = F.coalesce("_cdc_found", F.lit(False))
     completed = joined.select(
         *(
             F.when(F.array_contains(KNOWN, column.name), F.col(quoted(column.name)))
-            .when(found, F.col(f"p{number}"))
+            .when(found, F.col(f"_cdc_p{number}"))
             .otherwise(F.raise_error(F.lit(NO_ROW)).cast(column_type(column.type)))
             .alias(column.name)
             for number, column in enumerate(schema.columns)

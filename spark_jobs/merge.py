@@ -13,7 +13,7 @@ from functools import partial
 
 from airflow_cdc_provider.core.changelog import batch_folder
 from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.merge import KNOWN, OP
 from airflow_cdc_provider.core.plain import from_plain
 from airflow_cdc_provider.core.states import TableState
@@ -22,9 +22,11 @@ from airflow_cdc_provider.targets.delta.names import ORDER, quoted
 from airflow_cdc_provider.targets.delta.types import column_type
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs import harness
+from spark_jobs.console import say
 from spark_jobs.job import Job, TableWork
+from spark_jobs.lost_rows import lost_rows
 from spark_jobs.stage import BATCH, ROWS
-from spark_jobs.standing import require_standing, still_as
+from spark_jobs.standing import overtaken, require_standing, still_as
 from spark_jobs.writers import open_writer
 
 
@@ -44,12 +46,30 @@ def merge_table(job: Job, attempt: str, work: TableWork, also: frozenset[TableSt
     still_as(batch.fence, batch.lo_window, control, held)
     record = _named(job, task, held, _record(job, control, batch))
     frame = work.spark.read.schema(staged_schema(batch)).parquet(job.log.store.url(f"{batch.folder}/{ROWS}"))
+    writer = open_writer(job.step.definition.target.type, work.spark, job.tables)
     with work.phase("merge"):
-        counts = open_writer(job.step.definition.target.type, work.spark, job.tables).merge(task, batch, frame, record)
+        counts = writer.merge(task, batch, frame, record)
+    lost = 0
+    if batch.repair and batch.partial and task.rule.on_delete is OnDelete.SOFT:
+        lost = lost_rows(frame, writer.read(task, None), batch.schema.key)
+        _tell_lost(task, lost)
     touched = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
     return work.result(
-        Outcome.DONE, rows=batch.rows, counts=touched, fence=record.fence, window=record.window, detail=batch.counts
+        Outcome.DONE,
+        rows=batch.rows,
+        counts=touched,
+        fence=record.fence,
+        window=record.window,
+        detail=batch.counts | ({"lost": lost} if lost else {}),
     )
+
+
+def _tell_lost(task: TableTask, lost: int) -> None:
+    if lost:
+        say(
+            f"{task.table}: {lost:,} rows deleted in this interval are missing in the target, and the change log does"
+            " not know all their columns; they stay missing"
+        )
 
 
 def staged_schema(batch: Batch) -> str:
@@ -93,16 +113,7 @@ def _named(job: Job, task: TableTask, held: Held, record: ControlRecord) -> Cont
     record = replace(record, fence=claimed.fence + (1 if record.window == claimed.window else 0))
     named = job.log.claim_fence(record) if record.fence > claimed.fence else job.log.write_control(record)
     if not named:
-        raise Fenced(
-            Problem(
-                "TGT030",
-                "another attempt is at work on this table",
-                where=task.table,
-                found=f"fence {record.fence}, window {record.window} is named already",
-                do="nothing: it goes on, or the next run does",
-                data="nothing of this attempt was applied",
-            )
-        )
+        raise overtaken(record, "another attempt has named this commit")
     return record
 
 

@@ -24,6 +24,9 @@ INSERT, READ, UPDATE, DELETE = (
     op.value for op in (Operation.INSERT, Operation.READ, Operation.UPDATE, Operation.DELETE)
 )
 
+ROW, NET, HELD, STAY, EACH = "_cdc_row", "_cdc_net", "_cdc_held", "_cdc_stay", "_cdc_each"
+"""Columns beside the source's own: they begin with what no source column may begin with."""
+
 
 @dataclass(frozen=True)
 class KeylessFold:
@@ -40,15 +43,20 @@ def fold_keyless(records: DataFrame, fold: KeylessFold) -> DataFrame:
     """Staged rows: one that takes all equal rows away, others that bring back as many as shall stay."""
     net = _net(records, fold).localCheckpoint()
     names = [quoted(name) for name in fold.images.schema.names]
-    came = net.where("net > 0").select(*names, F.explode(F.sequence(F.lit(1), "net"))).drop("col")
-    staged = came.withColumn(OP, F.lit(COPY))
-    went = net.where("net < 0")
+    came = net.where(F.col(NET) > 0).select(*names, _each(NET))
+    staged = came.withColumn(OP, F.lit(COPY)).drop(EACH)
+    went = net.where(F.col(NET) < 0)
     if went.isEmpty():
         return staged
     counted = _counted(went, fold)
     gone = counted.select(*names, F.lit(GONE).alias(OP))
-    stay = counted.where("stay > 0").select(*names, F.explode(F.sequence(F.lit(1), "stay"))).drop("col")
-    return staged.unionByName(gone).unionByName(stay.withColumn(OP, F.lit(COPY)))
+    stay = counted.where(F.col(STAY) > 0).select(*names, _each(STAY))
+    return staged.unionByName(gone).unionByName(stay.withColumn(OP, F.lit(COPY)).drop(EACH))
+
+
+def _each(times: str) -> Column:
+    """The row as often as the column says."""
+    return F.explode(F.sequence(F.lit(1), times)).alias(EACH)
 
 
 def _net(records: DataFrame, fold: KeylessFold) -> DataFrame:
@@ -67,18 +75,18 @@ def _net(records: DataFrame, fold: KeylessFold) -> DataFrame:
     return (
         sides.select(fold.images.texts(image).alias("v"), "n")
         .groupBy("v")
-        .agg(F.sum("n").cast("int").alias("net"))
-        .where("net <> 0")
-        .select(F.monotonically_increasing_id().alias("row"), "net", *typed_columns(fold.images.schema, None, "v"))
+        .agg(F.sum("n").cast("int").alias(NET))
+        .where(F.col(NET) != 0)
+        .select(F.monotonically_increasing_id().alias(ROW), NET, *typed_columns(fold.images.schema, None, "v"))
     )
 
 
 def _counted(went: DataFrame, fold: KeylessFold) -> DataFrame:
-    """``stay``: how many equal rows the target keeps. Raises where it holds fewer than shall go."""
+    """``STAY``: how many equal rows the target keeps. Raises where it holds fewer than shall go."""
     held = _held(went, fold)
-    counted = went.join(held, "row", "left")
-    stay = F.coalesce("held", F.lit(0)).cast("int") + F.col("net")
-    return counted.withColumn("stay", F.when(stay >= 0, stay).otherwise(F.raise_error(F.lit(NO_ROW)).cast("int")))
+    counted = went.join(held, ROW, "left")
+    stay = F.coalesce(HELD, F.lit(0)).cast("int") + F.col(NET)
+    return counted.withColumn(STAY, F.when(stay >= 0, stay).otherwise(F.raise_error(F.lit(NO_ROW)).cast("int")))
 
 
 def _held(went: DataFrame, fold: KeylessFold) -> DataFrame:
@@ -89,22 +97,22 @@ def _held(went: DataFrame, fold: KeylessFold) -> DataFrame:
     present = {name.lower() for name in rows.columns}
     held = rows.select(
         *(
-            F.col(quoted(column.name)).alias(f"t{number}")
+            F.col(quoted(column.name)).alias(f"_cdc_t{number}")
             if column.name.lower() in present
-            else F.expr(initial_value(column)).alias(f"t{number}")
+            else F.expr(initial_value(column)).alias(f"_cdc_t{number}")
             for number, column in enumerate(schema.columns)
         )
     )
     return (
         held.join(went, reduce(lambda left, right: left & right, _equal(schema)))
-        .groupBy("row")
-        .agg(F.count(F.lit(1)).alias("held"))
+        .groupBy(ROW)
+        .agg(F.count(F.lit(1)).alias(HELD))
     )
 
 
 def _equal(schema: TableSchema) -> list[Column]:
     """Floats are compared by text: 0.0 and -0.0 are equal numbers but not equal copies."""
-    pairs = ((F.col(f"t{n}"), F.col(quoted(column.name)), column) for n, column in enumerate(schema.columns))
+    pairs = ((F.col(f"_cdc_t{n}"), F.col(quoted(column.name)), column) for n, column in enumerate(schema.columns))
     return [
         left.cast("string").eqNullSafe(right.cast("string")) if column.type.kind in FLOATING else left.eqNullSafe(right)
         for left, right, column in pairs

@@ -1,12 +1,12 @@
 """A merge as data: which row meets which, and what happens then. Targets render it in their own SQL.
 
-A staged row carries the table's columns, the order key of the last change of its key, and ``_op``:
+A staged row carries the table's columns, the order key of the last change of its key, and ``_cdc_op``:
 
-| ``_op`` | keyed table | keyless table |
+| ``_cdc_op`` | keyed table | keyless table |
 |---|---|---|
-| U | the row lives; ``_known`` NULL: all columns known; else the row must exist and keeps what is not known | |
-| P | the row lives, ``_known`` says which columns are known; where no row exists the others are NULL | |
-| D | the row is gone | all rows equal to it go |
+| U | the row lives; ``_cdc_known`` NULL: all columns known; else the row must exist and keeps what is not known | |
+| P | the row lives, ``_cdc_known`` says which columns are known; where no row exists the others are NULL | |
+| D | the row is gone; ``_cdc_known`` NULL: its last values are all known | all rows equal to it go |
 | I | | one more row like this |
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.tables import Column, TableSchema
 
-OP, KNOWN = "_op", "_known"
+OP, KNOWN = "_cdc_op", "_cdc_known"
 LIVE, PUT, GONE, COPY = "U", "P", "D", "I"
 
 
@@ -34,10 +34,11 @@ class Meets(StrEnum):
 
 
 class Action(StrEnum):
-    """FLAG marks the row deleted. FILL gives added columns their initial value. REFUSE fails the whole merge: the log
-    says that a row exists which the target does not hold."""
+    """BURY inserts a row that is marked deleted. FLAG marks the row deleted. FILL gives added columns their initial
+    value. REFUSE fails the whole merge: the log says that a row exists which the target does not hold."""
 
     INSERT = "insert"
+    BURY = "bury"
     UPDATE = "update"
     DELETE = "delete"
     FLAG = "flag"
@@ -47,13 +48,15 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class Clause:
-    """``ops``: the staged row's ``_op`` (all where empty). ``partial_only``: rows with ``_known`` only.
-    ``flagged_only``: target rows marked deleted only. ``guarded``: only where the staged row is newer."""
+    """``ops``: the staged row's ``_cdc_op`` (all where empty). ``partial_only``: rows with ``_cdc_known`` only;
+    ``whole_only``: rows without. ``flagged_only``: target rows marked deleted only. ``guarded``: only where the staged
+    row is newer."""
 
     meets: Meets
     action: Action
     ops: tuple[str, ...] = ()
     partial_only: bool = False
+    whole_only: bool = False
     flagged_only: bool = False
     guarded: bool = False
 
@@ -76,6 +79,12 @@ class MergePlan:
         return self.on_delete is OnDelete.SOFT
 
     @property
+    def buries(self) -> bool:
+        """A deleted row that the target lost comes back marked deleted. Only a repair looks for such rows: in the
+        stream a row that is gone and was never there was born and died within the batch."""
+        return self.not_older and self.soft and self.partial
+
+    @property
     def touches_all(self) -> bool:
         """Rows that no staged row meets change too."""
         return any(clause.meets is Meets.TARGET_ALONE for clause in self.clauses())
@@ -93,6 +102,8 @@ class MergePlan:
         if self.partial:
             yield Clause(Meets.STAGED_ALONE, Action.REFUSE, (LIVE,), partial_only=True)
         yield Clause(Meets.STAGED_ALONE, Action.INSERT, (LIVE, PUT))
+        if self.buries:
+            yield Clause(Meets.STAGED_ALONE, Action.BURY, (GONE,), whole_only=True)
         yield from self._rest()
 
     def _keyless(self) -> Iterable[Clause]:

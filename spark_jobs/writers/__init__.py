@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, Protocol
+from typing import Protocol, cast
 
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.registry import class_of
 from airflow_cdc_provider.core.steps import Batch, TableTask
 from airflow_cdc_provider.targets.target import TargetTables
 
@@ -41,6 +41,4 @@ class Writer(Protocol):
 
 
 def open_writer(kind: str, spark: SparkSession, tables: TargetTables) -> Writer:
-    module, _, name = WRITERS[kind].partition(":")
-    writer: Any = getattr(import_module(module), name)
-    return writer(spark, tables)  # type: ignore[no-any-return]
+    return cast(Writer, class_of("writer", kind, WRITERS)(spark, tables))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from delta.exceptions import DeltaConcurrentModificationException
@@ -17,13 +17,21 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.merge import MergePlan
 from airflow_cdc_provider.core.steps import Batch, TableTask
 from airflow_cdc_provider.core.tables import Column
-from airflow_cdc_provider.targets.delta.ddl import add_columns, register, table_properties
+from airflow_cdc_provider.targets.delta.ddl import (
+    COLUMN_MAPPING,
+    add_columns,
+    needs_column_mapping,
+    switch_on_column_mapping,
+    table_properties,
+)
 from airflow_cdc_provider.targets.delta.merge_sql import merge_sql
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.missing_rows import missing_rows_break_integrity
+from spark_jobs.standing import overtaken
 from spark_jobs.writers import MergeCounts
+from spark_jobs.writers.catalog_names import ensure_registered, require_free
 
 APP_ID = "spark.databricks.delta.write.txnAppId"
 VERSION = "spark.databricks.delta.write.txnVersion"
@@ -50,9 +58,12 @@ class DeltaWriter:
         held = self.tables.held(task.table, task.target)
         if held.exists and held.token is None:
             raise _foreign(task, self.tables.locate(task.target))
+        if self.tables.catalog:
+            require_free(self.spark, self.tables.catalog, task.target, self.tables.locate(task.target))
         if (held.token is not None and record.token <= held.token) or not self.tables.log.write_control(record):
-            raise _fenced(task, held, record)
+            raise _fenced(held, record)
         schema = record.schema or task.schema
+        self._take_any_name(task, schema.names)
         writer = (
             frame.write.format("delta")
             .mode("overwrite")
@@ -71,6 +82,7 @@ class DeltaWriter:
     def merge(self, task: TableTask, batch: Batch, frame: DataFrame, record: ControlRecord) -> MergeCounts:
         """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the
         token stands, and the same batch can never apply twice."""
+        self._register(task)
         added = self._grow(task, batch.added)
         plan = MergePlan(
             batch.schema,
@@ -94,7 +106,7 @@ class DeltaWriter:
                 return counts or MergeCounts()
             if after.token != before.token or after.restored:
                 break
-        raise _fenced(task, after, record)
+        raise _fenced(after, record)
 
     def _try_merge(
         self, task: TableTask, spark: SparkSession, statement: str, record: ControlRecord
@@ -125,15 +137,22 @@ class DeltaWriter:
         present = {name.lower() for name in self.read(task, None).columns}
         missing = [column for column in added if column.name.lower() not in present]
         if missing:
+            self._take_any_name(task, [column.name for column in missing])
             self.spark.sql(add_columns(self.tables.locate(task.target), missing))
         return tuple(
             column if column in missing else replace(column, initial=column.initial or "null") for column in added
         )
 
+    def _take_any_name(self, task: TableTask, names: Sequence[str]) -> None:
+        """A table that was made for plain names must be told before it gets a column whose name is not."""
+        opened = self.tables.open(task.target) if needs_column_mapping(names) else None
+        if opened is not None and COLUMN_MAPPING not in opened.metadata().configuration:
+            self.spark.sql(switch_on_column_mapping(self.tables.locate(task.target)))
+
     def _require_ours(self, task: TableTask, record: ControlRecord) -> Held:
         held = self.tables.held(task.table, task.target)
         if not _is_ours(held, record):
-            raise _fenced(task, held, record)
+            raise _fenced(held, record)
         return held
 
     @contextlib.contextmanager
@@ -148,7 +167,7 @@ class DeltaWriter:
 
     def _register(self, task: TableTask) -> None:
         if self.tables.catalog:
-            self.spark.sql(register(self.tables.catalog, task.target, self.tables.locate(task.target)))
+            ensure_registered(self.spark, self.tables.catalog, task.target, self.tables.locate(task.target))
 
     def _rows_written(self, task: TableTask, held: Held) -> int:
         history = self.spark.sql(f"DESCRIBE HISTORY delta.`{self.tables.locate(task.target)}`")
@@ -187,19 +206,9 @@ def _is_ours(held: Held, record: ControlRecord) -> bool:
     )
 
 
-def _fenced(task: TableTask, held: Held, record: ControlRecord) -> Fenced:
+def _fenced(held: Held, record: ControlRecord) -> Fenced:
     fence, window = split_token(held.token or 0)
-    return Fenced(
-        Problem(
-            "TGT030",
-            "somebody newer owns the table",
-            where=task.table,
-            found=f"fence {fence}, window {window}",
-            allowed=f"to be the first with fence {record.fence}, window {record.window}",
-            do="nothing: the next run looks again and goes on from what the table holds",
-            data="the table holds the other commit; nothing of this attempt was applied",
-        )
-    )
+    return overtaken(record, f"fence {fence}, window {window}")
 
 
 def _foreign(task: TableTask, path: str) -> ForeignTarget:

@@ -24,27 +24,28 @@ def test_a_keyed_merge() -> None:
         "MERGE INTO delta.`/lake/t` t",
         "USING `staged` s",
         "ON (t.`id` BETWEEN 1 AND 5 OR t.`id` BETWEEN 90 AND 99) AND t.`id` = s.`id`",
-        "WHEN MATCHED AND s._op IN ('U', 'P') AND s._cdc_order > t._cdc_order"
+        "WHEN MATCHED AND s._cdc_op IN ('U', 'P') AND s._cdc_order > t._cdc_order"
         " THEN UPDATE SET t.`na``me` = s.`na``me`, t.`_cdc_order` = s._cdc_order",
-        "WHEN MATCHED AND s._op IN ('D') AND s._cdc_order > t._cdc_order THEN DELETE",
-        "WHEN NOT MATCHED AND s._op IN ('U', 'P')"
+        "WHEN MATCHED AND s._cdc_op IN ('D') AND s._cdc_order > t._cdc_order THEN DELETE",
+        "WHEN NOT MATCHED AND s._cdc_op IN ('U', 'P')"
         " THEN INSERT (`id`, `na``me`, `_cdc_order`) VALUES (s.`id`, s.`na``me`, s._cdc_order)",
     ]
 
 
 def test_a_soft_partial_merge_keeps_what_is_not_known_and_refuses_rows_that_are_not_there() -> None:
-    taken = "CASE WHEN s._known IS NULL OR array_contains(s._known, 'na`me') THEN s.`na``me` ELSE t.`na``me` END"
+    known = "s._cdc_known IS NULL OR array_contains(s._cdc_known, 'na`me')"
+    taken = f"CASE WHEN {known} THEN s.`na``me` ELSE t.`na``me` END"
     assert merge_sql("/lake/t", "staged", MergePlan(KEYED, OnDelete.SOFT, partial=True)).splitlines()[2:] == [
         "ON t.`id` = s.`id`",
-        "WHEN MATCHED AND s._op IN ('U') AND s._known IS NOT NULL AND t._cdc_deleted AND s._cdc_order > t._cdc_order"
-        " THEN UPDATE SET t.`id` = CAST(raise_error('CDC_NO_ROW') AS BIGINT)",
-        "WHEN MATCHED AND s._op IN ('U', 'P') AND s._cdc_order > t._cdc_order"
+        "WHEN MATCHED AND s._cdc_op IN ('U') AND s._cdc_known IS NOT NULL AND t._cdc_deleted"
+        " AND s._cdc_order > t._cdc_order THEN UPDATE SET t.`id` = CAST(raise_error('CDC_NO_ROW') AS BIGINT)",
+        "WHEN MATCHED AND s._cdc_op IN ('U', 'P') AND s._cdc_order > t._cdc_order"
         f" THEN UPDATE SET t.`na``me` = {taken}, t.`_cdc_order` = s._cdc_order, t.`_cdc_deleted` = false",
-        "WHEN MATCHED AND s._op IN ('D') AND s._cdc_order > t._cdc_order"
+        "WHEN MATCHED AND s._cdc_op IN ('D') AND s._cdc_order > t._cdc_order"
         f" THEN UPDATE SET t.`na``me` = {taken}, t.`_cdc_deleted` = true, t.`_cdc_order` = s._cdc_order",
-        "WHEN NOT MATCHED AND s._op IN ('U') AND s._known IS NOT NULL"
+        "WHEN NOT MATCHED AND s._cdc_op IN ('U') AND s._cdc_known IS NOT NULL"
         " THEN INSERT (`id`) VALUES (CAST(raise_error('CDC_NO_ROW') AS BIGINT))",
-        "WHEN NOT MATCHED AND s._op IN ('U', 'P') THEN INSERT (`id`, `na``me`, `_cdc_order`, `_cdc_deleted`)"
+        "WHEN NOT MATCHED AND s._cdc_op IN ('U', 'P') THEN INSERT (`id`, `na``me`, `_cdc_order`, `_cdc_deleted`)"
         " VALUES (s.`id`, s.`na``me`, s._cdc_order, false)",
     ]
 
@@ -52,9 +53,9 @@ def test_a_soft_partial_merge_keeps_what_is_not_known_and_refuses_rows_that_are_
 def test_a_keyless_merge_compares_all_columns_and_floats_by_their_text() -> None:
     plan = MergePlan(TableSchema("public.t", (ID, RATE)), OnDelete.HARD)
     assert merge_sql("/lake/t", "staged", plan).splitlines()[2:] == [
-        "ON s._op = 'D' AND t.`id` <=> s.`id` AND CAST(t.`rate` AS STRING) <=> CAST(s.`rate` AS STRING)",
+        "ON s._cdc_op = 'D' AND t.`id` <=> s.`id` AND CAST(t.`rate` AS STRING) <=> CAST(s.`rate` AS STRING)",
         "WHEN MATCHED THEN DELETE",
-        "WHEN NOT MATCHED AND s._op IN ('I') THEN INSERT (`id`, `rate`) VALUES (s.`id`, s.`rate`)",
+        "WHEN NOT MATCHED AND s._cdc_op IN ('I') THEN INSERT (`id`, `rate`) VALUES (s.`id`, s.`rate`)",
     ]
 
 
@@ -71,6 +72,14 @@ def test_a_repair_lets_equal_order_keys_pass_and_a_nullable_key_is_compared_null
     text = merge_sql("/lake/t", "staged", MergePlan(schema, OnDelete.HARD, not_older=True, ranges=(("'a'", "'b'"),)))
     assert "ON t.`k` <=> s.`k`\n" in text
     assert text.count("s._cdc_order >= t._cdc_order") == 2
+
+
+def test_a_repair_of_soft_deletes_inserts_a_row_that_is_gone_as_deleted() -> None:
+    plan = MergePlan(KEYED, OnDelete.SOFT, partial=True, not_older=True)
+    assert merge_sql("/lake/t", "staged", plan).splitlines()[-1] == (
+        "WHEN NOT MATCHED AND s._cdc_op IN ('D') AND s._cdc_known IS NULL"
+        " THEN INSERT (`id`, `na``me`, `_cdc_order`, `_cdc_deleted`) VALUES (s.`id`, s.`na``me`, s._cdc_order, true)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,17 @@ def test_a_hard_delete_deletes_a_soft_one_flags_and_an_ignored_one_does_nothing(
     }
 
 
+def test_only_a_repair_of_soft_deletes_inserts_rows_that_are_gone_and_only_whole_ones() -> None:
+    def buries(plan: MergePlan) -> list[bool]:
+        return [clause.whole_only for clause in plan.clauses() if clause.action is Action.BURY]
+
+    assert buries(MergePlan(KEYED, OnDelete.SOFT, partial=True, not_older=True)) == [True]
+    assert not buries(MergePlan(KEYED, OnDelete.SOFT, partial=True))
+    assert not any(
+        buries(MergePlan(KEYED, kind, partial=True, not_older=True)) for kind in (OnDelete.HARD, OnDelete.IGNORE)
+    )
+
+
 def test_a_partial_row_is_refused_before_it_could_be_inserted() -> None:
     alone = [
         clause

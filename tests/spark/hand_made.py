@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.changelog import Manifest, TableSlice, attempt_folder, table_folder
+from airflow_cdc_provider.core.changelog import Hole, Manifest, TableSlice, attempt_folder, table_folder
 from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord, canonical
 from airflow_cdc_provider.core.connections import Secrets
 from airflow_cdc_provider.core.cursors import ControlRecord
@@ -21,7 +21,7 @@ from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, TableResult, TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.places import open_log
-from airflow_cdc_provider.targets.delta.types import column_type, technical_columns
+from airflow_cdc_provider.targets.delta.types import column_type
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs import merge, stage
 from spark_jobs.job import Job
@@ -99,8 +99,10 @@ class HandMade:
         self.schema = schema
         return self.record("schema", after=canonical(to_plain(schema)), warnings=tuple(warnings))
 
-    def land(self, records: Iterable[ChangeRecord | list[ChangeRecord]] = ()) -> int:
-        """Seal the next window with these records."""
+    def land(
+        self, records: Iterable[ChangeRecord | list[ChangeRecord]] = (), holes: Sequence[Hole] = (), listed: bool = True
+    ) -> int:
+        """Seal the next window with these records; ``listed``: it captured the table."""
         flat = [one for item in records for one in (item if isinstance(item, list) else [item])]
         self.window += 1
         self.log.write_schema(self.schema)
@@ -113,9 +115,10 @@ class HandMade:
             schema_ids = tuple(dict.fromkeys(record.schema_id for record in flat))
             part = TableSlice("", schema_ids, (file.close().file,), counts)
         before = self.log.manifest_sha256(self.window - 1)
-        tables = {self.schema.table: part}
+        tables = {self.schema.table: part} if listed else {}
+        hi = {"s": str(self.order)}
         self.log.seal(
-            Manifest(self.log_id, self.window, 1, {}, {"s": str(self.order)}, before, "a", "2026-01-01", tables)
+            Manifest(self.log_id, self.window, 1, {}, hi, before, "a", "2026-01-01", tables, holes=tuple(holes))
         )
         return self.window
 
@@ -149,14 +152,14 @@ class HandMade:
 
     def copy(self, rows: Sequence[Row], state: TableState = TableState.REPLICATING) -> None:
         """The table as a copy would leave it, at the window sealed last."""
-        technical = technical_columns(self.schema, self.rule.on_delete is OnDelete.SOFT)
         columns = [(column.name, column_type(column.type)) for column in self.schema.columns]
         fields = ", ".join(f"`{name}` STRING" for name in self.schema.names)
         texts = [tuple(_text(row[name]) for name in self.schema.names) for row in rows]
-        values = {"_cdc_order": f"'{self._now()}'", "_cdc_deleted": "false"}
+        technical = [f"'{self._now()}' AS _cdc_order"] if self.schema.key else []
+        technical += ["false AS _cdc_deleted"] if self.rule.on_delete is OnDelete.SOFT else []
         frame = self.spark.createDataFrame(texts, fields).selectExpr(
             *(f"CAST(`{name}` AS {kind}) AS `{name}`" for name, kind in columns),
-            *(f"{values[name]} AS {name}" for name, _ in technical),
+            *technical,
         )
         job = self.job(StepKind.SNAPSHOT, ())
         record = ControlRecord(

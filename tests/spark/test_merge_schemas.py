@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.plain import from_plain
 from airflow_cdc_provider.core.steps import Batch, Outcome
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
@@ -116,6 +117,46 @@ def test_a_repair_gives_the_keys_of_a_slice_what_they_have_become_and_leaves_the
     job, _ = table.staged(repair=(2, 2))
     table.merged(job)
     assert table.rows() == [(1, "AA"), (3, "C"), (4, "wrong"), (5, "e")]
+
+
+def test_a_repair_brings_deleted_rows_back_as_deleted_where_the_log_knows_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Known: born in the slice, born partly known and completed, or told whole by the delete. Row 4 is not: its delete
+    says the key only. Row 5 was deleted outside the slice, row 6 lives again."""
+    table = HandMade(spark, tmp_path, schema(V, PLAIN), OnDelete.SOFT)
+    table.copy([row(key, v="old", p="wide") for key in (1, 3, 4, 5, 6)])
+    table.apply([table.delete(row(5, v="old", p="wide"))])
+    table.apply(
+        [
+            table.insert(row(2, v="new", p="x")),
+            table.update(row(2, v="newer"), complete=False),
+            table.delete({"id": 2}),
+            table.update(row(3, v="C", p="D")),
+            table.delete({"id": 3}),
+            table.delete(row(1, v="old", p="wide")),
+            table.delete({"id": 4}),
+            table.delete({"id": 6}),
+        ]
+    )
+    table.apply([table.insert(row(6, v="again", p=None))])
+    spark.sql(f"DELETE FROM delta.`{table.definition.target.location}/t`")
+    job, _ = table.staged(repair=(2, 2))
+    result = table.merged(job)
+    assert result.outcome is Outcome.DONE and result.detail["lost"] == 1
+    assert table.rows("_cdc_deleted") == [
+        (1, "old", "wide", True),
+        (2, "newer", "x", True),
+        (3, "C", "D", True),
+        (6, "again", None, False),
+    ]
+
+
+def test_a_row_that_is_gone_stays_away_where_deletes_are_not_soft(table: HandMade, spark: SparkSession) -> None:
+    table.apply([table.insert(row(5, v="e")), table.delete(row(5, v="e"))])
+    job, _ = table.staged(repair=(1, 1))
+    table.merged(job)
+    assert [values[0] for values in table.rows()] == [1, 2, 3, 4]
 
 
 def test_a_keyless_table_or_an_interval_the_log_has_lost_is_not_repaired(

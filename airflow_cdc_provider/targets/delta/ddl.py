@@ -8,13 +8,15 @@ widened column needs a resync.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
 from airflow_cdc_provider.targets.delta.names import NEEDS_COLUMN_MAPPING, path_table, quoted, text_literal
 from airflow_cdc_provider.targets.delta.types import TEXTUAL, column_type
 
 UNFENCEABLE_FEATURES = frozenset({"clustering", "domainMetadata", "typeWidening", "rowTracking", "inCommitTimestamp"})
+
+COLUMN_MAPPING = "delta.columnMapping.mode"
 
 CHECKPOINT_INTERVAL_COMMITS = 25
 """Every so many commits Delta writes a checkpoint within a commit: often enough to open the table fast, seldom enough
@@ -41,9 +43,18 @@ def table_properties(schema: TableSchema, layout: Sequence[str]) -> dict[str, st
         properties["delta.dataSkippingStatsColumns"] = ",".join(quoted(name) for name in names)
     else:
         properties["delta.dataSkippingNumIndexedCols"] = "0"
-    if any(NEEDS_COLUMN_MAPPING & set(name) for name in schema.names):
-        properties["delta.columnMapping.mode"] = "name"
+    if needs_column_mapping(schema.names):
+        properties[COLUMN_MAPPING] = "name"
     return properties
+
+
+def needs_column_mapping(names: Iterable[str]) -> bool:
+    return any(NEEDS_COLUMN_MAPPING & set(name) for name in names)
+
+
+def switch_on_column_mapping(path: str) -> str:
+    """For a table that was made without: a change of its metadata alone, and for good."""
+    return f"ALTER TABLE {path_table(path)} SET TBLPROPERTIES ('{COLUMN_MAPPING}' = 'name')"
 
 
 def add_columns(path: str, columns: Sequence[Column]) -> str:
@@ -53,5 +64,8 @@ def add_columns(path: str, columns: Sequence[Column]) -> str:
 
 def register(catalog: str, target_table: str, path: str) -> str:
     """A name for the table in Spark's catalog; the folder stays the truth."""
-    name = ".".join(quoted(part) for part in (*catalog.split("."), target_table))
-    return f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {text_literal(path)}"
+    return f"CREATE TABLE IF NOT EXISTS {catalog_name(catalog, target_table)} USING delta LOCATION {text_literal(path)}"
+
+
+def catalog_name(catalog: str, target_table: str) -> str:
+    return ".".join(map(quoted, (*catalog.split("."), target_table)))

@@ -53,6 +53,8 @@ def _clause(plan: MergePlan, clause: Clause) -> str:
         conditions.append(f"s.{OP} IN ({', '.join(map(text_literal, clause.ops))})")
     if clause.partial_only:
         conditions.append(f"s.{KNOWN} IS NOT NULL")
+    if clause.whole_only:
+        conditions.append(f"s.{KNOWN} IS NULL")
     if clause.flagged_only:
         conditions.append(f"t.{DELETED}")
     if clause.guarded:
@@ -76,6 +78,8 @@ def _action(plan: MergePlan, clause: Clause) -> str:
             return _set(_initials(plan))
         case Action.INSERT:
             return _insert(_inserts(plan))
+        case Action.BURY:
+            return _insert({**_inserts(plan), DELETED: "true"})
         case Action.REFUSE:
             column = plan.schema.column(plan.schema.key[0])
             refusal = {column.name: f"CAST(raise_error({text_literal(NO_ROW)}) AS {column_type(column.type)})"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.targets.delta.names import DELETED, ORDER, text_literal
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType
+from airflow_cdc_provider.targets.delta.names import text_literal
 
 _TYPES: dict[Kind, str] = {
     Kind.BOOLEAN: "BOOLEAN",
@@ -54,9 +54,3 @@ def literal(value: Any, logical: LogicalType) -> str:
 def initial_value(column: Column) -> str:
     """What rows older than the column hold, as SQL."""
     return literal(None if column.initial is None else json.loads(column.initial), column.type)
-
-
-def technical_columns(schema: TableSchema, soft: bool) -> tuple[tuple[str, str], ...]:
-    """Name and type of the columns we add to the source's own."""
-    order = ((ORDER, "STRING"),) if schema.key else ()
-    return order + (((DELETED, "BOOLEAN"),) if soft else ())

@@ -1,0 +1,62 @@
+"""The name of a Delta table in Spark's catalog. The folder stays the truth; the name is for readers."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.errors import CheckFailed, ForeignTarget, Problem
+from airflow_cdc_provider.targets.delta.ddl import catalog_name, register
+from airflow_cdc_provider.targets.delta.names import quoted
+
+
+def require_free(spark: SparkSession, catalog: str, target_table: str, path: str) -> None:
+    """Raises CheckFailed (TGT040) where the catalog has no such schema, ForeignTarget (TGT041) where the name stands
+    for something else. Asked before a table is written, so that nothing has to be taken back."""
+    schema = ".".join(map(quoted, catalog.split(".")))
+    if not spark.catalog.databaseExists(schema):
+        raise CheckFailed(
+            Problem(
+                "TGT040",
+                f"the catalog has no schema {catalog}",
+                where="target.catalog",
+                found=f"catalog implementation {spark.conf.get('spark.sql.catalogImplementation')}",
+                do=f"CREATE SCHEMA {schema}, or set spark.conf of the definition so that Spark finds the metastore",
+                data="the table was not written",
+            )
+        )
+    name = catalog_name(catalog, target_table)
+    found = _location(spark, name)
+    if found is not None and found != _plain(path):
+        raise ForeignTarget(
+            Problem(
+                "TGT041",
+                f"the name {name} stands for another table",
+                where=f"target.catalog {catalog}",
+                found=found or "a view",
+                allowed=_plain(path),
+                do="drop or rename that table, or give this one another `target` in the definition",
+                data="neither table was touched",
+            )
+        )
+
+
+def ensure_registered(spark: SparkSession, catalog: str, target_table: str, path: str) -> None:
+    """Give the table its name where it has none. Raises ForeignTarget (TGT041) where the name stands for another."""
+    require_free(spark, catalog, target_table, path)
+    if not spark.catalog.tableExists(catalog_name(catalog, target_table)):
+        spark.sql(register(catalog, target_table, path))
+
+
+def _location(spark: SparkSession, name: str) -> str | None:
+    """Where the named table stands, empty for a view; None where nothing bears the name."""
+    if not spark.catalog.tableExists(name):
+        return None
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").collect()
+    return _plain(rows[0]["data_type"]) if rows else ""
+
+
+def _plain(location: str) -> str:
+    """``file:/a``, ``file:///a`` and ``/a/`` are one place."""
+    scheme, colon, rest = location.partition(":")
+    path = "/" + rest.lstrip("/") if colon and scheme == "file" else location
+    return path.rstrip("/")
