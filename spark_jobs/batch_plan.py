@@ -8,6 +8,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column, TableSchema
+from airflow_cdc_provider.core.verdicts import hole_of
 from airflow_cdc_provider.staging.log import ChangeLog
 from spark_jobs.log_slice import WindowSlice, cut, window_schemas
 from spark_jobs.schema_walk import Walk, walk
@@ -31,8 +32,8 @@ class BatchPlan:
 
 
 def catch_up(log: ChangeLog, task: TableTask, control: ControlRecord, upto: int) -> BatchPlan:
-    """Everything after the cursor, up to the first schema change that an operator must decide about."""
-    windows = cut(log, task.table, control.window, upto)
+    """Everything after the cursor, up to the first hole or schema change that an operator must decide about."""
+    windows = cut(log, task.table, control.window, before_hole(log, control, upto))
     held = control.schema or task.schema
     walked = walk(held, control.window, window_schemas(log, windows, held, control.floor))
     return BatchPlan(
@@ -42,6 +43,16 @@ def catch_up(log: ChangeLog, task: TableTask, control: ControlRecord, upto: int)
         walked.added,
         problem=_schema_refused(control, walked) if walked.reason else None,
     )
+
+
+def before_hole(log: ChangeLog, control: ControlRecord, upto: int) -> int:
+    """The last window that can be applied before one that the table may not step over; ``upto`` where there is none.
+    Where a schema broke, the schemas of the records say how far to go."""
+    for number in range(control.window + 1, upto + 1):
+        hole = hole_of(log.manifest(number), control.table, control.floor)
+        if hole is not None and hole.kind != "schema":
+            return number - 1
+    return upto
 
 
 def repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -> BatchPlan:

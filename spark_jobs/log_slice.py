@@ -51,24 +51,10 @@ class Contents:
 
 
 def cut(log: ChangeLog, table: str, after: int, upto: int) -> list[WindowSlice]:
-    """The windows in ``(after, upto]``. Raises StagingInvalid where one is missing (STG001), damaged (STG002) or was
-    landed without the table (STG006)."""
-    windows = []
-    for number in range(after + 1, upto + 1):
-        part = log.manifest(number).tables.get(table)
-        if part is None:
-            raise StagingInvalid(
-                Problem(
-                    "STG006",
-                    f"window {number} was landed without {table}",
-                    where=log.store.root,
-                    found="the manifest does not list the table: its changes of that time are not in the log",
-                    do=f"copy the table again: airflow cdc resync NAME --table {table}",
-                    data=f"the target stands at window {after}; other tables are not touched",
-                )
-            )
-        windows.append(WindowSlice(number, part))
-    return windows
+    """The windows in ``(after, upto]`` that captured the table. Raises StagingInvalid where one is missing (STG001) or
+    damaged (STG002)."""
+    parts = ((number, log.manifest(number).tables.get(table)) for number in range(after + 1, upto + 1))
+    return [WindowSlice(number, part) for number, part in parts if part is not None]
 
 
 def verify(log: ChangeLog, windows: Sequence[WindowSlice]) -> None:

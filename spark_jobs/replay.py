@@ -5,10 +5,11 @@ Dies at any point: what was merged is merged, the rest is staged again by the ne
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult
+from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult, has_batch
 from spark_jobs import harness
 from spark_jobs.job import Job, TableWork
 from spark_jobs.merge import merge_table
@@ -24,9 +25,12 @@ def run(job: Job) -> StepResult:
 def replay_table(job: Job, work: TableWork) -> TableResult:
     """Bring one table up to ``step.window``. Raises what staging and merging raise."""
     staged = stage_table(job, work, CATCHING_UP)
-    if staged.outcome is not Outcome.DONE:
+    if not has_batch(staged):
         return staged
-    return merge_table(job, job.step.attempt, work, CATCHING_UP)
+    merged = merge_table(job, job.step.attempt, work, CATCHING_UP)
+    if merged.outcome is Outcome.DONE and staged.problem:
+        return replace(merged, outcome=staged.outcome, problem=staged.problem)
+    return merged
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.merge import KNOWN
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import Batch, Outcome, StepResult, TableResult, TableTask
+from airflow_cdc_provider.core.steps import STAGED, Batch, Outcome, StepResult, TableResult, TableTask
 from spark_jobs import harness
 from spark_jobs.batch_plan import BatchPlan, catch_up, repair
 from spark_jobs.bounds import bounds_of
@@ -74,7 +74,7 @@ def stage_table(job: Job, work: TableWork, also: frozenset[TableState] = frozens
         fence=batch.fence,
         window=batch.window,
         problem=plan.problem,
-        detail={"staged": batch.rows},
+        detail={STAGED: batch.rows},
     )
 
 

@@ -1,0 +1,79 @@
+"""What the stream does not tell is never stepped over: a batch ends before the hole, and only a copy leads past it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.changelog import Hole
+from airflow_cdc_provider.core.steps import Outcome
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from tests.spark.hand_made import HandMade, Row
+
+pytestmark = pytest.mark.jvm
+
+SCHEMA = TableSchema(
+    "public.t", (Column("id", LogicalType(Kind.INT32), nullable=False), Column("v", LogicalType(Kind.TEXT))), ("id",)
+)
+OTHERS = Hole("overflow", "public.other", "")
+
+
+def row(key: int, value: str = "a") -> Row:
+    return {"id": key, "v": value}
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path) -> HandMade:
+    table = HandMade(spark, tmp_path, SCHEMA)
+    table.copy([row(1)])
+    return table
+
+
+def hole(table: HandMade, kind: str, ids: tuple[str, ...] = ()) -> Hole:
+    """One that lies behind everything told so far."""
+    return Hole(kind, SCHEMA.table, f"{table.order + 1:08x}", ids)
+
+
+@pytest.mark.parametrize(("kind", "ids"), [("expired", ()), ("overflow", ()), ("gap", ()), ("gap", ("[1]",))])
+def test_a_batch_ends_before_a_hole_and_goes_on_behind_the_next_copy(
+    table: HandMade, kind: str, ids: tuple[str, ...]
+) -> None:
+    table.land([table.insert(row(2))], holes=[OTHERS])
+    table.land([table.insert(row(3))], holes=[hole(table, kind, ids)])
+    result = table.apply([table.insert(row(4))])
+    assert (result.outcome, result.window) == (Outcome.DONE, 1)
+    assert [key for key, _ in table.rows()] == [1, 2]
+    _, result = table.staged()
+    assert (result.outcome, result.window) == (Outcome.UNCHANGED, 1)
+    table.copy([row(key) for key in (1, 2, 3, 4)])
+    assert table.apply([table.insert(row(5))]).window == 4
+    assert [key for key, _ in table.rows()] == [1, 2, 3, 4, 5]
+
+
+def test_a_window_that_did_not_capture_the_table_is_not_stepped_over(table: HandMade) -> None:
+    table.land(listed=False)
+    result = table.apply([table.insert(row(2))])
+    assert (result.outcome, result.window) == (Outcome.UNCHANGED, 0)
+    assert [key for key, _ in table.rows()] == [1]
+
+
+def test_a_hole_that_the_copy_has_filled_holds_nothing_up(table: HandMade) -> None:
+    """The window was cut while the copy was taken: it begins before the copy's place in the stream."""
+    filled = hole(table, "overflow")
+    early = table.insert(row(2))
+    table.copy([row(1), row(2), row(3)])
+    table.land([early, table.insert(row(4))], holes=[filled])
+    assert table.apply().window == 2
+    assert [key for key, _ in table.rows()] == [1, 2, 3, 4]
+
+
+def test_a_repair_over_a_time_before_the_table_was_captured_passes_it(table: HandMade, spark: SparkSession) -> None:
+    table.land(listed=False)
+    table.copy([row(1)])
+    table.apply([table.insert(row(2))])
+    spark.sql(f"DELETE FROM delta.`{table.definition.target.location}/t` WHERE id = 2")
+    job, _ = table.staged(repair=(1, 2))
+    assert table.merged(job).outcome is Outcome.DONE
+    assert [key for key, _ in table.rows()] == [1, 2]
