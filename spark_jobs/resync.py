@@ -47,7 +47,10 @@ def run(job: Job) -> StepResult:
 
 def copy_again(job: Job, work: TableWork) -> TableResult:
     """Copy one resyncing table over what it holds. Raises Fenced where the table is not resyncing (any more), Blocked
-    where the copy would delete more than allowed and nobody has said yes; then nothing is written."""
+    where the copy would delete more than allowed and nobody has said yes; then nothing is written.
+
+    Of a table without key nobody can tell which rows were deleted and which were changed: where it ignores deletes, the
+    rows it has kept are counted as going, too."""
     task = work.task
     held = job.tables.held(task.table, task.target)
     if held.control is None or held.control.state.name is not TableState.RESYNCING:
@@ -65,7 +68,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         record = record_of(job, task, held, copy, held.control.state)
         rows = copied_rows(work, copy)
         missing = Missing(0, 0)
-        if task.rule.on_delete is not OnDelete.IGNORE:
+        if task.rule.on_delete is not OnDelete.IGNORE or not copy.schema.key:
             with work.phase("compare"):
                 missing = _missing(work, copy, old)
             _require_yes(job, work, held.control, missing)

@@ -2,7 +2,9 @@
 
 Per table: a snapshot of the source at A, a window that ends at A, merged; then the target's version at A against the
 source under that snapshot. Both sides count and sum up hashes of their values by themselves; where they differ, the
-first differing keys are named. Rows flagged deleted and rows outside ``where`` are left out. One snapshot per table:
+first differing keys are named. Rows flagged deleted and rows outside ``where`` are left out. A table without key that
+ignores deletes must hold every row of the source at least as often: which rows are left over nobody can tell. One
+snapshot per table:
 holding one for all would keep every table's old rows from being cleaned up for as long as the whole proof takes.
 
 ``step.tables`` must name every captured table, since each window says of all of them what it holds. Writes what a run
@@ -25,7 +27,9 @@ from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.targets.delta.compare import checksums_sql, live_rows, rows_sql
+from airflow_cdc_provider.targets.delta.types import literal
 from spark_jobs import harness
+from spark_jobs.batch_plan import before_hole
 from spark_jobs.copying import partitions
 from spark_jobs.extract import land_window
 from spark_jobs.job import Job, TableWork
@@ -60,7 +64,9 @@ def prove(job: Job, work: TableWork) -> TableResult:
             caught_up = replay_table(landed, work)
         if caught_up.outcome not in (Outcome.DONE, Outcome.UNCHANGED):
             return caught_up
-        _, held = require_standing(job, task, frozenset())
+        control, held = require_standing(job, task, frozenset())
+        if before_hole(job.log, control, job.step.window) < job.step.window:
+            raise Fenced(_has_hole(job, task))
         with work.phase("compare"):
             detail = compare(job, work, copy, held.version)
     return work.result(
@@ -73,6 +79,15 @@ def prove(job: Job, work: TableWork) -> TableResult:
     )
 
 
+def _has_hole(job: Job, task: TableTask) -> Problem:
+    return Problem(
+        "VER001",
+        f"{task.table} cannot be compared: the change log has a hole for it",
+        where=task.table,
+        do=f"airflow cdc resync {job.step.definition.name} --table {task.table}",
+    )
+
+
 def compare(job: Job, work: TableWork, copy: Copy, version: int | None) -> dict[str, Any]:
     """What stands in ``TableResult.detail``."""
     task, schema = work.task, copy.schema
@@ -80,46 +95,53 @@ def compare(job: Job, work: TableWork, copy: Copy, version: int | None) -> dict[
     sums = [f"c{number}" for number in range(len(schema.columns))]
     source = read_jdbc(work.spark, read, ["n", *sums]).collect()[0]
     rows = _target_rows(job, work, copy, version)
-    rows.createOrReplaceTempView(VIEW)
+    _with_untold(rows, schema).createOrReplaceTempView(VIEW)
     target = work.spark.sql(checksums_sql(VIEW, schema)).collect()[0]
     columns = {name: source[one] == target[one] for name, one in zip(schema.names, sums, strict=True)}
     identical = source["n"] == target["n"] and all(columns.values())
+    more = _may_hold_more(task, schema)
+    differences = [] if identical else _differences(work, task, copy, schema, more)
     return {
         "source_rows": source["n"],
         "target_rows": target["n"],
-        "identical": identical,
-        "columns": columns,
-        "differences": [] if identical else _differences(work, task, copy, schema),
+        "identical": identical or (more and not differences),
+        "columns": {} if more else columns,
+        "differences": differences,
     }
 
 
+def _with_untold(rows: DataFrame, schema: TableSchema) -> DataFrame:
+    """Columns that the target lacks are NULL in all its rows: a stream need not tell of a new column before the next
+    change of its table."""
+    held = {name.lower() for name in rows.columns}
+    untold = [column for column in schema.columns if column.name.lower() not in held]
+    return rows.select("*", *(F.expr(f"{literal(None, column.type)} AS {quoted(column.name)}") for column in untold))
+
+
+def _may_hold_more(task: TableTask, schema: TableSchema) -> bool:
+    return task.rule.on_delete is OnDelete.IGNORE and not schema.key
+
+
 def _target_rows(job: Job, work: TableWork, copy: Copy, version: int | None) -> DataFrame:
-    """The rows that the source should hold too. Where deletes are ignored: only those whose key it still holds."""
+    """The rows that the source should hold too. Where deletes are ignored: only those whose key it still holds, or all
+    where there is no key."""
     task = work.task
     rows = open_writer(job.step.definition.target.type, work.spark, job.tables).read(task, version)
     rows = rows.where(live_rows(task.rule.on_delete is OnDelete.SOFT))
-    if task.rule.on_delete is not OnDelete.IGNORE:
+    if task.rule.on_delete is not OnDelete.IGNORE or _may_hold_more(task, copy.schema):
         return rows
-    if not copy.schema.key:
-        raise Fenced(
-            Problem(
-                "VER001",
-                f"{task.table} cannot be compared: it has no key and ignores deletes",
-                where=task.table,
-                do="compare it by hand, or drop `on_delete: ignore`",
-            )
-        )
     keys = read_jdbc(work.spark, copy.read, copy.schema.key).alias("source")
     same = [F.col(f"held.{quoted(name)}").eqNullSafe(F.col(f"source.{quoted(name)}")) for name in copy.schema.key]
     return rows.alias("held").join(keys, same, "left_semi")
 
 
-def _differences(work: TableWork, task: TableTask, copy: Copy, schema: TableSchema) -> list[str]:
-    """Keys of the first rows that only one side holds, or that both hold differently. Equal rows are counted."""
+def _differences(work: TableWork, task: TableTask, copy: Copy, schema: TableSchema, more: bool) -> list[str]:
+    """Keys of the first rows that only one side holds, or that both hold differently. Equal rows are counted. ``more``:
+    the target may hold a row more often."""
     source = read_jdbc(work.spark, replace(copy.read, query=rows_query(task, schema), casts={}), ["k", "h"])
     target = work.spark.sql(rows_sql(VIEW, schema))
     sides = source.select("k", "h", F.lit(1).alias("n")).unionByName(target.select("k", "h", F.lit(-1).alias("n")))
-    differing = sides.groupBy("k", "h").agg(F.sum("n").alias("n")).where("n <> 0")
+    differing = sides.groupBy("k", "h").agg(F.sum("n").alias("n")).where("n > 0" if more else "n <> 0")
     rows = differing.select("k").distinct().orderBy("k").limit(DIFFERENCES_SHOWN).collect()
     return [row["k"].replace("\x01", ", ") for row in rows]
 

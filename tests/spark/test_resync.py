@@ -25,14 +25,15 @@ RULES = {
     "soft": TableRule("public.soft", on_delete=OnDelete.SOFT),
     "kept": TableRule("public.kept", on_delete=OnDelete.IGNORE),
     "keyless": TableRule("public.keyless"),
+    "heap": TableRule("public.heap", on_delete=OnDelete.IGNORE),
 }
 
 
 @pytest.fixture
 def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -> Replicator:
-    """Four tables of 100 rows, copied, each of them resyncing."""
+    """Five tables of 100 rows, copied, each of them resyncing; the last two have no key."""
     for name in RULES:
-        key = "" if name == "keyless" else "PRIMARY KEY"
+        key = "" if name in ("keyless", "heap") else "PRIMARY KEY"
         database.execute(f"CREATE TABLE {name} (id int {key}, note text)")
         database.execute(f"ALTER TABLE {name} REPLICA IDENTITY FULL")
         database.execute(f"INSERT INTO {name} SELECT n, 'old' FROM generate_series(1, 100) n")
@@ -79,6 +80,7 @@ def test_a_resync_replaces_what_changed_and_follows_on_delete_for_what_is_gone(
     gone = dict.fromkeys(range(1, 11), ("old",))
     assert rows(spark, replicator, "public.hard") == live
     assert rows(spark, replicator, "public.keyless") == live
+    assert rows(spark, replicator, "public.heap") == live, "nobody can tell which rows were deleted, which changed"
     assert rows(spark, replicator, "public.kept") == live | gone
     assert rows(spark, replicator, "public.soft") == {
         **{key: (*values, False) for key, values in live.items()},
@@ -96,9 +98,9 @@ def test_a_resync_replaces_what_changed_and_follows_on_delete_for_what_is_gone(
 def test_a_mass_delete_waits_for_a_yes_and_a_yes_counts_once(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
-    for name in ("hard", "soft", "keyless"):
+    for name in ("hard", "soft", "keyless", "heap"):
         database.execute(f"DELETE FROM {name} WHERE id <= 21")
-    tables = ("public.hard", "public.soft", "public.keyless")
+    tables = ("public.hard", "public.soft", "public.keyless", "public.heap")
     versions = {table: replicator.target.held(table, table[7:]).version for table in tables}
     blocked = again(replicator, *tables)
     assert {table.outcome for table in blocked.values()} == {Outcome.BLOCKED}

@@ -73,15 +73,19 @@ def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -
     database.execute("CREATE TABLE bare (v text, f real)")
     database.execute("ALTER TABLE bare REPLICA IDENTITY FULL")
     database.execute("INSERT INTO bare SELECT 'v' || n % 3, n % 2 FROM generate_series(1, 30) n")
+    database.execute("CREATE TABLE heap (v text)")
+    database.execute("ALTER TABLE heap REPLICA IDENTITY FULL")
+    database.execute("INSERT INTO heap VALUES ('a'), ('a'), ('a'), ('b'), (NULL)")
     database.execute("CREATE TABLE part (id int PRIMARY KEY, kept bool)")
     database.execute("ALTER TABLE part REPLICA IDENTITY FULL")
     database.execute("INSERT INTO part SELECT n, n % 2 = 0 FROM generate_series(1, 20) n")
     name = f"ver{abs(hash(str(tmp_path))) % 10**9}"
-    database.execute(f"CREATE PUBLICATION {name} FOR TABLE kinds, soft, bare, part")
+    database.execute(f"CREATE PUBLICATION {name} FOR TABLE kinds, soft, bare, heap, part")
     rules = [
         TableRule("public.kinds"),
         TableRule("public.soft", on_delete=OnDelete.SOFT),
         TableRule("public.bare"),
+        TableRule("public.heap", on_delete=OnDelete.IGNORE),
         TableRule("public.part", where=(Condition("kept", Comparison.EQUAL, True),), on_delete=OnDelete.IGNORE),
     ]
     return Replicator(tmp_path, name, connection, rules)
@@ -111,6 +115,8 @@ def test_copies_of_every_type_are_proved_identical_while_writers_go_on_and_diffe
     database.execute("UPDATE soft SET a = a + 100 WHERE a % 7 = 1")
     database.execute("UPDATE bare SET f = f + 1 WHERE ctid IN (SELECT ctid FROM bare WHERE v = 'v1' LIMIT 3)")
     database.execute("DELETE FROM bare WHERE ctid IN (SELECT ctid FROM bare WHERE v = 'v2' LIMIT 2)")
+    database.execute("DELETE FROM heap WHERE ctid = (SELECT min(ctid) FROM heap WHERE v = 'a') OR v IS NULL")
+    database.execute("UPDATE heap SET v = 'c' WHERE v = 'b'")
     database.execute("DELETE FROM part WHERE id = 2")
     database.execute("UPDATE part SET kept = NOT kept WHERE id > 16")
 
@@ -124,20 +130,27 @@ def test_copies_of_every_type_are_proved_identical_while_writers_go_on_and_diffe
         writing.join()
     assert {name: one.problem for name, one in result.items()} == dict.fromkeys(result)
     wrong = {name: [c for c, same in one.detail["columns"].items() if not same] for name, one in result.items()}
-    assert wrong == {"public.kinds": [], "public.soft": [], "public.bare": [], "public.part": []}
+    assert wrong == {f"public.{name}": [] for name in ("kinds", "soft", "bare", "heap", "part")}
     assert all(one.detail["identical"] for one in result.values())
+    heap = result["public.heap"].detail
+    assert (heap["source_rows"], heap["target_rows"]) == (3, 5), "the target keeps what the source deleted"
 
     lake = Path(replicator.definition.target.location)
     spark.sql(f"UPDATE delta.`{lake}/kinds` SET note = 'changed' WHERE k = 12")
     spark.sql(f"DELETE FROM delta.`{lake}/soft` WHERE a = 3")
     spark.sql(f"INSERT INTO delta.`{lake}/bare` VALUES ('v0', 0.5)")
+    spark.sql(f"DELETE FROM delta.`{lake}/heap` WHERE v = 'a'")
+    spark.sql(f"INSERT INTO delta.`{lake}/heap` VALUES ('a')")
+    database.execute("ALTER TABLE part ADD COLUMN later int")
+    database.execute("ALTER TABLE soft ADD COLUMN later int DEFAULT 5")
     hi = replicator.log.manifest(replicator.log.sealed()).hi
     result = proved(replicator, hi)
     kinds, soft, bare = (result[f"public.{name}"].detail for name in ("kinds", "soft", "bare"))
     assert [name for name, same in kinds["columns"].items() if not same] == ["note"]
     assert (kinds["differences"], kinds["identical"]) == (["12"], False)
-    assert soft["source_rows"] == soft["target_rows"] + 1 and soft["differences"] == ["3, b3"]
+    assert soft["source_rows"] == soft["target_rows"] + 1 and not soft["columns"]["later"]
     assert bare["target_rows"] == bare["source_rows"] + 1 and len(bare["differences"]) == 1
+    assert (result["public.heap"].detail["differences"], result["public.heap"].detail["identical"]) == (["a"], False)
     assert result["public.part"].detail["identical"]
 
 
