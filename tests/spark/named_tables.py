@@ -1,0 +1,102 @@
+"""A second application on a metastore, for ``test_catalog``: it applies a window, copies again, meets names that are
+taken, and prints as JSON what a reader finds under the names.
+
+    python -m tests.spark.named_tables SCENE.json
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider import jars
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.plain import from_plain
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import StepKind, TableResult
+from spark_jobs import extract, merge, resync, snapshot, stage
+from spark_jobs.sessions import build
+from tests.spark.replicator import JAVA_OPTIONS, LOCAL, Replicator, by_table, now
+
+CATALOG = "default"
+
+
+def main() -> None:
+    scene = json.loads(Path(sys.argv[1]).read_text())
+    rules = [TableRule("public.a"), TableRule("public.b")]
+    replicator = named(
+        Replicator(Path(scene["folder"]), scene["name"], from_plain(ConnectionInfo, scene["connection"]), rules)
+    )
+    spark = session(scene["conf"])
+    said: dict[str, Any] = {"copied": found(spark)}
+    stream(replicator, scene["lo"])
+    said["streamed"] = found(spark)
+    copy_again(replicator)
+    said["copied again"] = found(spark)
+    elsewhere = f"{scene['folder']}/elsewhere"
+    spark.range(7).write.format("delta").save(elsewhere)
+    spark.sql(f"CREATE TABLE {CATALOG}.b USING delta LOCATION '{elsewhere}'")
+    said["taken"] = problem(first_copy(replicator))
+    said["taken rows"] = spark.table(f"{CATALOG}.b").count()
+    said["absent"] = problem(first_copy(named(replicator, "absent")))
+    said["written"] = replicator.target.held("public.b", "b").exists
+    spark.stop()
+    print("\n" + json.dumps(said))
+
+
+def named(replicator: Replicator, catalog: str = CATALOG) -> Replicator:
+    definition = replicator.definition
+    replicator.definition = replace(definition, target=replace(definition.target, catalog=catalog))
+    return replicator
+
+
+def session(conf: dict[str, str]) -> SparkSession:
+    own = {
+        "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
+        "spark.driver.extraClassPath": ":".join(map(str, jars.ensure(["delta", "postgres"]))),
+    }
+    return build("reader", "delta", {**LOCAL, **own, **conf})
+
+
+def found(spark: SparkSession) -> list[dict[str, Any]]:
+    """The rows under the name, as a reader sees them who knows nothing of folders."""
+    rows = spark.sql(f"SELECT * FROM {CATALOG}.a ORDER BY id").drop("_cdc_order").collect()
+    return [row.asDict() for row in rows]
+
+
+def stream(replicator: Replicator, lo: dict[str, str]) -> None:
+    limit = dict(replicator.source.news(lo, ["public.a", "public.b"]).limit)
+    by_table(replicator.run(replicator.step(StepKind.EXTRACT, window=1, lo=lo, limit=limit), extract.run))
+    staged = replicator.step(StepKind.STAGE, replicator.tasks("public.a"), window=1)
+    by_table(replicator.run(staged, stage.run))
+    tasks = replicator.tasks("public.a")
+    by_table(replicator.run(replicator.step(StepKind.MERGE, tasks, window=1, merge_of=staged.attempt), merge.run))
+
+
+def copy_again(replicator: Replicator) -> None:
+    (task,) = replicator.tasks("public.a")
+    held = replicator.target.held("public.a", task.target)
+    assert held.control is not None
+    fence = held.control.fenced(State(TableState.RESYNCING, since=now()), attempt="pause")
+    replicator.target.fence(task.target, held, fence)
+    by_table(replicator.run(replicator.step(StepKind.RESYNC, replicator.tasks("public.a"), window=1), resync.run))
+
+
+def first_copy(replicator: Replicator) -> TableResult:
+    step = replicator.step(StepKind.SNAPSHOT, replicator.tasks("public.b"), window=1)
+    return by_table(replicator.run(step, snapshot.run))["public.b"]
+
+
+def problem(result: TableResult) -> list[str]:
+    assert result.problem is not None, result
+    return [result.outcome.value, result.problem.code, result.problem.found]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Named tables on a real metastore: Hive's, in a Derby database of the test's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.steps import Outcome, StepKind
+from airflow_cdc_provider.loader.sparkconf import refused
+from tests.spark.named_tables import named
+from tests.spark.replicator import Replicator, by_table
+
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
+
+
+def metastore(folder: Path) -> dict[str, str]:
+    """What a user writes under ``spark.conf``."""
+    return {
+        "spark.sql.catalogImplementation": "hive",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
+        "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+        "spark.hadoop.hive.metastore.schema.verification": "false",
+    }
+
+
+def test_a_named_table_is_read_by_its_name_in_other_applications_and_a_name_that_is_taken_is_left_alone(
+    tmp_path: Path, database: psycopg.Connection[object], connection: ConnectionInfo
+) -> None:
+    for name in ("a", "b"):
+        database.execute(f"CREATE TABLE {name} (id int PRIMARY KEY, note text)")
+        database.execute(f"INSERT INTO {name} VALUES (1, 'one'), (2, 'two')")
+    publication = f"nam{abs(hash(str(tmp_path))) % 10**9}"
+    database.execute(f"CREATE PUBLICATION {publication} FOR TABLE a, b")
+    replicator = named(Replicator(tmp_path, publication, connection, [TableRule("public.a"), TableRule("public.b")]))
+    conf = metastore(tmp_path)
+    assert [refused(key) for key in conf] == [""] * len(conf), "the YAML may carry every one of them"
+    lo = dict(replicator.source.open_stream(["public.a", "public.b"]))
+
+    step = replicator.step(StepKind.SNAPSHOT, replicator.tasks("public.a"))
+    process = replicator.submit(step, conf=conf)
+    output, _ = process.communicate(timeout=240)
+    assert process.returncode == 0, output
+    assert by_table(replicator.result(step))["public.a"].outcome is Outcome.DONE
+
+    database.execute("ALTER TABLE a ADD COLUMN more int DEFAULT 7")
+    database.execute("UPDATE a SET note = 'zwei' WHERE id = 2")
+    scene = tmp_path / "scene.json"
+    scene.touch(0o600)
+    told = {"folder": str(tmp_path), "name": publication, "connection": to_plain(connection), "lo": lo, "conf": conf}
+    scene.write_text(json.dumps(told))
+    root = str(Path(__file__).parents[2])
+    reader = subprocess.run(
+        [sys.executable, "-m", "tests.spark.named_tables", str(scene)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": root, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    assert reader.returncode == 0, reader.stdout
+    said = json.loads(reader.stdout.strip().splitlines()[-1])
+
+    changed = [{"id": 1, "note": "one", "more": 7}, {"id": 2, "note": "zwei", "more": 7}]
+    assert said["copied"] == [{"id": 1, "note": "one"}, {"id": 2, "note": "two"}]
+    assert said["streamed"] == changed
+    assert said["copied again"] == changed
+    assert said["taken"] == ["blocked", "TGT041", f"{tmp_path}/elsewhere"]
+    assert said["taken rows"] == 7
+    assert said["absent"] == ["blocked", "TGT040", "catalog implementation hive"]
+    assert said["written"] is False
