@@ -9,11 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from airflow_cdc_provider.core.merge import Range, cover
 from airflow_cdc_provider.core.tables import Column, Kind
+from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.types import TEXTUAL, literal
+from spark_jobs.parquet_files import opened, parts
 
 RANGES = 16
 """More would cost the planner more than the files they save."""
@@ -24,36 +25,36 @@ COUNTABLE = frozenset({Kind.INT16, Kind.INT32, Kind.INT64, Kind.DECIMAL, Kind.DA
 """Kinds whose values subtract, so that the widest gaps between them can be found."""
 
 
-def bounds_of(folder: str, column: Column) -> tuple[tuple[str, str, str], ...]:
+def bounds_of(store: Store, folder: str, column: Column) -> tuple[tuple[str, str, str], ...]:
     """Up to 16 ranges as (column, low, high) in literals, read off the staged files; none where they cannot help."""
     if column.type.kind in TEXTUAL:
-        ends = list(_extremes(folder, column.name))
+        ends = list(_extremes(store, folder, column.name))
         ranges: tuple[Range, ...] = ((min(low for low, _ in ends), max(high for _, high in ends)),) if ends else ()
     elif column.type.kind in COUNTABLE:
         ranges = ()
-        for piece in _pieces(folder, column.name):
+        for piece in _pieces(store, folder, column.name):
             ranges = cover((*ranges, *((value, value) for value in piece)), RANGES)
     else:
         return ()
     return tuple((column.name, _literal(low, column), _literal(high, column)) for low, high in ranges)
 
 
-def _extremes(folder: str, name: str) -> Iterator[Range]:
-    for batch in _batches(folder, name):
+def _extremes(store: Store, folder: str, name: str) -> Iterator[Range]:
+    for batch in _batches(store, folder, name):
         least = pc.min_max(batch)
         if least["min"].is_valid:
             yield least["min"].as_py(), least["max"].as_py()
 
 
-def _pieces(folder: str, name: str) -> Iterator[list[Any]]:
-    for batch in _batches(folder, name):
+def _pieces(store: Store, folder: str, name: str) -> Iterator[list[Any]]:
+    for batch in _batches(store, folder, name):
         yield [value for value in pc.unique(batch).to_pylist() if value is not None]
 
 
-def _batches(folder: str, name: str) -> Iterator[pa.Array]:
-    for file in pq.ParquetDataset(folder).files:
-        with pq.ParquetFile(file) as content:
-            for batch in content.iter_batches(PIECE_ROWS, columns=[name]):
+def _batches(store: Store, folder: str, name: str) -> Iterator[pa.Array]:
+    for path in parts(store, folder):
+        with opened(store, path) as file:
+            for batch in file.iter_batches(PIECE_ROWS, columns=[name]):
                 yield batch.column(0)
 
 

@@ -27,11 +27,12 @@ from types import FrameType
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.connections import SECRETS_FILE, ConnectionInfo, Secrets
 from airflow_cdc_provider.core.errors import Problem, StepFailed
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.steps import Step, StepResult
-from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.staging.places import open_log, open_store
+from spark_jobs.buckets import reach_buckets
 from spark_jobs.console import explain, say
 from spark_jobs.failures import exit_code_of, problem_of, scrub
 from spark_jobs.job import Job, timed
@@ -47,13 +48,21 @@ def main(run: Run) -> None:
     """Run a job as a process of its own; does not return."""
     signal.signal(signal.SIGTERM, _stop)
     _follow_parent()
-    step = from_plain(Step, json.loads(Path(sys.argv[1]).read_text()))
+    step = read_step(sys.argv[1])
 
     def stoppable(job: Job) -> StepResult:
         signal.signal(signal.SIGINT, _stop)  # starting Spark has put its own handler there, which waits for jobs
         return run(job)
 
     sys.exit(execute(step, stoppable))
+
+
+def read_step(url: str) -> Step:
+    """The step file. On an object store it takes the job's own secrets to read it."""
+    secrets = Path(os.environ.get(SECRETS_FILE, ""))
+    staging = _secrets_in(secrets.read_text()).staging if secrets.is_file() else ConnectionInfo()
+    folder, _, name = url.rpartition("/")
+    return from_plain(Step, json.loads(open_store(folder, staging).read(name)))
 
 
 def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
@@ -65,6 +74,7 @@ def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
         _leave(step, secrets, "driver.json", _driver())
         with timed(phases, "start"):
             spark = build(f"cdc-{step.definition.name}-{step.kind}", step.definition.target.type, conf)
+            reach_buckets(spark, step.definition, secrets)
         job = Job(step, secrets, spark, phases)
         result = run(job)
         result = replace(result, phases=dict(phases), peak_memory_bytes=_peaks(spark, job.peak_memory_bytes))
@@ -95,6 +105,10 @@ def take_secrets(path: str) -> Secrets:
             )
         ) from None
     os.unlink(path)
+    return _secrets_in(content)
+
+
+def _secrets_in(content: str) -> Secrets:
     return from_plain(Secrets, json.loads(content))
 
 

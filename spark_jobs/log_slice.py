@@ -105,21 +105,23 @@ def _window_schemas(log: ChangeLog, window: WindowSlice, held: TableSchema, floo
     first: dict[str, str] = {}
     unknown: list[str] = []
     for file in window.part.files:
-        url = log.store.url(file.path)
-        rows = pq.read_table(url, columns=["order_key", "schema_id"], filters=behind)
+        with log.store.open_input(file.path) as content:
+            rows = pq.read_table(content, columns=["order_key", "schema_id"], filters=behind)
         for row in rows.group_by("schema_id").aggregate([("order_key", "min")]).to_pylist():
             first[row["schema_id"]] = min(row["order_key_min"], first.get(row["schema_id"], row["order_key_min"]))
         if window.part.counts.get(Operation.SCHEMA.value):
-            unknown += _unknown_initials(url, behind)
+            unknown += _unknown_initials(log, file.path, behind)
     schemas = tuple(log.schema(schema_id) for schema_id in sorted(first, key=first.__getitem__))
     return WindowSchemas(window.window, schemas, tuple(unknown))
 
 
-def _unknown_initials(url: str, behind: list[tuple[str, str, str]]) -> list[str]:
+def _unknown_initials(log: ChangeLog, path: str, behind: list[tuple[str, str, str]]) -> list[str]:
     """The columns that may be meant by schema records that warn: those without an initial value."""
     names: list[str] = []
     filters = [*behind, ("op", "=", Operation.SCHEMA.value)]
-    for row in pq.read_table(url, columns=["after", "warnings"], filters=filters).to_pylist():
+    with log.store.open_input(path) as content:
+        rows = pq.read_table(content, columns=["after", "warnings"], filters=filters).to_pylist()
+    for row in rows:
         if INITIAL_UNKNOWN in (row["warnings"] or ()):
             schema: dict[str, Any] = json.loads(row["after"])
             names += [column["name"] for column in schema["columns"] if column["initial"] is None]

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from airflow_cdc_provider.core.changelog import batch_folder
@@ -32,6 +31,7 @@ from spark_jobs.job import Job, TableWork
 from spark_jobs.log_slice import Contents, look_into, read_records, row_records, verify
 from spark_jobs.missing_rows import missing_rows_break_integrity
 from spark_jobs.multiset import KeylessFold, fold_keyless
+from spark_jobs.parquet_files import row_count
 from spark_jobs.standing import require_standing
 from spark_jobs.writers import open_writer
 
@@ -93,9 +93,8 @@ def _fold(job: Job, work: TableWork, control: ControlRecord, plan: BatchPlan, ve
     images = Images(plan.schema, {one: log.schema(one) for window in plan.windows for one in window.part.schema_ids})
     staged = _staged(task, entries, images, contents, truncated_at, plan, lambda: writer.read(task, version))
     folder = batch_folder(task.table, job.step.attempt)
-    url = log.store.url(f"{folder}/{ROWS}")
     with missing_rows_break_integrity(job.step.definition.name, task.table, plan.window):
-        staged.write.parquet(url)
+        staged.write.parquet(log.store.url(f"{folder}/{ROWS}"))
     return Batch(
         table=task.table,
         folder=folder,
@@ -103,7 +102,7 @@ def _fold(job: Job, work: TableWork, control: ControlRecord, plan: BatchPlan, ve
         lo_window=control.window,
         window=plan.window,
         schema=plan.schema,
-        rows=sum(pq.read_metadata(file).num_rows for file in pq.ParquetDataset(url).files),
+        rows=row_count(log.store, f"{folder}/{ROWS}"),
         counts=contents.counts,
         partial=KNOWN in staged.columns,
         truncated=truncated_at is not None,
@@ -142,7 +141,7 @@ def _staged(
 def _bounds(job: Job, batch: Batch) -> tuple[tuple[str, str, str], ...]:
     if not batch.schema.key or not batch.rows:
         return ()
-    return bounds_of(job.log.store.url(f"{batch.folder}/{ROWS}"), batch.schema.column(batch.schema.key[0]))
+    return bounds_of(job.log.store, f"{batch.folder}/{ROWS}", batch.schema.column(batch.schema.key[0]))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def spark() -> Iterator[SparkSession]:
         **LOCAL,
         "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
-        "spark.driver.extraClassPath": ":".join(map(str, class_path(["delta", "postgres"]))),
+        "spark.driver.extraClassPath": ":".join(map(str, class_path(["delta", "postgres", "s3"]))),
         "spark.sql.shuffle.partitions": "2",
     }
     session = build("tests", "delta", conf)

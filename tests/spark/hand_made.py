@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.changelog import Hole, Manifest, TableSlice, attempt_folder, table_folder
 from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord, canonical
-from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import Definition, OnDelete, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.plain import to_plain
@@ -36,19 +36,28 @@ class HandMade:
     """One table ``public.t``. Order keys are running numbers; values are given as canonical JSON values."""
 
     def __init__(
-        self, spark: SparkSession, folder: Path, schema: TableSchema, on_delete: OnDelete = OnDelete.HARD
+        self,
+        spark: SparkSession,
+        folder: Path,
+        schema: TableSchema,
+        on_delete: OnDelete = OnDelete.HARD,
+        place: str = "",
+        objects: ConnectionInfo | None = None,
     ) -> None:
+        """It stands in ``folder``, or under ``place``, a URL that ``objects`` is the connection of."""
+        place, objects = place or str(folder), objects or ConnectionInfo()
         self.spark = spark
         self.schema = schema
         self.rule = TableRule(schema.table, on_delete=on_delete)
         self.definition = Definition(
             "hand",
             Source("postgres", "none"),
-            Target("delta", str(folder / "lake")),
+            Target("delta", f"{place}/lake"),
             (self.rule,),
-            Staging(str(folder / "staging")),
+            Staging(f"{place}/staging"),
         )
-        self.log = open_log(self.definition, Secrets().staging)
+        self.secrets = Secrets(staging=objects, target=objects)
+        self.log = open_log(self.definition, objects)
         self.log_id = self.log.create("tests", "2026-01-01T00:00:00Z")
         self.window = 0
         self.order = 0
@@ -148,7 +157,7 @@ class HandMade:
             window=more.pop("window", self.window),
             **more,
         )
-        return Job(step, Secrets(), self.spark)
+        return Job(step, self.secrets, self.spark)
 
     def copy(self, rows: Sequence[Row], state: TableState = TableState.REPLICATING) -> None:
         """The table as a copy would leave it, at the window sealed last."""

@@ -26,6 +26,7 @@ from airflow_cdc_provider.core.places import place_of
 from airflow_cdc_provider.java import find_java
 from airflow_cdc_provider.targets.delta.storage import storage_options
 from spark_jobs.buckets import hadoop_settings
+from spark_jobs.sessions import TARGET_SETTINGS
 from tests.buckets import ObjectStore
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
@@ -177,6 +178,11 @@ def appended(opened: DeltaTable, rows: pa.Table, number: int) -> bool:
     except DeltaError:
         return False
     return True
+
+
+def test_sessions_name_it_for_the_scheme_of_the_yaml(drivers: tuple[Driver, Driver]) -> None:
+    name = str(drivers[0].store.getClass().getName())
+    assert TARGET_SETTINGS["delta"]["spark.delta.logStore.s3.impl"] == name
 
 
 def test_what_may_be_overwritten_is_and_files_are_moved_as_sparks_committer_does(

@@ -1,0 +1,90 @@
+"""What jobs read of staging without Spark: step file, row counts and bounds, from a folder and from a bucket."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from airflow_cdc_provider.core.connections import SECRETS_FILE, ConnectionInfo, Secrets
+from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.errors import StagingUnavailable
+from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.steps import Step, StepKind
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType
+from airflow_cdc_provider.staging.places import open_store
+from airflow_cdc_provider.staging.store import Store
+from spark_jobs.bounds import bounds_of
+from spark_jobs.harness import read_step, take_secrets
+from spark_jobs.parquet_files import row_count
+from tests.buckets import ObjectStore
+
+pytestmark = pytest.mark.server
+
+Where = tuple[str, ConnectionInfo]
+ROWS = "batches/public.t/a/rows"
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    with ObjectStore(tmp_path_factory.mktemp("moto") / "log") as running:
+        yield running
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Where:
+    if request.param == "folder":
+        return str(tmp_path / "staging"), ConnectionInfo()
+    objects: ObjectStore = request.getfixturevalue("objects")
+    return f"s3://{objects.LAKE}/{uuid.uuid4().hex}", objects.connection
+
+
+@pytest.fixture
+def store(where: Where) -> Store:
+    """With what Spark leaves in a folder: its parts and its marks."""
+    store = open_store(*where)
+    for number, keys in enumerate(([1, 2, None], [9, 3], [])):
+        with store.open_output(f"{ROWS}/part-{number:05d}.snappy.parquet") as file:
+            texts = pa.array([f"k{key}" for key in keys], pa.string())
+            pq.write_table(pa.table({"id": pa.array(keys, pa.int32()), "t": texts}), file)
+    store.write(f"{ROWS}/_SUCCESS", b"")
+    return store
+
+
+def test_rows_are_counted_over_all_parts(store: Store) -> None:
+    assert row_count(store, ROWS) == 5
+    assert row_count(store, "batches/nothing") == 0
+
+
+def test_bounds_are_read_off_all_parts(store: Store) -> None:
+    ranges = bounds_of(store, ROWS, Column("id", LogicalType(Kind.INT32)))
+    assert {end for _, low, high in ranges for end in (low, high)} == {f"CAST('{n}' AS INT)" for n in (1, 2, 3, 9)}
+    assert bounds_of(store, ROWS, Column("t", LogicalType(Kind.TEXT))) == (("t", "'k1'", "'kNone'"),)
+
+
+def test_a_driver_reads_its_step_by_the_secrets_it_was_shown_and_these_still_wait_for_it(
+    where: Where, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, connection = where
+    definition = Definition(
+        "shop", Source("postgres", "db"), Target("delta", "/lake"), (TableRule("a"),), Staging(place, "objects")
+    )
+    secrets = tmp_path / "secrets.json"
+    secrets.write_text(json.dumps(to_plain(Secrets(staging=connection))))
+    step = Step(StepKind.MERGE, definition, "run", "a", "steps/run/merge/1", str(secrets), "o", "l", 1, {}, ())
+    store = open_store(f"{place}/shop", connection)
+    store.write(f"{step.folder}/step.json", json.dumps({"format": 1, **to_plain(step)}).encode())
+    monkeypatch.setenv(SECRETS_FILE, str(secrets))
+    assert read_step(store.url(f"{step.folder}/step.json")) == step
+    assert take_secrets(step.secrets_path).staging == connection
+    if place.startswith("s3:"):
+        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        with pytest.raises(StagingUnavailable):
+            read_step(store.url(f"{step.folder}/step.json"))
+    else:
+        assert read_step(store.url(f"{step.folder}/step.json")) == step
