@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from airflow_cdc_provider.core.merge import Range, cover
 from airflow_cdc_provider.core.tables import Column, Kind
 from airflow_cdc_provider.staging.store import Store
-from airflow_cdc_provider.targets.delta.types import TEXTUAL, literal
+from airflow_cdc_provider.targets.sparksql.types import TEXTUAL, literal
 from spark_jobs.parquet_files import opened, parts
 
 RANGES = 16

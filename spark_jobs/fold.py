@@ -16,9 +16,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.changes import ARRIVES, Operation
-from airflow_cdc_provider.core.merge import GONE, KNOWN, LIVE, OP, PUT
-from airflow_cdc_provider.targets.delta.merge_sql import NO_ROW
-from airflow_cdc_provider.targets.delta.names import ORDER
+from airflow_cdc_provider.core.merge import GONE, KNOWN, LIVE, NO_ROW, OP, ORDER, PUT
 from spark_jobs.images import Images, typed_columns
 from spark_jobs.lineage import ROOT, departed_keys, with_parent_rows, with_roots
 

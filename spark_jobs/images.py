@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
 from airflow_cdc_provider.core.tables import Column, TableSchema
-from airflow_cdc_provider.targets.delta.names import quoted
-from airflow_cdc_provider.targets.delta.types import from_text
+from airflow_cdc_provider.targets.sparksql.names import quoted
+from airflow_cdc_provider.targets.sparksql.types import from_text
 
 FAILFAST = {"mode": "FAILFAST"}
 """A value that cannot be read fails the job; by default Spark would make it NULL."""

@@ -14,10 +14,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, Operation
-from airflow_cdc_provider.core.merge import GONE, KNOWN, OP
-from airflow_cdc_provider.targets.delta.merge_sql import NO_ROW
-from airflow_cdc_provider.targets.delta.names import DELETED, ORDER, quoted
-from airflow_cdc_provider.targets.delta.types import column_type, initial_value
+from airflow_cdc_provider.core.merge import DELETED, GONE, KNOWN, NO_ROW, OP, ORDER
+from airflow_cdc_provider.targets.sparksql.names import quoted
+from airflow_cdc_provider.targets.sparksql.types import column_type, initial_value
 from spark_jobs.images import Images, typed
 
 ROOT = "_cdc_root"

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.merge import GONE, KNOWN, OP
-from airflow_cdc_provider.targets.delta.names import quoted
+from airflow_cdc_provider.targets.sparksql.names import quoted
 
 
 def lost_rows(staged: DataFrame, target: DataFrame, key: tuple[str, ...]) -> int:

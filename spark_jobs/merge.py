@@ -14,12 +14,12 @@ from functools import partial
 from airflow_cdc_provider.core.changelog import batch_folder
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.merge import KNOWN, OP
+from airflow_cdc_provider.core.merge import KNOWN, OP, ORDER
 from airflow_cdc_provider.core.plain import from_plain
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Batch, Outcome, StepResult, TableResult, TableTask
-from airflow_cdc_provider.targets.delta.names import ORDER, quoted
-from airflow_cdc_provider.targets.delta.types import column_type
+from airflow_cdc_provider.targets.sparksql.names import quoted
+from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs import harness
 from spark_jobs.console import say

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
-from airflow_cdc_provider.targets.delta.merge_sql import NO_ROW
+from airflow_cdc_provider.core.merge import NO_ROW
 
 
 @contextlib.contextmanager

@@ -13,11 +13,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.changes import Operation
-from airflow_cdc_provider.core.merge import COPY, GONE, OP
+from airflow_cdc_provider.core.merge import COPY, GONE, NO_ROW, OP
 from airflow_cdc_provider.core.tables import TableSchema
-from airflow_cdc_provider.targets.delta.merge_sql import NO_ROW
-from airflow_cdc_provider.targets.delta.names import quoted
-from airflow_cdc_provider.targets.delta.types import FLOATING, initial_value
+from airflow_cdc_provider.targets.sparksql.names import quoted
+from airflow_cdc_provider.targets.sparksql.types import FLOATING, initial_value
 from spark_jobs.images import Images, typed_columns
 
 INSERT, READ, UPDATE, DELETE = (

@@ -26,8 +26,8 @@ from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.tables import TableSchema
-from airflow_cdc_provider.targets.delta.compare import checksums_sql, live_rows, rows_sql
-from airflow_cdc_provider.targets.delta.types import literal
+from airflow_cdc_provider.targets.sparksql.compare import checksums_sql, live_rows, rows_sql
+from airflow_cdc_provider.targets.sparksql.types import literal
 from spark_jobs import harness
 from spark_jobs.batch_plan import before_hole
 from spark_jobs.copying import partitions

@@ -24,6 +24,12 @@ from airflow_cdc_provider.core.tables import Column, TableSchema
 OP, KNOWN = "_cdc_op", "_cdc_known"
 LIVE, PUT, GONE, COPY = "U", "P", "D", "I"
 
+ORDER, DELETED = "_cdc_order", "_cdc_deleted"
+"""Columns of a target table: the order key of the row's last change; whether the row is marked deleted."""
+
+NO_ROW = "CDC_NO_ROW"
+"""What a merge dies of where a partial change meets no row; the job looks for this word."""
+
 
 class Meets(StrEnum):
     """Which pair of rows a clause is for: both sides, a staged row alone, a target row alone."""

@@ -10,5 +10,5 @@ OPTIONS: dict[str, str] = {
 }
 
 NAMING: dict[str, str] = {
-    "delta": "airflow_cdc_provider.targets.delta.names:default_name",
+    "delta": "airflow_cdc_provider.targets.naming:default_name",
 }

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.errors import CheckFailed, ForeignTarget, Problem
 from airflow_cdc_provider.targets.delta.ddl import catalog_name, register
-from airflow_cdc_provider.targets.delta.names import quoted
+from airflow_cdc_provider.targets.sparksql.names import quoted
 
 
 def require_free(spark: SparkSession, catalog: str, target_table: str, path: str) -> None:

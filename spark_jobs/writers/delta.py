@@ -24,9 +24,10 @@ from airflow_cdc_provider.targets.delta.ddl import (
     switch_on_column_mapping,
     table_properties,
 )
-from airflow_cdc_provider.targets.delta.merge_sql import merge_sql
+from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
+from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.missing_rows import missing_rows_break_integrity
 from spark_jobs.standing import overtaken
@@ -96,7 +97,7 @@ class DeltaWriter:
         staged = "staged_rows"
         frame.createOrReplaceTempView(staged)
         before = self.tables.held(task.table, task.target)
-        statement = merge_sql(self.tables.locate(task.target), staged, plan)
+        statement = merge_sql(path_table(self.tables.locate(task.target)), staged, plan)
         failpoint("merge.before_commit")
         for _ in range(2):
             counts = self._try_merge(task, frame.sparkSession, statement, record)

@@ -8,19 +8,21 @@ from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.merge import MergePlan
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.delta.ddl import add_columns, register, table_properties
-from airflow_cdc_provider.targets.delta.merge_sql import merge_sql
-from airflow_cdc_provider.targets.delta.names import quoted, text_literal
-from airflow_cdc_provider.targets.delta.types import column_type, literal
+from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
+from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
+from airflow_cdc_provider.targets.sparksql.types import column_type, literal
 
 ID = Column("id", LogicalType(Kind.INT64), nullable=False)
 NAME = Column("na`me", LogicalType(Kind.TEXT))
 RATE = Column("rate", LogicalType(Kind.FLOAT64))
 KEYED = TableSchema("public.t", (ID, NAME), ("id",))
 
+TABLE = "delta.`/lake/t`"
+
 
 def test_a_keyed_merge() -> None:
     plan = MergePlan(KEYED, OnDelete.HARD, ranges=(("1", "5"), ("90", "99")))
-    assert merge_sql("/lake/t", "staged", plan).splitlines() == [
+    assert merge_sql(TABLE, "staged", plan).splitlines() == [
         "MERGE INTO delta.`/lake/t` t",
         "USING `staged` s",
         "ON (t.`id` BETWEEN 1 AND 5 OR t.`id` BETWEEN 90 AND 99) AND t.`id` = s.`id`",
@@ -35,7 +37,7 @@ def test_a_keyed_merge() -> None:
 def test_a_soft_partial_merge_keeps_what_is_not_known_and_refuses_rows_that_are_not_there() -> None:
     known = "s._cdc_known IS NULL OR array_contains(s._cdc_known, 'na`me')"
     taken = f"CASE WHEN {known} THEN s.`na``me` ELSE t.`na``me` END"
-    assert merge_sql("/lake/t", "staged", MergePlan(KEYED, OnDelete.SOFT, partial=True)).splitlines()[2:] == [
+    assert merge_sql(TABLE, "staged", MergePlan(KEYED, OnDelete.SOFT, partial=True)).splitlines()[2:] == [
         "ON t.`id` = s.`id`",
         "WHEN MATCHED AND s._cdc_op IN ('U') AND s._cdc_known IS NOT NULL AND t._cdc_deleted"
         " AND s._cdc_order > t._cdc_order THEN UPDATE SET t.`id` = CAST(raise_error('CDC_NO_ROW') AS BIGINT)",
@@ -52,7 +54,7 @@ def test_a_soft_partial_merge_keeps_what_is_not_known_and_refuses_rows_that_are_
 
 def test_a_keyless_merge_compares_all_columns_and_floats_by_their_text() -> None:
     plan = MergePlan(TableSchema("public.t", (ID, RATE)), OnDelete.HARD)
-    assert merge_sql("/lake/t", "staged", plan).splitlines()[2:] == [
+    assert merge_sql(TABLE, "staged", plan).splitlines()[2:] == [
         "ON s._cdc_op = 'D' AND t.`id` <=> s.`id` AND CAST(t.`rate` AS STRING) <=> CAST(s.`rate` AS STRING)",
         "WHEN MATCHED THEN DELETE",
         "WHEN NOT MATCHED AND s._cdc_op IN ('I') THEN INSERT (`id`, `rate`) VALUES (s.`id`, s.`rate`)",
@@ -62,21 +64,23 @@ def test_a_keyless_merge_compares_all_columns_and_floats_by_their_text() -> None
 def test_an_added_column_with_an_initial_value_fills_every_other_row_and_drops_the_bounds() -> None:
     added = Column("n", LogicalType(Kind.INT32), initial="7")
     plan = MergePlan(TableSchema("public.t", (ID, added), ("id",)), OnDelete.HARD, added=(added,), ranges=(("1", "2"),))
-    lines = merge_sql("/lake/t", "staged", plan).splitlines()
+    lines = merge_sql(TABLE, "staged", plan).splitlines()
     assert lines[2] == "ON t.`id` = s.`id`"
     assert lines[-1] == "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET t.`n` = CAST('7' AS INT)"
 
 
 def test_a_repair_lets_equal_order_keys_pass_and_a_nullable_key_is_compared_null_safe() -> None:
     schema = TableSchema("public.t", (Column("k", LogicalType(Kind.TEXT)),), ("k",))
-    text = merge_sql("/lake/t", "staged", MergePlan(schema, OnDelete.HARD, not_older=True, ranges=(("'a'", "'b'"),)))
+    text = merge_sql(
+        "delta.`/lake/t`", "staged", MergePlan(schema, OnDelete.HARD, not_older=True, ranges=(("'a'", "'b'"),))
+    )
     assert "ON t.`k` <=> s.`k`\n" in text
     assert text.count("s._cdc_order >= t._cdc_order") == 2
 
 
 def test_a_repair_of_soft_deletes_inserts_a_row_that_is_gone_as_deleted() -> None:
     plan = MergePlan(KEYED, OnDelete.SOFT, partial=True, not_older=True)
-    assert merge_sql("/lake/t", "staged", plan).splitlines()[-1] == (
+    assert merge_sql(TABLE, "staged", plan).splitlines()[-1] == (
         "WHEN NOT MATCHED AND s._cdc_op IN ('D') AND s._cdc_known IS NULL"
         " THEN INSERT (`id`, `na``me`, `_cdc_order`, `_cdc_deleted`) VALUES (s.`id`, s.`na``me`, s._cdc_order, true)"
     )

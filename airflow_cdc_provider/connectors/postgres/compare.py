@@ -1,7 +1,7 @@
 """SQL that lets PostgreSQL vouch for its rows: counts, checksums per column, one hash per row. Text only.
 
-The forms agree with ``targets/delta/compare.py`` and with nothing else: neither the stream's nor the copy's conversion
-is used, so a mistake in those shows.
+The forms agree with ``targets/sparksql/compare.py`` and with nothing else: neither the stream's nor the copy's
+conversion is used, so a mistake in those shows.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.places import ALLOWED, FOLDER, S3
+from airflow_cdc_provider.core.selection import RESERVED_PREFIX
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.places import open_store
 from airflow_cdc_provider.staging.store import creates_exclusively
 from airflow_cdc_provider.targets.delta.ddl import UNFENCEABLE_FEATURES
-from airflow_cdc_provider.targets.delta.names import RESERVED_PREFIX
 
 if TYPE_CHECKING:
     from airflow_cdc_provider.targets.delta.target import DeltaTarget

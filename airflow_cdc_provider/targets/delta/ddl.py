@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
-from airflow_cdc_provider.targets.delta.names import NEEDS_COLUMN_MAPPING, path_table, quoted, text_literal
-from airflow_cdc_provider.targets.delta.types import TEXTUAL, column_type
+from airflow_cdc_provider.targets.delta.names import NEEDS_COLUMN_MAPPING, path_table
+from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
+from airflow_cdc_provider.targets.sparksql.types import TEXTUAL, column_type
 
 UNFENCEABLE_FEATURES = frozenset({"clustering", "domainMetadata", "typeWidening", "rowTracking", "inCommitTimestamp"})
 

@@ -17,10 +17,10 @@ from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.delta.check import check_tables
 from airflow_cdc_provider.targets.delta.history import Standing, read_commit, standing
-from airflow_cdc_provider.targets.delta.names import default_name
 from airflow_cdc_provider.targets.delta.reach import log_files, oldest_version
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.storage import in_words, storage_options
+from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.target import Held
 
 HISTORY_COMMITS = (20, 500, None)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from airflow_cdc_provider.core.merge import DELETED
 from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
-from airflow_cdc_provider.targets.delta.names import DELETED, quoted
+from airflow_cdc_provider.targets.sparksql.names import quoted
 
 
 def checksums_sql(view: str, schema: TableSchema) -> str:

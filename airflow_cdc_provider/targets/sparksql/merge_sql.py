@@ -1,19 +1,16 @@
-"""A merge in Delta's SQL. Target rows are ``t``, staged rows ``s``; every column list is explicit."""
+"""A merge in Spark SQL. Target rows are ``t``, staged rows ``s``; every column list is explicit."""
 
 from __future__ import annotations
 
-from airflow_cdc_provider.core.merge import GONE, KNOWN, OP, Action, Clause, Meets, MergePlan
+from airflow_cdc_provider.core.merge import DELETED, GONE, KNOWN, NO_ROW, OP, ORDER, Action, Clause, Meets, MergePlan
 from airflow_cdc_provider.core.tables import Column
-from airflow_cdc_provider.targets.delta.names import DELETED, ORDER, path_table, quoted, text_literal
-from airflow_cdc_provider.targets.delta.types import FLOATING, column_type, initial_value
-
-NO_ROW = "CDC_NO_ROW"
-"""What the merge dies of where a partial change meets no row; the job looks for this word."""
+from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
+from airflow_cdc_provider.targets.sparksql.types import FLOATING, column_type, initial_value
 
 
-def merge_sql(path: str, staged: str, plan: MergePlan) -> str:
-    """``staged``: the view of staged rows."""
-    head = [f"MERGE INTO {path_table(path)} t", f"USING {quoted(staged)} s", f"ON {_condition(plan)}"]
+def merge_sql(table: str, staged: str, plan: MergePlan) -> str:
+    """``table``: the target as SQL names it. ``staged``: the view of staged rows."""
+    head = [f"MERGE INTO {table} t", f"USING {quoted(staged)} s", f"ON {_condition(plan)}"]
     return "\n".join([*head, *(_clause(plan, clause) for clause in plan.clauses())])
 
 

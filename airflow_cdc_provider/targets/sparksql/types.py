@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType
-from airflow_cdc_provider.targets.delta.names import text_literal
+from airflow_cdc_provider.targets.sparksql.names import text_literal
 
 _TYPES: dict[Kind, str] = {
     Kind.BOOLEAN: "BOOLEAN",
