@@ -73,10 +73,6 @@ def is_incomplete() -> SparkColumn:
     return F.col("op").isin(*IMAGE_OPERATIONS) & ~F.col("after_complete") & (F.col("op") != Operation.REPLACE.value)
 
 
-def is_incomplete_arrival() -> SparkColumn:
-    return is_incomplete() & (F.col("phase") == ARRIVES) & F.col("link_id").isNotNull()
-
-
 def _last_entries(entries: DataFrame, fold: KeyedFold, with_known: bool) -> DataFrame:
     last = F.struct("op", "order_key", "after", "schema_id")
     rows = (

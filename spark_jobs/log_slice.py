@@ -17,7 +17,6 @@ from airflow_cdc_provider.core.changes import CONTROL_OPERATIONS, Operation
 from airflow_cdc_provider.core.errors import Problem, StagingInvalid
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.log import ChangeLog
-from spark_jobs.fold import is_incomplete, is_incomplete_arrival
 from spark_jobs.schema_walk import WindowSchemas
 
 HASHED_BYTES = 64 * 1024 * 1024
@@ -38,18 +37,6 @@ class WindowSlice:
     part: TableSlice
 
 
-@dataclass(frozen=True)
-class Contents:
-    """``records`` behind the floor, ``counts`` of them by operation. ``truncated_at``: the order key of the last
-    truncate. ``incomplete`` images, ``moved`` ones among them."""
-
-    records: int
-    counts: dict[str, int]
-    truncated_at: str | None
-    incomplete: int
-    moved: int
-
-
 def cut(log: ChangeLog, table: str, after: int, upto: int) -> list[WindowSlice]:
     """The windows in ``(after, upto]`` that captured the table. Raises StagingInvalid where one is missing (STG001) or
     damaged (STG002)."""
@@ -63,7 +50,7 @@ def verify(log: ChangeLog, windows: Sequence[WindowSlice]) -> None:
         for file in window.part.files:
             found = _fingerprint(log, file)
             if found != (file.bytes, file.sha256):
-                raise _damaged(log, window.window, file, found[1] and f"{found[0]} bytes, sha256 {found[1]}")
+                raise damaged(log, window.window, file, found[1] and f"{found[0]} bytes, sha256 {found[1]}")
 
 
 def _fingerprint(log: ChangeLog, file: DataFile) -> tuple[int, str]:
@@ -76,7 +63,7 @@ def _fingerprint(log: ChangeLog, file: DataFile) -> tuple[int, str]:
     return len(content), hashlib.sha256(content).hexdigest()
 
 
-def _damaged(log: ChangeLog, window: int, file: DataFile, found: str) -> StagingInvalid:
+def damaged(log: ChangeLog, window: int, file: DataFile, found: str) -> StagingInvalid:
     return StagingInvalid(
         Problem(
             "STG005",
@@ -133,31 +120,6 @@ def read_records(spark: SparkSession, log: ChangeLog, windows: Sequence[WindowSl
     if not paths:
         return spark.createDataFrame([], RECORD)
     return spark.read.schema(RECORD).parquet(*paths)
-
-
-def look_into(records: DataFrame, windows: Sequence[WindowSlice], floor: str, log: ChangeLog) -> Contents:
-    """One pass over the records. Raises StagingInvalid (STG005) where their number is not what was sealed."""
-    behind = F.col("order_key") > floor
-    truncate = F.col("op") == Operation.TRUNCATE.value
-    by_operation = records.groupBy("op").agg(
-        F.count(F.lit(1)).alias("all"),
-        F.count_if(behind).alias("behind"),
-        F.max(F.when(truncate & behind, F.col("order_key"))).alias("truncated_at"),
-        F.count_if(behind & is_incomplete()).alias("incomplete"),
-        F.count_if(behind & is_incomplete_arrival()).alias("moved"),
-    )
-    rows = by_operation.collect()
-    expected = sum(window.part.rows for window in windows)
-    if sum(row["all"] for row in rows) != expected:
-        file = windows[-1].part.files[-1] if windows[-1].part.files else DataFile(log.store.root, expected, 0, "")
-        raise _damaged(log, windows[-1].window, file, f"{sum(row['all'] for row in rows)} rows instead of {expected}")
-    return Contents(
-        sum(row["behind"] for row in rows),
-        {row["op"]: row["behind"] for row in rows if row["behind"]},
-        max((row["truncated_at"] for row in rows if row["truncated_at"]), default=None),
-        sum(row["incomplete"] for row in rows),
-        sum(row["moved"] for row in rows),
-    )
 
 
 def row_records(records: DataFrame, after: str) -> DataFrame:

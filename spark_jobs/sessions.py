@@ -42,5 +42,11 @@ def fresh(spark: SparkSession) -> SparkSession:
     return session
 
 
+def interpreted(spark: SparkSession) -> None:
+    """Let a session go through its expressions instead of compiling them."""
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+
+
 def cores(spark: SparkSession) -> int:
     return int(spark.sparkContext.defaultParallelism)

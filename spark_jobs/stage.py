@@ -25,18 +25,23 @@ from airflow_cdc_provider.core.steps import STAGED, Batch, Outcome, StepResult, 
 from spark_jobs import harness
 from spark_jobs.batch_plan import BatchPlan, catch_up, repair
 from spark_jobs.bounds import bounds_of
+from spark_jobs.contents import Contents, look_into
 from spark_jobs.fold import KeyedFold, fold_keyed, of_touched_keys
 from spark_jobs.images import Images
 from spark_jobs.job import Job, TableWork
-from spark_jobs.log_slice import Contents, look_into, read_records, row_records, verify
+from spark_jobs.log_slice import read_records, row_records, verify
 from spark_jobs.missing_rows import missing_rows_break_integrity
 from spark_jobs.multiset import KeylessFold, fold_keyless
 from spark_jobs.parquet_files import row_count
+from spark_jobs.sessions import interpreted
 from spark_jobs.standing import require_standing
 from spark_jobs.writers import open_writer
 
 ROWS = "rows"
 BATCH = "batch.json"
+
+FEW_ROWS = 50_000
+"""Up to so many records are folded without compiled code: in a new JVM the compiler would take longer than the rows."""
 
 
 def run(job: Job) -> StepResult:
@@ -82,8 +87,10 @@ def _fold(job: Job, work: TableWork, control: ControlRecord, plan: BatchPlan, ve
     """Fold the records of the plan and write the rows. Unchanged or not, a table that met records gets a batch: its
     commit moves the cursor past them."""
     log, task, spark = job.log, work.task, work.spark
+    contents = look_into(log, plan.windows, control.floor)
+    if plan.rows <= FEW_ROWS:
+        interpreted(spark)
     records = read_records(spark, log, plan.windows)
-    contents = look_into(records, plan.windows, control.floor, log)
     truncated_at = None if task.rule.on_delete is OnDelete.IGNORE else contents.truncated_at
     entries = row_records(records, truncated_at or control.floor)
     if plan.touched and truncated_at is None:
