@@ -22,6 +22,9 @@ TARGET_SETTINGS: dict[str, dict[str, str]] = {
     }
 }
 
+FEW_ROWS = 50_000
+"""Up to so many rows go without compiled code: in a new JVM the compiler would take longer than the rows."""
+
 
 def build(name: str, target_type: str, conf: dict[str, str] | None = None) -> SparkSession:
     """The session of this process. ``conf`` adds to the settings; tests give their master there."""

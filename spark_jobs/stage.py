@@ -33,15 +33,12 @@ from spark_jobs.log_slice import read_records, row_records, verify
 from spark_jobs.missing_rows import missing_rows_break_integrity
 from spark_jobs.multiset import KeylessFold, fold_keyless
 from spark_jobs.parquet_files import row_count
-from spark_jobs.sessions import interpreted
+from spark_jobs.sessions import FEW_ROWS, interpreted
 from spark_jobs.standing import require_standing
 from spark_jobs.writers import open_writer
 
 ROWS = "rows"
 BATCH = "batch.json"
-
-FEW_ROWS = 50_000
-"""Up to so many records are folded without compiled code: in a new JVM the compiler would take longer than the rows."""
 
 
 def run(job: Job) -> StepResult:

@@ -30,6 +30,7 @@ from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.missing_rows import missing_rows_break_integrity
+from spark_jobs.sessions import FEW_ROWS, interpreted
 from spark_jobs.standing import overtaken
 from spark_jobs.writers import MergeCounts
 from spark_jobs.writers.catalog_names import ensure_registered, require_free
@@ -38,6 +39,9 @@ APP_ID = "spark.databricks.delta.write.txnAppId"
 VERSION = "spark.databricks.delta.write.txnVersion"
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 MATERIALIZE = "spark.databricks.delta.merge.materializeSource"
+
+SMALL_TABLE_ROWS = 200_000
+"""Few rows go into a table up to this size without compiled code."""
 
 
 class DeltaWriter:
@@ -97,6 +101,8 @@ class DeltaWriter:
         staged = "staged_rows"
         frame.createOrReplaceTempView(staged)
         before = self.tables.held(task.table, task.target)
+        if batch.rows <= FEW_ROWS and self.tables.is_small(task.target, SMALL_TABLE_ROWS):
+            interpreted(frame.sparkSession)
         statement = merge_sql(path_table(self.tables.locate(task.target)), staged, plan)
         failpoint("merge.before_commit")
         for _ in range(2):

@@ -69,6 +69,13 @@ class DeltaTarget:
             opened.load_as_version(version)
             return opened.transaction_version(self.app_id(table)) or 0
 
+    def is_small(self, target_table: str, rows: int) -> bool:
+        """The table's files hold at most so many rows, and say so."""
+        with self._answers(target_table):
+            opened = self.open(target_table)
+            counts = [] if opened is None else opened.get_add_actions(flatten=True)["num_records"].to_pylist()
+            return None not in counts and sum(counts) <= rows
+
     def open(self, target_table: str) -> Any:
         """A ``deltalake.DeltaTable`` at its newest version, None where there is none."""
         from deltalake import DeltaTable
