@@ -54,11 +54,18 @@ def copied_rows(work: TableWork, copy: Copy) -> DataFrame:
     return frame.sortWithinPartitions(*(F.col(quoted(name)) for name in order))
 
 
-def record_of(job: Job, task: TableTask, held: Held, copy: Copy, state: State) -> ControlRecord:
-    """The control record of the copy, one fence above whatever was ever named for the table. Its cursor is the window
-    sealed before the anchor: everything after it in the log is applied on top, down to the floor."""
+def look(job: Job, task: TableTask) -> tuple[int, Held]:
+    """The highest fence ever named for the table, and what stands in the target. In this order: whoever commits a fence
+    after the look, a pause for instance, has named it above that number, and the copy's claim fails."""
+    named = job.log.highest_fence(task.table)
+    return named, job.tables.held(task.table, task.target)
+
+
+def record_of(job: Job, task: TableTask, named: int, held: Held, copy: Copy, state: State) -> ControlRecord:
+    """The control record of the copy, one fence above whatever was named for the table before the ``look``. Its cursor
+    is the window sealed before the anchor: everything after it in the log is applied on top, down to the floor."""
     step = job.step
-    known = [job.log.highest_fence(task.table)]
+    known = [named]
     known += [split_token(held.token)[0]] if held.token is not None else []
     known += [held.control.fence] if held.control else []
     before = job.log.manifest(step.window) if step.window else None

@@ -23,9 +23,10 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import StepResult, TableResult
 from airflow_cdc_provider.staging.log import ChangeLog
 from spark_jobs import harness
-from spark_jobs.copying import commit_copy, copied_rows, partitions, record_of
+from spark_jobs.copying import commit_copy, copied_rows, look, partitions, record_of
 from spark_jobs.job import Job, TableWork
 from spark_jobs.readers.jdbc import quoted, read_jdbc
+from spark_jobs.standing import require_told_fence
 from spark_jobs.writers import open_writer
 
 
@@ -52,7 +53,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
     Of a table without key nobody can tell which rows were deleted and which were changed: where it ignores deletes, the
     rows it has kept are counted as going, too."""
     task = work.task
-    held = job.tables.held(task.table, task.target)
+    named, held = look(job, task)
     if held.control is None or held.control.state.name is not TableState.RESYNCING:
         raise Fenced(
             Problem(
@@ -63,9 +64,10 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
                 allowed=TableState.RESYNCING,
             )
         )
+    require_told_fence(task, held.control)
     with job.source.copy(task, job.step.epoch, partitions(job)) as copy:
         old = open_writer(job.step.definition.target.type, work.spark, job.tables).read(task, held.version)
-        record = record_of(job, task, held, copy, held.control.state)
+        record = record_of(job, task, named, held, copy, held.control.state)
         rows = copied_rows(work, copy)
         missing = Missing(0, 0)
         if task.rule.on_delete is not OnDelete.IGNORE or not copy.schema.key:

@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.errors import ForeignTarget, Problem
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult
 from spark_jobs import harness
-from spark_jobs.copying import commit_copy, copied_rows, partitions, record_of
+from spark_jobs.copying import commit_copy, copied_rows, look, partitions, record_of
 from spark_jobs.job import Job, TableWork
 
 TAKES_A_FIRST_COPY = frozenset({TableState.PENDING, TableState.SNAPSHOTTING, TableState.DROPPED})
@@ -26,7 +26,7 @@ def run(job: Job) -> StepResult:
 def first_copy(job: Job, work: TableWork) -> TableResult:
     """Copy one table, unless its copy is there. Raises ForeignTarget where the place is taken by a table not ours."""
     task = work.task
-    held = job.tables.held(task.table, task.target)
+    named, held = look(job, task)
     if held.exists and held.control is None:
         raise ForeignTarget(
             Problem(
@@ -43,7 +43,7 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
     with job.source.copy(task, job.step.epoch, partitions(job)) as copy:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         state = State(TableState.REPLICATING, since=now, reason="first copy", set_by="snapshot")
-        return commit_copy(job, work, copy, copied_rows(work, copy), record_of(job, task, held, copy, state))
+        return commit_copy(job, work, copy, copied_rows(work, copy), record_of(job, task, named, held, copy, state))
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from spark_jobs.missing_rows import missing_rows_break_integrity
 from spark_jobs.multiset import KeylessFold, fold_keyless
 from spark_jobs.parquet_files import row_count
 from spark_jobs.sessions import FEW_ROWS, interpreted
-from spark_jobs.standing import require_standing
+from spark_jobs.standing import require_standing, require_told_fence
 from spark_jobs.writers import open_writer
 
 ROWS = "rows"
@@ -53,6 +53,7 @@ def stage_table(job: Job, work: TableWork, also: frozenset[TableState] = frozens
     """
     step, log, task = job.step, job.log, work.task
     control, held = require_standing(job, task, also)
+    require_told_fence(task, control)
     with work.phase("read"):
         if step.repair:
             plan = repair(log, control, step.repair[0], step.repair[-1])

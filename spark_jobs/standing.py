@@ -41,6 +41,24 @@ def require_standing(job: Job, task: TableTask, also: frozenset[TableState]) -> 
     return held.control, held
 
 
+def require_told_fence(task: TableTask, control: ControlRecord) -> None:
+    """Raises Fenced where somebody raised the fence since this attempt was told of the table: it was shut out before it
+    had looked, and must not go on under a fence that was raised against it."""
+    told = task.control.fence if task.control else None
+    if told != control.fence:
+        raise Fenced(
+            Problem(
+                "TGT035",
+                f"{task.table} was taken over before this attempt began",
+                where=task.table,
+                found=f"fence {control.fence}",
+                allowed="no table" if told is None else f"fence {told}",
+                do="nothing: whoever raised the fence goes on, or the next run does",
+                data="nothing was written",
+            )
+        )
+
+
 def still_as(batch_fence: int, batch_window: int, control: ControlRecord, held: Held) -> None:
     """Raises Fenced where the table is not what a batch was built on."""
     if (control.fence, control.window) != (batch_fence, batch_window):

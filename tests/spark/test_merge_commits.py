@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from spark_jobs import replay
+from spark_jobs import replay, stage
 from spark_jobs.writers import MergeCounts, delta
 from tests.spark.hand_made import HandMade, Row
 
@@ -71,6 +71,18 @@ def test_a_batch_staged_before_a_fence_is_not_applied_and_one_staged_after_it_is
     assert table.rows() == [(1, "b"), (2, "c")]
     again = table.merged(late)
     assert (again.outcome, problem(again)) == (Outcome.FENCED, "TGT034")
+
+
+def test_an_attempt_that_was_shut_out_before_it_looked_does_not_go_on_under_the_new_fence(table: HandMade) -> None:
+    told = table.task()
+    fence(table)
+    for job, run in (
+        (table.job(StepKind.STAGE, (told,)), stage.run),
+        (table.job(StepKind.REPLAY, (told,)), replay.run),
+    ):
+        (result,) = run(job).tables
+        assert (result.outcome, problem(result)) == (Outcome.FENCED, "TGT035")
+    assert table.rows() == [(1, "a")]
 
 
 def test_a_fence_that_comes_while_a_merge_is_under_way_shuts_it_out(

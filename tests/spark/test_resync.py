@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +12,15 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
+from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.decisions import Decision, DecisionKind, decision_path
 from airflow_cdc_provider.core.definition import OnDelete, TableRule
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.steps import Outcome, StepKind, StepResult, TableResult, TableTask
 from spark_jobs import resync, snapshot
+from spark_jobs.job import Job
 from tests.spark.replicator import Replicator, by_table, now
 
 Database = psycopg.Connection[object]
@@ -63,6 +67,31 @@ def rows(spark: SparkSession, replicator: Replicator, table: str) -> dict[int, t
     """id -> the other columns but the order."""
     frame = replicator.copied(spark, replicator.tasks(table)[0]).drop("_cdc_order")
     return {row[0]: tuple(row[1:]) for row in frame.collect()}
+
+
+def test_a_pause_that_comes_while_a_copy_is_opened_stays_a_pause(
+    replicator: Replicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (task,) = replicator.tasks("public.hard")
+
+    def run(job: Job) -> StepResult:
+        copy = job.source.copy
+
+        @contextlib.contextmanager
+        def opened_late(task: TableTask, epoch: int, partitions: int) -> Iterator[Copy]:
+            held = replicator.target.held(task.table, task.target)
+            assert held.control is not None
+            paused = State(TableState.PAUSED, since=now())
+            replicator.target.fence(task.target, held, held.control.fenced(paused, attempt="pause"))
+            with copy(task, epoch, partitions) as made:
+                yield made
+
+        monkeypatch.setattr(job.source, "copy", opened_late)
+        return resync.run(job)
+
+    (result,) = replicator.run(replicator.step(StepKind.RESYNC, [task]), run).tables
+    assert result.outcome is Outcome.FENCED
+    assert replicator.tasks("public.hard")[0].state is TableState.PAUSED
 
 
 def test_a_resync_replaces_what_changed_and_follows_on_delete_for_what_is_gone(
