@@ -1,0 +1,159 @@
+"""The reference model is right: by hand, and by reading what it tells one record after the other."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airflow_cdc_provider.core.changes import ChangeRecord
+from tests.model.histories import COLUMNS, Story, story
+from tests.model.source import Change, Source
+from tests.model.telling import KEYED, KEYLESS, Teller
+
+
+def moved(old: tuple[int, str], new: tuple[int, str]) -> Change:
+    return Change("move", old, new)
+
+
+CASES = {
+    "a chain, then a delete": ([(0, "a")], [moved((0, "a"), (1, "a")), moved((1, "a"), (2, "a"))], [(2, "a")], []),
+    "there and back": ([(0, "a")], [moved((0, "a"), (1, "a")), moved((1, "a"), (0, "b"))], [], [(0, "b")]),
+    "a swap through a third key": (
+        [(1, "x"), (2, "y")],
+        [moved((1, "x"), (9, "x")), moved((2, "y"), (1, "y")), moved((9, "x"), (2, "x"))],
+        [],
+        [(1, "y"), (2, "x")],
+    ),
+    "a truncate in the middle": (
+        [(1, "x")],
+        [Change("insert", None, (2, "a")), Change("truncate"), Change("insert", None, (2, "b"))],
+        [],
+        [(2, "b")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_table_with_key_holds_what_its_last_changes_left(case: str) -> None:
+    start, changes, deleted, expected = CASES[case]
+    source = Source(1, tuple(start))
+    source.commit([*changes, *(Change("delete", row) for row in deleted)])
+    assert source.state_at(1) == Counter(expected)
+    assert source.state_at(0) == Counter(start)
+
+
+def test_a_table_without_key_counts_equal_rows() -> None:
+    source = Source(0, (("a",), ("a",)))
+    source.commit([Change("insert", None, ("a",)), Change("delete", ("a",))])
+    source.commit([Change("update", ("a",), ("b",))])
+    assert source.state_at(1) == Counter({("a",): 2})
+    assert source.state_at(2) == Counter({("a",): 1, ("b",): 1})
+    assert source.kept_at(2, since=0) == Counter({("a",): 2, ("b",): 1})
+
+
+def test_a_copy_that_never_deletes_keeps_the_row_that_moved_away() -> None:
+    source = Source(1, ((1, "a"), (2, "b")))
+    source.commit([moved((1, "a"), (3, "a")), Change("delete", (2, "b"))])
+    source.commit([Change("truncate"), Change("insert", None, (2, "c"))])
+    assert source.kept_at(2, since=0) == Counter([(1, "a"), (2, "c"), (3, "a")])
+    assert source.kept_at(2, since=1) == Counter([(2, "c"), (3, "a")])
+
+
+@pytest.mark.parametrize("changes", [[Change("delete", (1, "a"))], [Change("insert", None, (0, "b"))]])
+def test_the_model_refuses_a_history_that_cannot_be(changes: list[Change]) -> None:
+    source = Source(1, ((0, "a"),))
+    source.commit(changes)
+    with pytest.raises(AssertionError):
+        source.state_at(1)
+
+
+@settings(max_examples=60)
+@given(st.randoms(use_true_random=False), st.booleans())
+def test_told_records_read_one_after_the_other_give_every_state_of_the_source(random: Random, keyed: bool) -> None:
+    made = story(random.getrandbits(32), histories=3, windows=3, keyed=keyed)
+    teller = Teller(KEYED if keyed else KEYLESS)
+    reader = Reader(made)
+    transactions = [one for window in made.windows for one in window if one.changes]
+    for position, one in enumerate(transactions, 1):
+        for record in teller.tell(one)[0]:
+            reader.read(record)
+        assert reader.rows() == made.source.state_at(position)
+
+
+def test_a_history_played_alone_is_what_it_was_among_the_others() -> None:
+    together, alone = (story("seed", 40, 4, keyed=True, only=only) for only in (None, 17))
+    assert together.batches == alone.batches
+    ours = {
+        row: times for row, times in together.source.state_at(len(together.source.transactions)).items() if row[0] == 17
+    }
+    assert ours == alone.source.state_at(len(alone.source.transactions))
+
+
+def test_random_histories_hold_every_kind_of_trouble() -> None:
+    made = [story(f"kinds {number}", 60, 4, keyed=True) for number in range(3)]
+    changes = [change for one in made for transaction in one.source.transactions for change in transaction]
+    told = [told for one in made for window in one.windows for told in window]
+    assert {change.op for change in changes} == {
+        "insert", "update", "upsert", "replace", "delete", "move", "truncate"
+    }  # fmt: skip
+    assert any(change.known is not None and change.op == "move" for change in changes)
+    assert any(change.new is not None and change.new[1] is None for change in changes)
+    assert any(one.twice for one in told) and any(one.later for one in told) and any(not one.changes for one in told)
+    assert any(2 in one.batches for one in made)
+    keyless = story("kinds", 60, 4, keyed=False)
+    assert max(keyless.source.state_at(len(keyless.source.transactions)).values()) > 1
+
+
+class Reader:
+    """The simplest reader of change records there is: one after the other, into a dict or a bag."""
+
+    def __init__(self, made: Story) -> None:
+        self.keyed = bool(made.source.key)
+        rows = [dict(zip(COLUMNS, row, strict=True)) for row in made.source.start]
+        self.by_key = {json.dumps([row["h"], row["id"]], separators=(",", ":")): row for row in rows}
+        self.bag = Counter(made.source.start)
+        self.links: dict[str | None, dict[str, object]] = {}
+        self.seen: set[str] = set()
+
+    def rows(self) -> Counter[tuple[object, ...]]:
+        return Counter(tuple(row.values()) for row in self.by_key.values()) if self.keyed else +self.bag
+
+    def read(self, record: ChangeRecord) -> None:
+        if record.event_id in self.seen:
+            return
+        self.seen.add(record.event_id)
+        if record.op == "truncate":
+            self.by_key.clear()
+            self.bag.clear()
+        elif self.keyed:
+            self._keyed(record)
+        else:
+            self.bag[_values(record.before)] -= record.before is not None
+            self.bag[_values(record.after)] += record.after is not None
+
+    def _keyed(self, record: ChangeRecord) -> None:
+        if record.op == "delete":
+            self.links[record.link_id] = self.by_key.pop(str(record.key_before))
+            return
+        image = _image(record.after)
+        empty: dict[str, object] = dict.fromkeys(COLUMNS)
+        below = empty
+        if record.link_id:
+            below = self.links[record.link_id]
+        elif record.op in ("update", "upsert"):
+            below = self.by_key.get(str(record.key), empty)
+        self.by_key[str(record.key)] = {name: image.get(name, below[name]) for name in COLUMNS}
+
+
+def _image(text: str | None) -> dict[str, object]:
+    image = json.loads(text or "{}")
+    return image | ({"n": str(image["n"])} if image.get("n") is not None else {})
+
+
+def _values(text: str | None) -> tuple[object, ...]:
+    return tuple(_image(text).values())

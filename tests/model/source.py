@@ -1,0 +1,71 @@
+"""The reference: what a source holds after each of its transactions. Plain tuples and counters, nothing of the product.
+
+A row is a tuple; the first ``key`` columns identify it, none where ``key`` is 0.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Row: TypeAlias = tuple[object, ...]
+Rows: TypeAlias = "Counter[Row]"
+
+
+@dataclass(frozen=True)
+class Change:
+    """``old`` went, ``new`` came; neither: the whole table was emptied. ``op`` and ``known`` (the columns that are
+    told, all where None) are for who tells it; the source itself knows everything."""
+
+    op: str
+    old: Row | None = None
+    new: Row | None = None
+    known: frozenset[int] | None = None
+
+
+@dataclass
+class Source:
+    """Positions count transactions: at position 0 the table holds ``start``."""
+
+    key: int
+    start: tuple[Row, ...] = ()
+    transactions: list[tuple[Change, ...]] = field(default_factory=list)
+
+    def commit(self, changes: Iterable[Change]) -> int:
+        self.transactions.append(tuple(changes))
+        return len(self.transactions)
+
+    def state_at(self, position: int) -> Rows:
+        """Every row with how often it is there."""
+        rows = Counter(self.start)
+        for transaction in self.transactions[:position]:
+            for change in transaction:
+                _apply(rows, change)
+        held = [row[: self.key] for row in (+rows).elements()]
+        assert not self.key or len(set(held)) == len(held), f"a key is held twice at position {position}"
+        return +rows
+
+    def kept_at(self, position: int, since: int) -> Rows:
+        """What a copy taken at ``since`` holds if it never deletes."""
+        rows = self.state_at(since)
+        by_key = {row[: self.key]: row for row in rows}
+        for change in (change for transaction in self.transactions[since:position] for change in transaction):
+            if change.new is None:
+                continue
+            if self.key:
+                by_key[change.new[: self.key]] = change.new
+            else:
+                _apply(rows, change)
+        return Counter(by_key.values()) if self.key else +rows
+
+
+def _apply(rows: Rows, change: Change) -> None:
+    if change.old is None and change.new is None:
+        rows.clear()
+    if change.old is not None:
+        assert rows[change.old] > 0, f"no such row: {change}"
+        rows[change.old] -= 1
+    if change.new is not None:
+        rows[change.new] += 1
