@@ -37,7 +37,8 @@ def require_shared(context: SparkContext, definition: Definition, known: str) ->
     if not paths:
         return
     tasks = 2 * context.defaultParallelism
-    told = context.parallelize(range(tasks), tasks).map(partial(not_seen_here, paths)).collect()
+    with missing_packages_are_named(definition.source.type):
+        told = context.parallelize(range(tasks), tasks).map(partial(not_seen_here, paths)).collect()
     blind = sorted({f"{path} on {host}" for host, missing in told for path in missing})
     if blind:
         raise CheckFailed(

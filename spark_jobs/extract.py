@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.steps import Outcome, Step, StepResult, TableResu
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.log import ChangeLog
 from spark_jobs import harness
+from spark_jobs.executors import missing_packages_are_named
 from spark_jobs.job import Job
 from spark_jobs.landing import Cut, Landed, Limits
 from spark_jobs.progress import Progress, reported
@@ -82,7 +83,8 @@ def _shares(job: Job, limits: Limits) -> list[Share]:
 def _run_shares(job: Job, shares: Sequence[Share]) -> list[Landed]:
     if not shares:
         return []
-    told = job.spark.sparkContext.parallelize(shares, len(shares)).map(land_share).collect()
+    with missing_packages_are_named(job.step.definition.source.type):
+        told = job.spark.sparkContext.parallelize(shares, len(shares)).map(land_share).collect()
     job.peak_memory_bytes["python_worker"] = max(one.peak_bytes for one in told)
     for one in told:
         if one.error:

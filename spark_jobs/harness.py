@@ -32,8 +32,10 @@ from airflow_cdc_provider.core.errors import Problem, StepFailed
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.steps import Step, StepResult
 from airflow_cdc_provider.staging.places import open_log, open_store
+from airflow_cdc_provider.staging.store import Store
 from spark_jobs.buckets import reach_buckets
 from spark_jobs.console import explain, say
+from spark_jobs.executors import require_shared
 from spark_jobs.failures import exit_code_of, problem_of, scrub
 from spark_jobs.job import Job, timed
 from spark_jobs.sessions import build
@@ -75,6 +77,7 @@ def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
         with timed(phases, "start"):
             spark = build(f"cdc-{step.definition.name}-{step.kind}", step.definition.target.type, conf)
             reach_buckets(spark, step.definition, secrets)
+            require_shared(spark.sparkContext, step.definition, _store(step, secrets).url(f"{step.folder}/driver.json"))
         job = Job(step, secrets, spark, phases)
         result = run(job)
         result = replace(result, phases=dict(phases), peak_memory_bytes=_peaks(spark, job.peak_memory_bytes))
@@ -113,8 +116,11 @@ def _secrets_in(content: str) -> Secrets:
 
 
 def _leave(step: Step, secrets: Secrets, name: str, body: object) -> None:
-    store = open_log(step.definition, secrets.staging).store
-    store.write(f"{step.folder}/{name}", json.dumps(body, indent=1).encode())
+    _store(step, secrets).write(f"{step.folder}/{name}", json.dumps(body, indent=1).encode())
+
+
+def _store(step: Step, secrets: Secrets) -> Store:
+    return open_log(step.definition, secrets.staging).store
 
 
 def _driver() -> dict[str, object]:

@@ -1,0 +1,54 @@
+"""Executors that lack a package or a folder are named as such, by the job and before anything is written."""
+
+from __future__ import annotations
+
+import socket
+import venv
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from airflow_cdc_provider import jars
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.steps import StepKind
+from spark_jobs.executors import not_seen_here
+from tests.spark.cluster import standalone
+from tests.spark.replicator import Replicator
+
+
+def test_paths_that_a_host_does_not_have_are_told_with_its_name(tmp_path: Path) -> None:
+    absent = str(tmp_path / "absent")
+    assert not_seen_here([str(tmp_path), absent], 0) == (socket.gethostname(), [absent])
+
+
+@pytest.mark.jvm
+@pytest.mark.server
+def test_a_package_that_executors_lack_is_named_with_the_line_to_type_and_no_window_is_sealed(
+    tmp_path: Path, database: psycopg.Connection[object], connection: ConnectionInfo
+) -> None:
+    database.execute("CREATE TABLE a (id int PRIMARY KEY)")
+    database.execute("CREATE PUBLICATION bare FOR TABLE a")
+    replicator = Replicator(tmp_path, "bare", connection, [TableRule("public.a")])
+    lo = dict(replicator.source.open_stream(["public.a"]))
+    database.execute("INSERT INTO a VALUES (1)")
+    limit = dict(replicator.source.news(lo, ["public.a"]).limit)
+    venv.create(tmp_path / "bare", with_pip=False)
+    step = replicator.step(StepKind.EXTRACT, window=1, lo=lo, limit=limit)
+    with standalone(tmp_path) as master:
+        conf = {
+            "spark.master": master,
+            "spark.executor.memory": "512m",
+            "spark.jars": ",".join(map(str, jars.ensure(["delta", "postgres"]))),
+            "spark.executorEnv.PYTHONPATH": "",
+        }
+        python = {"PYTHONPATH": "", "PYSPARK_PYTHON": str(tmp_path / "bare/bin/python")}
+        environment = {**python, "PYSPARK_DRIVER_PYTHON": "python"}
+        process = replicator.submit(step, conf=conf, environment=environment)
+        output, _ = process.communicate(timeout=180)
+    assert process.returncode == 78, output
+    problem = replicator.result(step).problem
+    assert problem is not None and problem.code in ("ENV010", "ENV014"), problem
+    assert "pip install 'airflow-cdc-provider[postgres]'" in problem.do
+    assert replicator.log.sealed() == 0
