@@ -24,15 +24,15 @@ RUNS_LIMIT_S = 240
 
 def test_a_backfill_repairs_what_was_damaged_beside_the_schedule(scenario: Callable[..., Scenario]) -> None:
     repaired = scenario("repaired", tables=TABLES, more='schedule: "* * * * *"\n')
-    repaired.must_tick()
-    repaired.execute("update customers set name = 'Ada' where id = 7")
+    wait_until(lambda: state_of(repaired) == "replicating")
+    wait_until(lambda: datetime.now(UTC).second < 50)
     minute = datetime.now(UTC).replace(second=0, microsecond=0)
-    repaired.must_tick()
-    assert name_of(repaired, 7) == "Ada"
+    repaired.execute("update customers set name = 'Ada' where id = 7")
+    wait_until(lambda: name_of(repaired, 7) == "Ada")
 
     table(repaired).update(updates={"name": "'broken'"}, predicate="id = 7")
     assert name_of(repaired, 7) == "broken"
-    time.sleep(max(0.0, (minute + timedelta(seconds=65) - datetime.now(UTC)).total_seconds()))
+    wait_until(lambda: datetime.now(UTC) > minute + timedelta(seconds=65))
     dates = ["--from-date", minute.isoformat(), "--to-date", minute.isoformat()]
     repaired.airflow.cli("backfill", "create", "--dag-id", "repaired", *dates, "--reprocess-behavior", "completed")
     (run,) = backfills(repaired)
@@ -52,12 +52,23 @@ def name_of(scenario: Scenario, key: int) -> Any:
     return row["name"]
 
 
+def state_of(scenario: Scenario) -> Any:
+    return next((row["state"] for row in scenario.cdc("status", scenario.name)["tables"]), None)
+
+
 def backfills(scenario: Scenario) -> list[str]:
     """Run ids, once there are any."""
+
+    def found() -> list[str]:
+        runs = scenario.airflow.request("GET", f"/dags/{scenario.name}/dagRuns", params={"run_type": "backfill"})
+        return [run["dag_run_id"] for run in runs["dag_runs"]]
+
+    wait_until(found)
+    return found()
+
+
+def wait_until(condition: Callable[[], object]) -> None:
     end = time.monotonic() + RUNS_LIMIT_S
-    while time.monotonic() < end:
-        found = scenario.airflow.request("GET", f"/dags/{scenario.name}/dagRuns", params={"run_type": "backfill"})
-        if found["dag_runs"]:
-            return [run["dag_run_id"] for run in found["dag_runs"]]
+    while not condition():
+        assert time.monotonic() < end
         time.sleep(0.5)
-    raise TimeoutError("no run of type backfill")
