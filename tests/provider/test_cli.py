@@ -292,6 +292,32 @@ def test_a_bug_is_told_from_a_mistake_by_its_exit_code(
     assert "Traceback" in said.err
 
 
+def test_what_the_system_forbids_has_an_exit_code_of_its_own(
+    cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(self: object, *arguments: object) -> None:
+        raise PermissionError(13, "Permission denied", "/data/lake")
+
+    monkeypatch.setattr("tests.provider.small_world.LakeOfFiles.held", forbidden)
+    said = cdc("plan", "shop")
+    assert said.code == 77
+    assert "CLI006" in said.err and "/data/lake" in said.err
+
+
+def test_ctrl_c_ends_a_command_and_says_what_becomes_of_the_request(
+    cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("airflow_cdc_provider.cli.runs.time.sleep", interrupted)
+    said = cdc("resync", "shop", "--wait")
+    assert said.code == 130
+    assert "status" in said.err
+    (row,) = [one for one in cdc("status", "shop", "--json").body["requests"] if one["kind"] == "resync"]
+    assert row["status"] == "pending"
+
+
 def test_a_lost_index_is_made_again(cdc: Callable[..., Said], world: World) -> None:
     replicated(world)
     cdc("pause", "shop", "--table", "public.b")
