@@ -80,7 +80,7 @@ class Attempt:
         standing = self._standing(self._step(plan, inputs))
         if standing is not None:
             return standing
-        done = committed(self.kind, inputs, self._earlier_attempts())
+        done = committed(self.kind, inputs, self._earlier_attempts(inputs.merge_of))
         left = inputs.only(task for task in inputs.tables if task.table not in {table.table for table in done})
         if any(rival.may_write for rival in found):
             by = f"{self.run.run_id} {self.task_id}"
@@ -123,9 +123,10 @@ class Attempt:
             )
         return rest
 
-    def _earlier_attempts(self) -> frozenset[str]:
+    def _earlier_attempts(self, merge_of: str) -> frozenset[str]:
+        """At the same work: what a run stages anew after it was cleared is another merge."""
         steps = (folder.step() for folder in self.run.submissions(self.task_id))
-        return frozenset(step.attempt for step in steps if step is not None)
+        return frozenset(step.attempt for step in steps if step is not None and step.merge_of == merge_of)
 
     def _brought_in(self, step: Step, done: tuple[TableResult, ...]) -> StepResult:
         """Every commit is in the target: there is nothing left to run, only to say."""

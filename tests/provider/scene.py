@@ -92,14 +92,15 @@ class Scene:
         assert control is not None
         return control
 
-    def staged(self, *tables: str, window: int = 5, stopped: tuple[str, ...] = ()) -> str:
+    def staged(self, *tables: str, window: int = 5, stopped: tuple[str, ...] = (), number: int = 1) -> str:
         """What a finished stage task of the run has left; ``stopped`` tables have a batch, too, and a problem. Returns
-        the attempt whose batches these are."""
+        the attempt whose batches these are. ``number``: which submission it was."""
         plan = self.run.plan()
+        attempt = f"staged-{number}"
         step = Step(
-            StepKind.STAGE, self.definition, RUN, "staged-1", "", "", "owner-1", "log-1", 1, {}, plan.tables, window
+            StepKind.STAGE, self.definition, RUN, attempt, "", "", "owner-1", "log-1", 1, {}, plan.tables, window
         )
-        folder = self.run.folder("stage", 1)
+        folder = self.run.folder("stage", number)
         folder.write_step(step)
         done = (TableResult(table, Outcome.DONE) for table in tables)
         early = (TableResult(table, Outcome.BLOCKED, detail={STAGED: 1}) for table in stopped)
@@ -111,7 +112,11 @@ class Scene:
         plan = self.run.plan()
         kind, tasks = StepKind(step), plan.named(tables)
         attempt = f"unseen-{step}-of-{self.definition.name}"
-        told = Step(kind, self.definition, RUN, attempt, "", "", plan.owner, plan.log_id, 1, {}, tasks, 5)
+        staged = self.run.latest("stage") if kind is StepKind.MERGE else None
+        merge_of = staged[0].attempt if staged else ""
+        told = Step(
+            kind, self.definition, RUN, attempt, "", "", plan.owner, plan.log_id, 1, {}, tasks, 5, merge_of=merge_of
+        )
         folder = self.run.folder(task_id(step), 1)
         assert folder.claim(Submission(attempt, "worker-2 5a3c pid:[1]", "2026-11-21T12:00:00Z"))
         folder.write_step(told)

@@ -147,6 +147,24 @@ def test_what_an_earlier_merge_had_committed_is_not_merged_again_and_its_counts_
     assert scene.control("public.a") == committed, "it has made its one commit: there is nothing to shut out"
 
 
+def test_what_a_cleared_run_stages_anew_is_merged_although_its_first_merge_had_committed(scene: Scene) -> None:
+    """Airflow's backfill runs an existing run of its interval again, under the same id."""
+    scene.plan("public.a", stream=("public.a",))
+    scene.commit("public.a")
+    scene.staged("public.a")
+    scene.execute("merge")
+    first = scene.folders("merge")[0].step()
+    assert first is not None
+    scene.commit("public.a", window=5, attempt=first.attempt)
+    anew = scene.staged("public.a", number=2)
+    scene.execute("merge", try_number=2)
+    _, last = scene.folders("merge")
+    step = last.step()
+    assert step is not None
+    assert ([task.table for task in step.tables], step.merge_of) == (["public.a"], anew)
+    assert Path(last.url, "seen.json").exists()
+
+
 @pytest.mark.parametrize("step", ["merge", "snapshot", "resync"])
 def test_a_step_whose_commits_are_all_in_runs_no_process_again(scene: Scene, step: str) -> None:
     scene.plan("public.a", stream=("public.a",), copy=("public.a",), reconcile=("public.a",))
