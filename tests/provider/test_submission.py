@@ -68,7 +68,7 @@ def test_short_steps_start_fast_and_long_ones_keep_the_full_compiler(tmp_path: P
     long = submission(definition, StepKind.SNAPSHOT, "/s/step.json")
     assert "-XX:TieredStopAtLevel=1" in short.conf["spark.driver.extraJavaOptions"]
     assert "-XX:TieredStopAtLevel=1" not in long.conf["spark.driver.extraJavaOptions"]
-    assert long.conf["spark.driver.extraJavaOptions"] == "-Duser.timezone=UTC"
+    assert long.conf["spark.driver.extraJavaOptions"] == "-Duser.timezone=UTC -XX:+UseParallelGC"
 
 
 @pytest.mark.usefixtures("own_cache", "connections")
