@@ -1,12 +1,14 @@
 """A class-data archive for the driver's JVM: about half of a short job's start is loading the same classes again.
 
-Built once per Java, Spark, and class path, by running ``spark_jobs.warm_up``; a Java that cannot make one, or a cache
-that cannot be written, costs only the gain. Jobs that run for long keep Java's full compiler and have no use for it.
+Built once per Java, Spark, and class path as its files now stand, by running ``spark_jobs.warm_up``; a Java that
+cannot make one, or a cache that cannot be written, costs only the gain. Jobs that run for long keep Java's full
+compiler and have no use for it.
 ``python -m airflow_cdc_provider.appcds postgres delta`` builds ahead what jobs with these groups of jars will want.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import logging
@@ -14,17 +16,20 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from airflow_cdc_provider.jars import ensure, sha256, user_cache
+from airflow_cdc_provider.jars import ensure, user_cache
 from airflow_cdc_provider.java import Java, find_java
 
 log = logging.getLogger(__name__)
 
 BUILD_LIMIT_S = 300
+# Environments come and go, and each leaves some 70 MB.
+UNUSED_S = 7 * 24 * 3600
 # The quick compiler and the plain collector start sooner; an archive fits only the options it was made with.
 SHORT_JOB = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
@@ -41,12 +46,15 @@ def archive(jars: Sequence[Path]) -> Path | None:
     java = find_java()
     built = user_cache() / "appcds" / f"{key(java, jars)}.jsa"
     if built.is_file():
+        with contextlib.suppress(OSError):
+            os.utime(built)
         return built
     try:
         built.parent.mkdir(parents=True, exist_ok=True)
         with built.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not built.is_file() and not failed(built).is_file():
+                remove_unused(built.parent)
                 build(java, jars, built)
     except BlockingIOError:
         log.info("another process is building the class-data archive; starting without")
@@ -63,10 +71,20 @@ def java_options(archive: Path | None) -> list[str]:
 
 
 def key(java: Java, jars: Sequence[Path]) -> str:
+    """Java takes an archive only while every jar has the size and the time it had: an environment made anew in the
+    same folder is another one."""
     places = [os.environ.get(name, "") for name in CLASS_PATH_VARIABLES]
-    facts = [str(java.home), java.version, version("pyspark"), package_folder("pyspark"), *SHORT_JOB, *places]
-    facts += [f"{jar} {sha256(jar)}" for jar in jars]
-    return hashlib.sha256("\0".join(map(str, facts)).encode()).hexdigest()[:16]
+    facts = [str(java.home), java.version, version("pyspark"), *SHORT_JOB, *places]
+    for jar in (*sorted(package_folder("pyspark").glob("jars/*.jar")), *jars):
+        now = jar.stat()
+        facts.append(f"{jar} {now.st_size} {now.st_mtime_ns}")
+    return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:16]
+
+
+def remove_unused(folder: Path) -> None:
+    for archive in folder.glob("*.jsa"):
+        if archive.stat().st_mtime < time.time() - UNUSED_S:
+            archive.unlink(missing_ok=True)
 
 
 def failed(built: Path) -> Path:

@@ -52,6 +52,25 @@ def test_other_jars_get_an_archive_of_their_own(jar: Path, monkeypatch: pytest.M
     assert appcds.archive([jar]) not in (None, first)
 
 
+def test_the_same_jars_installed_again_get_an_archive_of_their_own(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(appcds, "warm_up", WarmUp('echo classes > "$1"'))
+    first = appcds.archive([jar])
+    os.utime(jar, (1, 1))
+    assert appcds.archive([jar]) not in (None, first)
+
+
+def test_an_archive_nobody_used_for_long_goes_when_another_is_built(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(appcds, "warm_up", WarmUp('echo classes > "$1"'))
+    used, unused = appcds.archive([jar]), appcds.archive([])
+    assert used is not None and unused is not None
+    for archive in (used, unused):
+        os.utime(archive, (1, 1))
+    assert appcds.archive([jar]) == used
+    os.utime(jar, (2, 2))
+    appcds.archive([jar])
+    assert (used.exists(), unused.exists()) == (True, False)
+
+
 @pytest.mark.parametrize("script", ["echo no such option; exit 1", "echo left early"])
 def test_a_java_that_cannot_is_asked_once_and_its_words_are_kept(
     jar: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str
