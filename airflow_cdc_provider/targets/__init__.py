@@ -3,12 +3,18 @@ names tables, without importing them."""
 
 TARGETS: dict[str, str] = {
     "delta": "airflow_cdc_provider.targets.delta.target:DeltaTarget",
+    "mysql": "airflow_cdc_provider.targets.mysql.target:MysqlTarget",
+    "postgres": "airflow_cdc_provider.targets.postgres.target:PostgresTarget",
 }
 
 OPTIONS: dict[str, str] = {
     "delta": "airflow_cdc_provider.targets.delta.options:DeltaOptions",
+    "mysql": "airflow_cdc_provider.targets.mysql.options:MysqlTargetOptions",
+    "postgres": "airflow_cdc_provider.targets.postgres.options:PostgresTargetOptions",
 }
 
 NAMING: dict[str, str] = {
     "delta": "airflow_cdc_provider.targets.naming:default_name",
+    "mysql": "airflow_cdc_provider.targets.naming:default_name",
+    "postgres": "airflow_cdc_provider.targets.naming:default_name",
 }

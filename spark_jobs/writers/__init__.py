@@ -14,6 +14,8 @@ from airflow_cdc_provider.targets.target import TargetTables
 
 WRITERS: dict[str, str] = {
     "delta": "spark_jobs.writers.delta:DeltaWriter",
+    "mysql": "spark_jobs.writers.database:DatabaseWriter",
+    "postgres": "spark_jobs.writers.database:DatabaseWriter",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.errors import NotInstalled
+from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from spark_jobs.sessions import build
+from tests.spark.databases import Database, new_schema
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL, class_path
 
 SOCKETS = "Exception ignored in. <socket.socket"
@@ -30,7 +34,7 @@ def spark() -> Iterator[SparkSession]:
         **LOCAL,
         "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
-        "spark.driver.extraClassPath": ":".join(map(str, class_path(["delta", "postgres", "s3"]))),
+        "spark.driver.extraClassPath": ":".join(map(str, class_path(["delta", "mysql", "postgres", "s3"]))),
         "spark.sql.shuffle.partitions": "2",
     }
     session = build("tests", "delta", conf)
@@ -41,6 +45,19 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[EmbeddedPostgres]:
     with EmbeddedPostgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[EmbeddedMariaDB]:
+    """Where the server is not installed: skipped on a laptop, failed in CI."""
+    try:
+        server = EmbeddedMariaDB()
+    except NotInstalled as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+    with server:
         yield server
 
 
@@ -63,3 +80,11 @@ def connection(postgres: EmbeddedPostgres, database: psycopg.Connection[object])
     return ConnectionInfo(
         "source", postgres.host, postgres.port, postgres.user, postgres.password, schema=database.info.dbname
     )
+
+
+@pytest.fixture(params=["postgres", "mysql"])
+def warehouse(request: pytest.FixtureRequest) -> Iterator[Database]:
+    """A schema of the test's own on each kind of database that can be a target."""
+    server = request.getfixturevalue("postgres" if request.param == "postgres" else "mariadb")
+    with new_schema(request.param, server, f"w{abs(hash(request.node.nodeid)):x}") as database:
+        yield database

@@ -43,6 +43,8 @@ class HandMade:
         on_delete: OnDelete = OnDelete.HARD,
         place: str = "",
         objects: ConnectionInfo | None = None,
+        target: Target | None = None,
+        server: ConnectionInfo | None = None,
     ) -> None:
         """It stands in ``folder``, or under ``place``, a URL that ``objects`` is the connection of."""
         place, objects = place or str(folder), objects or ConnectionInfo()
@@ -52,11 +54,11 @@ class HandMade:
         self.definition = Definition(
             "hand",
             Source("postgres", "none"),
-            Target("delta", f"{place}/lake"),
+            target or Target("delta", f"{place}/lake"),
             (self.rule,),
             Staging(f"{place}/staging"),
         )
-        self.secrets = Secrets(staging=objects, target=objects)
+        self.secrets = Secrets(staging=objects, target=server or objects)
         self.log = open_log(self.definition, objects)
         self.log_id = self.log.create("tests", "2026-01-01T00:00:00Z")
         self.window = 0
@@ -184,7 +186,7 @@ class HandMade:
             schema=self.schema,
             nonce=uuid.uuid4().hex,
         )
-        written = open_writer("delta", self.spark, job.tables).copy(self.task(), frame, record)
+        written = open_writer(self.definition.target.type, self.spark, job.tables).copy(self.task(), frame, record)
         assert written == len(rows)
 
     def _now(self) -> str:
@@ -207,7 +209,9 @@ class HandMade:
 
     def rows(self, *technical: str) -> list[tuple[Any, ...]]:
         """The target's rows in order, in the order of the schema's columns."""
-        frame = open_writer("delta", self.spark, self.job(StepKind.STAGE, ()).tables).read(self.task(), None)
+        frame = open_writer(self.definition.target.type, self.spark, self.job(StepKind.STAGE, ()).tables).read(
+            self.task(), None
+        )
         found = frame.select(*(f"`{name}`" for name in (*self.schema.names, *technical))).collect()
         return sorted((tuple(row) for row in found), key=lambda row: [(value is None, str(value)) for value in row])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,12 @@ from airflow_cdc_provider.targets.delta.history import Standing, read_commit, st
 from airflow_cdc_provider.targets.delta.reach import log_files, oldest_version
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.storage import in_words, storage_options
+from airflow_cdc_provider.targets.fences import above, named_fence
 from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.target import Held
 
 HISTORY_COMMITS = (20, 500, None)
 """How far back the history is read, in steps: nearly always one of the newest commits is ours."""
-
-FENCE_TRIES = 50
-"""Names taken by attempts that died before their commit are stepped over; this many in a row mean something else."""
 
 
 class DeltaTarget:
@@ -95,7 +92,7 @@ class DeltaTarget:
         is already named by an attempt that died, the fence goes higher; returned is the record that was committed.
         A lost answer is read back: it counts where the nonce is ours.
         """
-        record = self._named(_above(expected.token, record))
+        record = named_fence(self.log, above(expected.token, record))
         for _ in range(2):
             with self._answers(target_table):
                 opened = self.open(target_table)
@@ -116,21 +113,6 @@ class DeltaTarget:
                 found="the table is as it was",
                 do="look at the permissions and the space of the target; the next run tries again",
                 data="unchanged",
-            )
-        )
-
-    def _named(self, record: ControlRecord) -> ControlRecord:
-        for _ in range(FENCE_TRIES):
-            if self.log.claim_fence(record):
-                return record
-            record = replace(record, fence=max(record.fence, self.log.highest_fence(record.table)) + 1)
-        raise Fenced(
-            Problem(
-                "TGT022",
-                f"{FENCE_TRIES} fences in a row are already named by other attempts",
-                where=record.table,
-                found=f"fence {record.fence}",
-                do="look for a second Airflow that works on the same target",
             )
         )
 
@@ -193,13 +175,6 @@ class DeltaTarget:
                     do="look at the permissions and the state of the target; the next run tries again",
                 )
             ) from error
-
-
-def _above(token: int | None, record: ControlRecord) -> ControlRecord:
-    """After a foreign RESTORE the recorded token is higher than the record that counts; the new fence must pass it."""
-    if token is None or record.token > token:
-        return record
-    return replace(record, fence=split_token(token)[0] + 1)
 
 
 def _append_nothing(opened: Any, app_id: str, record: ControlRecord) -> None:

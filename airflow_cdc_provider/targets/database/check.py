@@ -1,0 +1,69 @@
+"""Every obstacle on the side of a database, found before a job starts."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.errors import CdcError, Problem
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.targets.delta.names import RESERVED_PREFIX
+
+if TYPE_CHECKING:
+    from airflow_cdc_provider.targets.database.target import DatabaseTarget
+
+
+def check_tables(target: DatabaseTarget, tables: Sequence[TableTask]) -> list[Problem]:
+    named = [problem for task in tables for problem in _definition(target, task)]
+    try:
+        with target.server.session("check") as connection:
+            cursor = connection.cursor()
+            if found := list(target.server.complaints(cursor)):
+                return [*named, *found]
+            _try_out(target, connection)
+            return [*named, *(problem for task in tables for problem in _table(target, cursor, task))]
+    except CdcError as error:
+        return [*named, *error.problems]
+
+
+def _try_out(target: DatabaseTarget, connection: Any) -> None:
+    """Make a table, comment on it, and drop it again: what every copy needs."""
+    name = f"{RESERVED_PREFIX}check_{secrets.token_hex(6)}"
+    cursor = connection.cursor()
+    cursor.execute(target.sql.create_table(name, [f"{target.sql.quoted('n')} BIGINT"], "cdc", staging=False))
+    cursor.execute(f"DROP TABLE {target.sql.table(name)}")
+    connection.commit()
+
+
+def _definition(target: DatabaseTarget, task: TableTask) -> Iterator[Problem]:
+    names = Counter(name.lower() for name in task.schema.names)
+    twins = sorted(name for name, count in names.items() if count > 1)
+    if twins:
+        found, do = ", ".join(twins), "exclude one of each pair in tables.columns"
+        yield Problem("TGT014", "column names differ only in case", task.table, found, "Spark ignores case", do)
+    reserved = [name for name in task.schema.names if name.lower().startswith(RESERVED_PREFIX)]
+    if reserved:
+        found, do = ", ".join(reserved), "exclude them in tables.columns"
+        yield Problem("TGT015", f"column names starting {RESERVED_PREFIX} are ours", task.table, found, "", do)
+    if not task.schema.key and task.rule.on_delete is OnDelete.SOFT:
+        do = "give the table a key (tables.key), or use on_delete: hard"
+        yield Problem("TGT016", "soft deletes need a key", task.table, "on_delete: soft, no key", "hard, ignore", do)
+    longest = target.server.longest_name
+    long = [name for name in (task.target, *task.schema.names) if len(name.encode()) > longest]
+    if long:
+        do = "choose another tables.target, or exclude the columns"
+        yield Problem("TGT054", "names are too long", task.table, ", ".join(long), f"{longest} bytes", do)
+    if task.rule.cluster_by:
+        do = "leave cluster_by out, and make the index you want on the table"
+        yield Problem("TGT055", "a database lays out rows by its own rules", task.table, "cluster_by", "nothing", do)
+
+
+def _table(target: DatabaseTarget, cursor: Any, task: TableTask) -> Iterator[Problem]:
+    held = target.look(cursor, task.table, task.target)
+    if held.exists and held.control is None:
+        do = "choose another tables.target, or drop the table; it is never overwritten"
+        found = "a table without a control row of this replicator"
+        yield Problem("TGT012", "the target table is not ours", target.locate(task.target), found, "", do)

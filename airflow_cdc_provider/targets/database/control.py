@@ -1,0 +1,67 @@
+"""The control row of a copy: read, made, and moved on only from what it was read as."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.targets.database.names import CONTROL
+from airflow_cdc_provider.targets.database.sql import Sql
+
+COLUMNS = (
+    "target_table",
+    "identity",
+    "replicator",
+    "source_table",
+    "fence",
+    "cursor_window",
+    "nonce",
+    "record",
+)
+
+
+def read(cursor: Any, sql: Sql, target_table: str, identity: str) -> ControlRecord | None:
+    """The record of one copy of a table; None where the control table has none."""
+    where = f"{sql.quoted('target_table')} = %s AND {sql.quoted('identity')} = %s"
+    query = f"SELECT {sql.quoted('record')} FROM {sql.table(CONTROL)} WHERE {where}"
+    cursor.execute(query, (target_table, identity))
+    row = cursor.fetchone()
+    return from_plain(ControlRecord, json.loads(row[0])) if row else None
+
+
+def make(cursor: Any, sql: Sql, target_table: str, identity: str, record: ControlRecord) -> None:
+    """The first row of a new copy. It counts once a table of this identity stands under the name."""
+    names = ", ".join(map(sql.quoted, COLUMNS))
+    values = ", ".join("%s" for _ in COLUMNS)
+    cursor.execute(
+        f"INSERT INTO {sql.table(CONTROL)} ({names}) VALUES ({values})",
+        (target_table, identity, record.replicator, record.table, *_moving(record)),
+    )
+
+
+def move(
+    cursor: Any, sql: Sql, target_table: str, identity: str, expected: ControlRecord, record: ControlRecord
+) -> bool:
+    """Put ``record`` in the place of ``expected``. False where something else stands there."""
+    sets = ", ".join(f"{sql.quoted(name)} = %s" for name in ("fence", "cursor_window", "nonce", "record"))
+    where = " AND ".join(
+        f"{sql.quoted(name)} = %s" for name in ("target_table", "identity", "fence", "cursor_window", "nonce")
+    )
+    cursor.execute(
+        f"UPDATE {sql.table(CONTROL)} SET {sets} WHERE {where}",
+        (*_moving(record), target_table, identity, expected.fence, expected.window, expected.nonce),
+    )
+    return bool(cursor.rowcount == 1)
+
+
+def forget_others(cursor: Any, sql: Sql, target_table: str, identity: str) -> None:
+    """Rows of copies that stand no more, or never came to stand."""
+    where = f"{sql.quoted('target_table')} = %s AND {sql.quoted('identity')} <> %s"
+    cursor.execute(f"DELETE FROM {sql.table(CONTROL)} WHERE {where}", (target_table, identity))
+
+
+def _moving(record: ControlRecord) -> tuple[int, int, str, str]:
+    text = json.dumps(to_plain(record), ensure_ascii=False, separators=(",", ":"))
+    return record.fence, record.window, record.nonce, text

@@ -1,0 +1,161 @@
+"""A merge as statements of plain SQL, to be run in order in one transaction.
+
+Rows that go, go first; then rows that change; rows that come, come last. No statement changes a key, so no statement
+can meet a row that a later one would have moved out of its way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from airflow_cdc_provider.core.merge import GONE, KNOWN, LIVE, OP, Action, Clause, Meets, MergePlan
+from airflow_cdc_provider.core.tables import Column
+from airflow_cdc_provider.targets.database.sql import Sql
+from airflow_cdc_provider.targets.delta.names import DELETED, ORDER
+
+
+class Effect(StrEnum):
+    """What the number of rows that a statement answers with means. Any row of REFUSE refuses the whole merge."""
+
+    FILL = "fill"
+    REFUSE = "refuse"
+    DELETED = "deleted"
+    UPDATED = "updated"
+    INSERTED = "inserted"
+
+
+@dataclass(frozen=True)
+class Statement:
+    effect: Effect
+    text: str
+
+
+RANK = {Action.REFUSE: 0, Action.DELETE: 1, Action.FLAG: 2, Action.UPDATE: 3, Action.INSERT: 4}
+
+
+def merge_statements(sql: Sql, target: str, staged: str, plan: MergePlan) -> list[Statement]:
+    """``target`` and ``staged`` are full table names."""
+    rendered = _Rendering(sql, target, staged, plan)
+    clauses = [clause for clause in plan.clauses() if clause.action is not Action.FILL]
+    ordered = sorted(clauses, key=lambda clause: RANK[clause.action])
+    return [*rendered.fill(), *(rendered.statement(clause) for clause in ordered)]
+
+
+@dataclass(frozen=True)
+class _Rendering:
+    sql: Sql
+    target: str
+    staged: str
+    plan: MergePlan
+
+    def fill(self) -> Iterator[Statement]:
+        """Rows older than an added column get its initial value, before anything else looks at them."""
+        initial = {column.name: self._initial(column) for column in self.plan.added if column.initial is not None}
+        if initial:
+            sets = ", ".join(f"{self.sql.quoted(name)} = {value}" for name, value in initial.items())
+            yield Statement(Effect.FILL, f"UPDATE {self.target} SET {sets}")
+
+    def statement(self, clause: Clause) -> Statement:
+        match clause.action:
+            case Action.REFUSE:
+                return Statement(Effect.REFUSE, self._refused(clause))
+            case Action.DELETE:
+                return Statement(Effect.DELETED, self._delete(clause))
+            case Action.FLAG:
+                return Statement(Effect.UPDATED, self._flag(clause))
+            case Action.UPDATE:
+                condition = self._both(clause)
+                return Statement(Effect.UPDATED, self.sql.update(self.target, self.staged, condition, self._updates()))
+            case Action.INSERT:
+                return Statement(Effect.INSERTED, self._insert(clause))
+            case Action.FILL:
+                raise ValueError("rows are filled before the clauses")
+
+    def _delete(self, clause: Clause) -> str:
+        if clause.meets is Meets.BOTH:
+            return self.sql.delete(self.target, self.staged, self._both(clause))
+        if not self.plan.schema.key:
+            return f"DELETE FROM {self.target}"
+        return self.sql.delete_alone(self.target, self._unmet_target())
+
+    def _flag(self, clause: Clause) -> str:
+        deleted = self.sql.quoted(DELETED)
+        if clause.meets is Meets.BOTH:
+            kept = {c.name: self._taken(c) for c in self._values()} if self.plan.partial else {}
+            values = {**kept, DELETED: "TRUE", ORDER: f"s.{self.sql.quoted(ORDER)}"}
+            return self.sql.update(self.target, self.staged, self._both(clause), values)
+        return f"UPDATE {self.target} AS t SET {deleted} = TRUE WHERE NOT t.{deleted} AND {self._unmet_target()}"
+
+    def _insert(self, clause: Clause) -> str:
+        values = {name: f"s.{self.sql.quoted(name)}" for name in self.plan.schema.names} | self._technical()
+        names = ", ".join(map(self.sql.quoted, values))
+        alone = f" AND {self._unmet_staged()}" if self.plan.schema.key else ""
+        return (
+            f"INSERT INTO {self.target} ({names}) SELECT {', '.join(values.values())} FROM {self.staged} AS s"
+            f" WHERE {self._ops(clause)}{alone}"
+        )
+
+    def _refused(self, clause: Clause) -> str:
+        """How many staged rows say that a row exists which the target does not hold, or holds as deleted."""
+        if clause.meets is Meets.STAGED_ALONE:
+            where = f"{self._ops(clause)} AND s.{self.sql.quoted(KNOWN)} IS NOT NULL AND {self._unmet_staged()}"
+            return f"SELECT count(*) FROM {self.staged} AS s WHERE {where}"
+        return f"SELECT count(*) FROM {self.target} AS t JOIN {self.staged} AS s ON {self._both(clause)}"
+
+    def _both(self, clause: Clause) -> str:
+        quoted = self.sql.quoted
+        if not self.plan.schema.key:
+            columns = self.plan.schema.columns
+            return (
+                f"s.{quoted(OP)} = '{GONE}' AND {self.sql.row_text('t', columns)} = {self.sql.row_text('s', columns)}"
+            )
+        conditions = [self._ops(clause), self._same_key()]
+        if clause.partial_only:
+            conditions.append(f"s.{quoted(KNOWN)} IS NOT NULL")
+        if clause.flagged_only:
+            conditions.append(f"t.{quoted(DELETED)}")
+        if clause.guarded:
+            newer = ">=" if self.plan.not_older else ">"
+            conditions.append(f"s.{quoted(ORDER)} {newer} t.{quoted(ORDER)}")
+        return " AND ".join(conditions)
+
+    def _ops(self, clause: Clause) -> str:
+        listed = ", ".join(f"'{op}'" for op in clause.ops or (LIVE,))
+        return f"s.{self.sql.quoted(OP)} IN ({listed})"
+
+    def _same_key(self) -> str:
+        pairs = [(self.plan.schema.column(name), self.sql.quoted(name)) for name in self.plan.schema.key]
+        return " AND ".join(
+            self.sql.same(f"t.{name}", f"s.{name}") if column.nullable else f"t.{name} = s.{name}"
+            for column, name in pairs
+        )
+
+    def _unmet_staged(self) -> str:
+        return f"NOT EXISTS (SELECT 1 FROM {self.target} AS t WHERE {self._same_key()})"
+
+    def _unmet_target(self) -> str:
+        return f"NOT EXISTS (SELECT 1 FROM {self.staged} AS s WHERE {self._same_key()})"
+
+    def _updates(self) -> dict[str, str]:
+        return {column.name: self._taken(column) for column in self._values()} | self._technical()
+
+    def _values(self) -> list[Column]:
+        return [column for column in self.plan.schema.columns if column.name not in self.plan.schema.key]
+
+    def _taken(self, column: Column) -> str:
+        name = self.sql.quoted(column.name)
+        if not self.plan.partial:
+            return f"s.{name}"
+        known, place = f"s.{self.sql.quoted(KNOWN)}", self.plan.schema.names.index(column.name) + 1
+        return f"CASE WHEN {known} IS NULL OR substr({known}, {place}, 1) = '1' THEN s.{name} ELSE t.{name} END"
+
+    def _technical(self) -> dict[str, str]:
+        if not self.plan.schema.key:
+            return {}
+        return {ORDER: f"s.{self.sql.quoted(ORDER)}", **({DELETED: "FALSE"} if self.plan.soft else {})}
+
+    def _initial(self, column: Column) -> str:
+        return self.sql.literal(json.loads(column.initial or "null"), column)

@@ -1,0 +1,155 @@
+"""What stands in a table of a database, and every commit to it: fences on a worker, merges and copies from a job.
+
+A copy is known by the identity that its comment names; the control row of that identity is the one that counts. A row
+of another identity, left by an attempt that died, counts for nothing. Each commit first takes the table's lock, then
+moves the control row on from what it was read as: one row, or nothing happens. The lock is what makes a lost answer
+readable: whoever gets it knows that no commit is still on its way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.errors import Fenced, Problem, TargetUnavailable
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.targets.database import control
+from airflow_cdc_provider.targets.database.check import check_tables
+from airflow_cdc_provider.targets.database.names import CONTROL, identity_in
+from airflow_cdc_provider.targets.database.server import Server
+from airflow_cdc_provider.targets.database.sql import Sql
+from airflow_cdc_provider.targets.delta.names import default_name
+from airflow_cdc_provider.targets.fences import above, named_fence
+from airflow_cdc_provider.targets.target import Held
+
+Result = TypeVar("Result")
+
+TRIES = 2
+"""A commit whose answer was lost and that did not happen is tried once more."""
+
+
+@dataclass(frozen=True)
+class Open:
+    """A locked table whose control row is as expected, in an open transaction."""
+
+    connection: Any
+    cursor: Any
+    sql: Sql
+
+
+class DatabaseTarget:
+    def __init__(self, server: Server, replicator: str, log: ChangeLog) -> None:
+        self.server = server
+        self.replicator = replicator
+        self.log = log
+
+    @property
+    def sql(self) -> Sql:
+        return self.server.sql
+
+    def table_name(self, source_table: str) -> str:
+        return default_name(source_table)
+
+    def locate(self, target_table: str) -> str:
+        return f"{self.server.place}, table {self.server.schema}.{target_table}"
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        return check_tables(self, tables)
+
+    def held(self, table: str, target_table: str) -> Held:
+        with self.server.session("look") as connection:
+            return self.look(connection.cursor(), table, target_table)
+
+    def look(self, cursor: Any, table: str, target_table: str) -> Held:
+        comment = self.server.comment(cursor, target_table)
+        if comment is None:
+            return Held(exists=False)
+        identity = identity_in(comment)
+        if not identity or self.server.comment(cursor, CONTROL) is None:
+            return Held(exists=True, identity=identity)
+        record = control.read(cursor, self.sql, target_table, identity)
+        if record is None or (record.replicator, record.table) != (self.replicator, table):
+            return Held(exists=True, identity=identity)
+        return Held(True, record, None, identity, record.token)
+
+    def oldest_token(self, table: str, target_table: str) -> int:
+        """The row holds the record itself: no older one is asked for in staging."""
+        return self.held(table, target_table).token or 0
+
+    def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
+        record = named_fence(self.log, above(expected.token, record))
+        self.commit(target_table, expected, record, lambda _: None)
+        return record
+
+    def commit(
+        self, target_table: str, expected: Held, record: ControlRecord, work: Callable[[Open], Result]
+    ) -> Result | None:
+        """Move the control row from ``expected`` to ``record`` and do ``work`` in the same transaction. None where the
+        commit stands but its answer was lost. Raises Fenced where the table is not as expected."""
+        lost: TargetUnavailable | None = None
+        for _ in range(TRIES):
+            try:
+                return self._commit(target_table, expected, record, work)
+            except TargetUnavailable as error:
+                lost = error
+            if self.stands(target_table, record):
+                return None
+        assert lost is not None
+        raise lost
+
+    def stands(self, target_table: str, record: ControlRecord) -> bool:
+        """Whether the commit of ``record`` has happened. Under the lock: nothing of it can still be on its way."""
+        with self.server.session("read back") as connection:
+            cursor = connection.cursor()
+            self.server.lock(cursor, self.lock_name(target_table))
+            return is_ours(self.look(cursor, record.table, target_table), record)
+
+    def lock_name(self, target_table: str) -> str:
+        return f"cdc:{self.server.schema}.{target_table}"
+
+    def require(self, cursor: Any, target_table: str, expected: Held, record: ControlRecord) -> None:
+        """Raises Fenced where the table is no longer as expected."""
+        found = self.look(cursor, record.table, target_table)
+        if (found.exists, found.identity, found.control) != (expected.exists, expected.identity, expected.control):
+            raise fenced(self.locate(target_table), found, record)
+
+    def _commit(
+        self, target_table: str, expected: Held, record: ControlRecord, work: Callable[[Open], Result]
+    ) -> Result:
+        with self.server.session("commit") as connection:
+            cursor = connection.cursor()
+            self.server.lock(cursor, self.lock_name(target_table))
+            self.require(cursor, target_table, expected, record)
+            result = work(Open(connection, cursor, self.sql))
+            assert expected.control is not None
+            if not control.move(cursor, self.sql, target_table, expected.identity, expected.control, record):
+                raise fenced(self.locate(target_table), self.look(cursor, record.table, target_table), record)
+            connection.commit()
+            return result
+
+
+def is_ours(held: Held, record: ControlRecord) -> bool:
+    found = held.control
+    return found is not None and (found.token, found.attempt, found.nonce) == (
+        record.token,
+        record.attempt,
+        record.nonce,
+    )
+
+
+def fenced(where: str, found: Held, record: ControlRecord) -> Fenced:
+    held = found.control
+    return Fenced(
+        Problem(
+            "TGT030",
+            "somebody newer owns the table",
+            where=where,
+            found=f"fence {held.fence}, window {held.window}" if held else "another table, or none",
+            allowed=f"what stood there when the commit of fence {record.fence}, window {record.window} was prepared",
+            do="nothing: the next run looks again and goes on from what the table holds",
+            data="nothing of this attempt was applied",
+        )
+    )

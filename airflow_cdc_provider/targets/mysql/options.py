@@ -1,0 +1,25 @@
+"""The keys of a MySQL or MariaDB target in the YAML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from airflow_cdc_provider.core.definition import doc
+
+
+class Floats(StrEnum):
+    NUMBER = "number"
+    TEXT = "text"
+
+
+@dataclass(frozen=True)
+class MysqlTargetOptions:
+    places: ClassVar[tuple[str, ...]] = ("connection",)
+
+    schema: str = doc("Database that holds the tables.", form="table")
+    floats: Floats = doc(
+        "`number` stores floats as DOUBLE, which knows no NaN and no Infinity; `text` stores them as text.",
+        Floats.NUMBER,
+    )

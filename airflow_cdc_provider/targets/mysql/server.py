@@ -1,0 +1,258 @@
+"""Sessions with a MySQL or MariaDB server, and what it answers.
+
+A statement that makes, grows or renames a table ends the transaction here. So the lock of a table belongs to the
+session (GET_LOCK), and a new copy comes to stand by one RENAME of both tables, behind its committed control row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.errors import CdcError, Problem
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.targets.database import errors
+from airflow_cdc_provider.targets.database.server import (
+    COMMITTING,
+    CONNECT_LIMIT_S,
+    IDLE_LIMIT_S,
+    LOCK_LIMIT_S,
+    SWAP_LIMIT_S,
+    JdbcPlace,
+)
+from airflow_cdc_provider.targets.mysql.options import Floats
+from airflow_cdc_provider.targets.mysql.sql import MysqlSql
+
+DEFAULT_PORT = 3306
+OLDEST = {"MySQL": (8, 0), "MariaDB": (10, 6)}
+COLLATIONS = {"MySQL": "utf8mb4_0900_bin", "MariaDB": "utf8mb4_nopad_bin"}
+STATEMENT_BYTES = 1_000_000
+"""Of one INSERT: well below the smallest packet that servers take by default."""
+
+NO_RIGHT = frozenset({1044, 1142, 1143, 1227, 1370})
+NO_LOGIN = frozenset({1045, 1049, 1698})
+UNFIT = frozenset({1062, 1071, 1118, 1264, 1265, 1292, 1366, 1406, 3140, 4025})
+LOCK_WAIT = frozenset({1205})
+
+
+class MysqlServer:
+    longest_name: ClassVar[int] = 64
+
+    def __init__(self, info: ConnectionInfo, schema: str, replicator: str, floats: Floats = Floats.NUMBER) -> None:
+        self.info = info
+        self.schema = schema
+        self.replicator = replicator
+        self.floats = floats
+
+    @cached_property
+    def sql(self) -> MysqlSql:
+        """Asks the server once which of the two it is."""
+        with self.session("look") as connection:
+            cursor = connection.cursor()
+            return MysqlSql(self.schema, self.floats, COLLATIONS[self._version(cursor)[0]])
+
+    @property
+    def place(self) -> str:
+        return f"{self.info.host}:{self.info.port or DEFAULT_PORT} as {self.info.login}"
+
+    @contextmanager
+    def session(self, purpose: str) -> Iterator[Any]:
+        pymysql = _pymysql()
+        settings = {
+            "sql_mode": "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
+            "time_zone": "'+00:00'",
+            "innodb_lock_wait_timeout": str(LOCK_LIMIT_S),
+            "lock_wait_timeout": str(SWAP_LIMIT_S),
+            **({"wait_timeout": str(IDLE_LIMIT_S)} if purpose in COMMITTING else {}),
+        }
+        try:
+            try:
+                connection = pymysql.connect(
+                    **self._parameters(),
+                    init_command="SET SESSION " + ", ".join(f"{name} = {value}" for name, value in settings.items()),
+                    program_name=f"cdc:{self.replicator}:{purpose}",
+                )
+            except pymysql.OperationalError as error:
+                raise self._no_session(error) from error
+            try:
+                yield connection
+            finally:
+                if connection.open:
+                    connection.close()
+        except pymysql.Error as error:
+            raise self._in_words(error) from error
+
+    def comment(self, cursor: Any, table: str) -> str | None:
+        query = "SELECT table_comment FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+        cursor.execute(query, (self.schema, table))
+        row = cursor.fetchone()
+        return str(row[0]) if row else None
+
+    def columns(self, cursor: Any, table: str) -> list[str]:
+        query = "SELECT column_name FROM information_schema.columns WHERE table_schema = %s AND table_name = %s"
+        cursor.execute(query, (self.schema, table))
+        return [str(name) for (name,) in cursor.fetchall()]
+
+    def tables_like(self, cursor: Any, prefix: str) -> list[str]:
+        query = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
+        cursor.execute(query, (self.schema,))
+        return [str(name) for (name,) in cursor.fetchall() if str(name).startswith(prefix)]
+
+    def lock(self, cursor: Any, name: str) -> None:
+        cursor.execute("SELECT GET_LOCK(%s, %s)", (hashlib.sha256(name.encode()).hexdigest()[:40], LOCK_LIMIT_S))
+        if cursor.fetchone()[0] != 1:
+            raise errors.busy(self.place, f"no lock within {LOCK_LIMIT_S} s")
+
+    def settle(self, cursor: Any, table: str, index: Sequence[str], unique: bool, constraint: str) -> None:
+        names, full = ", ".join(map(self.sql.quoted, index)), self.sql.table(table)
+        if unique:
+            cursor.execute(f"ALTER TABLE {full} ADD PRIMARY KEY ({names})")
+        elif index:
+            cursor.execute(f"CREATE INDEX {self.sql.quoted(constraint)} ON {full} ({names})")
+        cursor.execute(f"ANALYZE TABLE {full}")
+        cursor.fetchall()
+
+    def swap(self, connection: Any, shadow: str, table: str, replaced: str, exists: bool) -> None:
+        """The control row of the new copy is committed first: it counts for nothing until a table of its identity
+        stands. One RENAME of both tables then changes rows and cursor at once."""
+        failpoint("copy.before_swap")
+        connection.commit()
+        failpoint("copy.in_swap")
+        renamed = [(table, replaced), (shadow, table)] if exists else [(shadow, table)]
+        moves = ", ".join(f"{self.sql.table(old)} TO {self.sql.table(new)}" for old, new in renamed)
+        connection.cursor().execute(f"RENAME TABLE {moves}")
+        failpoint("copy.after_swap")
+        if exists:
+            self.drop_if_free(connection, replaced)
+
+    def drop_if_free(self, connection: Any, table: str) -> bool:
+        pymysql = _pymysql()
+        cursor = connection.cursor()
+        cursor.execute("SET SESSION lock_wait_timeout = 1")
+        try:
+            cursor.execute(f"DROP TABLE IF EXISTS {self.sql.table(table)}")
+        except pymysql.OperationalError as error:
+            if error.args[0] not in LOCK_WAIT:
+                raise
+            return False
+        finally:
+            cursor.execute(f"SET SESSION lock_wait_timeout = {SWAP_LIMIT_S}")
+        return True
+
+    def copy_in(self, connection: Any, table: str, columns: Mapping[str, bool], batches: Iterable[Any]) -> int:
+        from pymysql.converters import escape_string
+
+        def literal(text: str | None, binary: bool) -> str:
+            if text is None:
+                return "NULL"
+            return f"X'{text}'" if binary else f"'{escape_string(text)}'"
+
+        head = f"INSERT INTO {self.sql.table(table)} ({', '.join(map(self.sql.quoted, columns))}) VALUES "
+        cursor, rows, kinds = connection.cursor(), 0, list(columns.values())
+        values: list[str] = []
+        size = 0
+        for batch in batches:
+            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                value = "(" + ",".join(map(literal, row, kinds)) + ")"
+                values.append(value)
+                size += len(value)
+                if size > STATEMENT_BYTES:
+                    cursor.execute(head + ",".join(values))
+                    values, size = [], 0
+            rows += batch.num_rows
+        if values:
+            cursor.execute(head + ",".join(values))
+        return rows
+
+    def jdbc(self) -> JdbcPlace:
+        """The driver is MariaDB's, which speaks to both; Spark knows the dialect by MySQL's name only."""
+        server = f"{self.info.host}:{self.info.port or DEFAULT_PORT}"
+        options = "permitMysqlScheme=true&tinyInt1isBit=false&useBulkStmts=false"
+        if authority := self._authority():
+            options += f"&sslMode=verify-ca&serverSslCert={quote(authority)}"
+        return JdbcPlace(
+            f"jdbc:mysql://{server}/{quote(self.schema, safe='')}?{options}",
+            "org.mariadb.jdbc.Driver",
+            self.info.login,
+            self.info.password,
+            "SET SESSION time_zone = '+00:00'",
+        )
+
+    def complaints(self, cursor: Any) -> Iterable[Problem]:
+        kind, version, text = self._version(cursor)
+        if version < OLDEST[kind]:
+            allowed = ", ".join(f"{name} {'.'.join(map(str, oldest))}" for name, oldest in OLDEST.items())
+            yield Problem("TGT050", "the server is too old", self.place, text, f"{allowed} or later")
+        cursor.execute("SELECT @@binlog_format, @@log_bin")
+        form, logged = cursor.fetchone()
+        if logged and form == "STATEMENT":
+            do = "SET GLOBAL binlog_format = 'ROW'"
+            yield Problem(
+                "TGT053", "replicas would repeat our statements", self.place, "binlog_format STATEMENT", do=do
+            )
+
+    def _version(self, cursor: Any) -> tuple[str, tuple[int, int], str]:
+        cursor.execute("SELECT VERSION()")
+        text = str(cursor.fetchone()[0])
+        first, second = text.split(".")[:2]
+        return ("MariaDB" if "mariadb" in text.lower() else "MySQL", (int(first), int(second)), text)
+
+    def _authority(self) -> str:
+        ssl = self.info.extra.get("ssl")
+        return str(ssl.get("ca", "")) if isinstance(ssl, dict) else ""
+
+    def _parameters(self) -> dict[str, Any]:
+        from pymysql.constants import CLIENT
+
+        ssl = {"ssl": {"ca": authority}} if (authority := self._authority()) else {}
+        return {
+            "host": self.info.host,
+            "port": self.info.port or DEFAULT_PORT,
+            "user": self.info.login,
+            "password": self.info.password,
+            "database": self.schema,
+            "charset": "utf8mb4",
+            "autocommit": False,
+            "connect_timeout": CONNECT_LIMIT_S,
+            # An UPDATE that changes nothing in a row has found it all the same.
+            "client_flag": CLIENT.FOUND_ROWS,
+            **ssl,
+        }
+
+    def _no_session(self, error: Any) -> CdcError:
+        code, text = _said(error)
+        if code in NO_LOGIN | NO_RIGHT:
+            return errors.no_login(self.place, text, self.info.connection_id)
+        return errors.unreachable(self.place, text)
+
+    def _in_words(self, error: Any) -> CdcError:
+        pymysql = _pymysql()
+        code, text = _said(error)
+        if code in NO_RIGHT:
+            return errors.forbidden(self.place, text)
+        if code in LOCK_WAIT:
+            return errors.busy(self.place, text)
+        if code in UNFIT or isinstance(error, pymysql.DataError | pymysql.IntegrityError):
+            do = "exclude the column in tables.columns, or mend the value at the source and resync"
+            if self.floats is Floats.NUMBER:
+                do += "; NaN and Infinity need `floats: text` in the target"
+            return errors.unfit(self.place, text, do)
+        return errors.failed(self.place, text)
+
+
+def _said(error: Any) -> tuple[int, str]:
+    code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+    return code, f"{code}: {error.args[1] if len(error.args) > 1 else type(error).__name__}"
+
+
+def _pymysql() -> Any:
+    try:
+        import pymysql
+    except ModuleNotFoundError as error:
+        raise errors.not_installed("pymysql", "mysql") from error
+    return pymysql

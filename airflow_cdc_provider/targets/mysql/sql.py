@@ -1,0 +1,150 @@
+"""The spelling of MySQL and MariaDB."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from airflow_cdc_provider.core.tables import Column, Kind
+from airflow_cdc_provider.targets.mysql.options import Floats
+
+ASCII = "CHARACTER SET ascii COLLATE ascii_bin"
+TYPES: dict[Kind, str] = {
+    Kind.BOOLEAN: "TINYINT(1)",
+    Kind.INT16: "SMALLINT",
+    Kind.INT32: "INT",
+    Kind.INT64: "BIGINT",
+    Kind.UUID: f"VARCHAR(36) {ASCII}",
+    Kind.BYTES: "LONGBLOB",
+    Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "DATETIME(6)",
+    Kind.TIMESTAMPTZ: "DATETIME(6)",
+}
+FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
+
+LARGEST_SCALE = 30
+"""Of DECIMAL in MySQL. A number with more digits behind the point is kept as text."""
+
+KEY_TEXT_CHARACTERS = 255
+"""Of a text in a key: three of them fit into the 3,072 bytes of an index."""
+
+
+@dataclass(frozen=True)
+class MysqlSql:
+    """``collation`` is one that compares byte by byte without padding; MySQL and MariaDB name theirs differently."""
+
+    schema: str
+    floats: Floats = Floats.NUMBER
+    collation: str = "utf8mb4_nopad_bin"
+
+    order_type = f"VARCHAR(200) {ASCII}"
+    flag_type = "TINYINT(1)"
+    short_text_type = f"VARCHAR(100) {ASCII}"
+    staged_rows_need_index = True
+
+    @property
+    def long_text_type(self) -> str:
+        return f"LONGTEXT CHARACTER SET utf8mb4 COLLATE {self.collation}"
+
+    def quoted(self, name: str) -> str:
+        return "`" + name.replace("`", "``") + "`"
+
+    def table(self, name: str) -> str:
+        return f"{self.quoted(self.schema)}.{self.quoted(name)}"
+
+    def column_type(self, column: Column, in_key: bool) -> str:
+        """JSON is kept as text: the type JSON would rewrite it. TIMESTAMP would end in 2038, so moments are DATETIME
+        in UTC. FLOAT shows six digits only, so every float is a DOUBLE."""
+        kind = column.type.kind
+        if kind in FLOATS:
+            return "DOUBLE" if self.floats is Floats.NUMBER else f"VARCHAR(40) {ASCII}"
+        if kind is Kind.DECIMAL:
+            precision, scale = column.type.precision or 0, column.type.scale or 0
+            return f"DECIMAL({precision},{scale})" if scale <= LARGEST_SCALE else f"VARCHAR(80) {ASCII}"
+        if kind in (Kind.TEXT, Kind.JSON):
+            length = f"VARCHAR({KEY_TEXT_CHARACTERS})" if in_key else "LONGTEXT"
+            return f"{length} CHARACTER SET utf8mb4 COLLATE {self.collation}"
+        return f"VARBINARY({KEY_TEXT_CHARACTERS * 4})" if kind is Kind.BYTES and in_key else TYPES[kind]
+
+    def literal(self, canonical: object, column: Column) -> str:
+        if canonical is None:
+            return "NULL"
+        if column.type.kind is Kind.BOOLEAN:
+            return "TRUE" if canonical else "FALSE"
+        text = canonical if isinstance(canonical, str) else json.dumps(canonical)
+        if column.type.kind is Kind.BYTES:
+            return f"X'{b64decode(text).hex()}'"
+        if column.type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+            text = text.removesuffix("Z")
+        return text_literal(text)
+
+    def same(self, left: str, right: str) -> str:
+        return f"{left} <=> {right}"
+
+    def row_text(self, alias: str, columns: Sequence[Column]) -> str:
+        """A hash over values that are marked, and told apart by their lengths."""
+        values = (f"{alias}.{self.quoted(column.name)}" for column in columns)
+        marked = ", ".join(f"COALESCE(CONCAT(LENGTH({value}), ':', HEX({value})), '-')" for value in values)
+        return f"SHA2(CONCAT_WS(',', {marked}), 256)"
+
+    def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str:
+        sets = ", ".join(f"t.{self.quoted(name)} = {value}" for name, value in values.items())
+        return f"UPDATE {target} AS t JOIN {staged} AS s ON {condition} SET {sets}"
+
+    def delete(self, target: str, staged: str, condition: str) -> str:
+        return f"DELETE t FROM {target} AS t JOIN {staged} AS s ON {condition}"
+
+    def delete_alone(self, target: str, condition: str) -> str:
+        return f"DELETE t FROM {target} AS t WHERE {condition}"
+
+    def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str:
+        said = f" COMMENT={text_literal(comment)}" if comment else ""
+        return f"CREATE TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)}) ENGINE=InnoDB{said}"
+
+    def insert_once(self, table: str, columns: Sequence[str]) -> str:
+        names, values = ", ".join(map(self.quoted, columns)), ", ".join("%s" for _ in columns)
+        return f"INSERT IGNORE INTO {self.table(table)} ({names}) VALUES ({values})"
+
+    def loaded_as(self, column: Column) -> str:
+        name = self.quoted(column.name)
+        match column.type.kind:
+            case Kind.BYTES:
+                return f"hex({name})"
+            case Kind.BOOLEAN:
+                return f"CAST(CAST({name} AS INT) AS STRING)"
+            case _:
+                return f"CAST({name} AS STRING)"
+
+    def read_as(self, column: Column) -> tuple[str, str]:
+        """Days and microseconds, since Java's own dates follow another calendar before 1582."""
+        name = self.quoted(column.name)
+        match column.type.kind:
+            case Kind.BOOLEAN:
+                return f"{name} + 0", f"CAST({name} AS BOOLEAN)"
+            case Kind.DATE:
+                return f"DATEDIFF({name}, '1970-01-01')", f"date_from_unix_date(CAST({name} AS INT))"
+            case Kind.TIMESTAMP:
+                return _microseconds(name), f"CAST(timestamp_micros({name}) AS TIMESTAMP_NTZ)"
+            case Kind.TIMESTAMPTZ:
+                return _microseconds(name), f"timestamp_micros({name})"
+            case Kind.INT16:
+                return name, f"CAST({name} AS SMALLINT)"
+            case Kind.FLOAT32:
+                return name, f"CAST({name} AS FLOAT)"
+            case Kind.FLOAT64:
+                return name, f"CAST({name} AS DOUBLE)"
+            case Kind.DECIMAL:
+                return name, f"CAST({name} AS DECIMAL({column.type.precision},{column.type.scale}))"
+            case _:
+                return name, ""
+
+
+def _microseconds(name: str) -> str:
+    return f"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {name})"
+
+
+def text_literal(text: str) -> str:
+    """Sessions of ours take backslashes for escapes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

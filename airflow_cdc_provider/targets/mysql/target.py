@@ -1,0 +1,19 @@
+"""The MySQL and MariaDB target."""
+
+from __future__ import annotations
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Target
+from airflow_cdc_provider.core.plain import from_plain
+from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.targets.database.target import DatabaseTarget
+from airflow_cdc_provider.targets.mysql.options import MysqlTargetOptions
+from airflow_cdc_provider.targets.mysql.server import MysqlServer
+
+
+class MysqlTarget(DatabaseTarget):
+    """Tables in one database of the connection's server."""
+
+    def __init__(self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog) -> None:
+        options = from_plain(MysqlTargetOptions, dict(target.options))
+        super().__init__(MysqlServer(connection, options.schema, replicator, options.floats), replicator, log)

@@ -1,0 +1,259 @@
+"""Sessions with a PostgreSQL server that is a target, and what it answers."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import socket
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import quote, urlencode
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.errors import CdcError, Problem
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.targets.database import errors
+from airflow_cdc_provider.targets.database.server import (
+    COMMITTING,
+    CONNECT_LIMIT_S,
+    IDLE_LIMIT_S,
+    KEEPALIVE_S,
+    LOCK_LIMIT_S,
+    SWAP_LIMIT_S,
+    JdbcPlace,
+)
+from airflow_cdc_provider.targets.postgres.sql import PostgresSql
+
+DEFAULT_PORT = 5432
+OLDEST_VERSION = 140000
+LIBPQ_EXTRAS = (
+    "sslmode",
+    "sslcert",
+    "sslkey",
+    "sslrootcert",
+    "sslcrl",
+    "sslpassword",
+    "channel_binding",
+    "gssencmode",
+    "connect_timeout",
+    "keepalives",
+    "keepalives_idle",
+    "target_session_attrs",
+)
+# Options of libpq that the JDBC driver knows under the same name. It wants keys in another format than libpq does.
+JDBC_EXTRAS = {"sslmode": "sslmode", "sslrootcert": "sslrootcert", "gssencmode": "gssEncMode"}
+SETTINGS = {
+    "client_encoding": "UTF8",
+    "datestyle": "ISO, YMD",
+    "timezone": "UTC",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "search_path": "",
+    "statement_timeout": "0",
+    "default_transaction_isolation": "read committed",
+    "lock_timeout": f"{LOCK_LIMIT_S}s",
+}
+
+COMMENT = """
+SELECT coalesce(obj_description(c.oid, 'pg_class'), '') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relname = %s
+"""
+COLUMNS = """
+SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped
+"""
+TABLES = """
+SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND starts_with(c.relname, %s) AND c.relkind = 'r'
+"""
+GRANTS = """
+SELECT format('GRANT %%s ON TABLE %%s TO %%s%%s', a.privilege_type, %(table)s::text,
+              CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(r.rolname) END,
+              CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
+FROM pg_class c CROSS JOIN aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+WHERE c.oid = %(table)s::regclass AND a.grantee <> c.relowner
+"""
+
+
+@dataclass(frozen=True)
+class PostgresServer:
+    info: ConnectionInfo
+    schema: str
+    replicator: str
+
+    longest_name: ClassVar[int] = 63
+
+    @property
+    def sql(self) -> PostgresSql:
+        return PostgresSql(self.schema)
+
+    @property
+    def place(self) -> str:
+        return f"{self.info.host}:{self.info.port or DEFAULT_PORT}/{self.info.schema} as {self.info.login}"
+
+    @contextmanager
+    def session(self, purpose: str) -> Iterator[Any]:
+        psycopg = _psycopg()
+        idle = f"{IDLE_LIMIT_S}s" if purpose in COMMITTING else "0"
+        settings = SETTINGS | {"idle_in_transaction_session_timeout": idle}
+        try:
+            try:
+                connection = psycopg.connect(**self._parameters(purpose), autocommit=True)
+            except psycopg.OperationalError as error:
+                raise self._no_session(error) from error
+            try:
+                connection.execute("; ".join(f"SET {name} TO '{value}'" for name, value in settings.items()))
+                connection.autocommit = False
+                yield connection
+            finally:
+                connection.close()
+        except psycopg.Error as error:
+            raise self._in_words(error) from error
+
+    def comment(self, cursor: Any, table: str) -> str | None:
+        cursor.execute(COMMENT, (self.schema, table))
+        row = cursor.fetchone()
+        return str(row[0]) if row else None
+
+    def columns(self, cursor: Any, table: str) -> list[str]:
+        cursor.execute(COLUMNS, (self.sql.table(table),))
+        return [str(name) for (name,) in cursor.fetchall()]
+
+    def tables_like(self, cursor: Any, prefix: str) -> list[str]:
+        cursor.execute(TABLES, (self.schema, prefix))
+        return [str(name) for (name,) in cursor.fetchall()]
+
+    def lock(self, cursor: Any, name: str) -> None:
+        """An advisory lock of the transaction: gone with it, however it ends."""
+        number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", (number,))
+
+    def settle(self, cursor: Any, table: str, index: Sequence[str], unique: bool, constraint: str) -> None:
+        quoted, full = self.sql.quoted, self.sql.table(table)
+        names = ", ".join(map(quoted, index))
+        if unique:
+            cursor.execute(f"ALTER TABLE {full} ADD CONSTRAINT {quoted(constraint)} PRIMARY KEY ({names})")
+        elif index:
+            cursor.execute(f"CREATE INDEX {quoted(constraint)} ON {full} ({names})")
+        cursor.execute(f"ANALYZE {full}")
+
+    def swap(self, connection: Any, shadow: str, table: str, replaced: str, exists: bool) -> None:
+        """All of it in the open transaction. The rights that others have on the old copy go over to the new one."""
+        cursor, full = connection.cursor(), self.sql.table(table)
+        grants: list[str] = []
+        cursor.execute(f"SET LOCAL lock_timeout TO '{SWAP_LIMIT_S}s'")
+        failpoint("copy.before_swap")
+        if exists:
+            cursor.execute(GRANTS, {"table": full})
+            grants = [str(grant) for (grant,) in cursor.fetchall()]
+            cursor.execute(f"DROP TABLE {full}")
+        cursor.execute(f"ALTER TABLE {self.sql.table(shadow)} RENAME TO {self.sql.quoted(table)}")
+        for grant in grants:
+            cursor.execute(grant)
+        failpoint("copy.in_swap")
+        connection.commit()
+        failpoint("copy.after_swap")
+
+    def drop_if_free(self, connection: Any, table: str) -> bool:
+        psycopg = _psycopg()
+        try:
+            with connection.transaction():
+                connection.execute("SET LOCAL lock_timeout TO '1s'")
+                connection.execute(f"DROP TABLE IF EXISTS {self.sql.table(table)}")
+        except psycopg.errors.LockNotAvailable:
+            return False
+        return True
+
+    def copy_in(self, connection: Any, table: str, columns: Mapping[str, bool], batches: Iterable[Any]) -> int:
+        from pyarrow import csv
+
+        # Texts are quoted, NULLs are not: that is how this form tells '' from NULL.
+        form = csv.WriteOptions(include_header=False, quoting_style="all_valid")
+        names, rows = ", ".join(map(self.sql.quoted, columns)), 0
+        with connection.cursor().copy(f"COPY {self.sql.table(table)} ({names}) FROM STDIN (FORMAT csv)") as copy:
+            for batch in batches:
+                text = io.BytesIO()
+                csv.write_csv(batch, text, form)
+                copy.write(text.getbuffer())
+                rows += batch.num_rows
+        return rows
+
+    def jdbc(self) -> JdbcPlace:
+        options = {"ApplicationName": self._application_name("read"), "tcpKeepAlive": "true", "prepareThreshold": "-1"}
+        options |= {ours: str(self.info.extra[name]) for name, ours in JDBC_EXTRAS.items() if name in self.info.extra}
+        server = f"{self.info.host}:{self.info.port or DEFAULT_PORT}"
+        return JdbcPlace(
+            f"jdbc:postgresql://{server}/{quote(self.info.schema, safe='')}?{urlencode(options)}",
+            "org.postgresql.Driver",
+            self.info.login,
+            self.info.password,
+            "SET timezone TO 'UTC'; SET extra_float_digits TO 3",
+        )
+
+    def complaints(self, cursor: Any) -> Iterable[Problem]:
+        cursor.execute("SELECT current_setting('server_version_num')::int, current_setting('server_encoding')")
+        version, encoding = cursor.fetchone()
+        if version < OLDEST_VERSION:
+            yield Problem("TGT050", "the server is too old", self.place, f"version {version // 10000}", "14 or later")
+        if encoding != "UTF8":
+            yield Problem("TGT051", "the database does not hold every character", self.place, encoding, "UTF8")
+        cursor.execute("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = %s)", (self.schema,))
+        if not cursor.fetchone()[0]:
+            do = f"CREATE SCHEMA {self.sql.quoted(self.schema)} AUTHORIZATION {self.sql.quoted(self.info.login)};"
+            yield Problem("TGT052", "there is no such schema", self.place, self.schema, do=do)
+
+    def _application_name(self, purpose: str) -> str:
+        return f"cdc:{self.replicator}:{purpose}@{socket.gethostname()[:20]}.{os.getpid()}"
+
+    def _parameters(self, purpose: str) -> dict[str, Any]:
+        return {
+            "connect_timeout": CONNECT_LIMIT_S,
+            "keepalives_idle": KEEPALIVE_S,
+            **{name: self.info.extra[name] for name in LIBPQ_EXTRAS if name in self.info.extra},
+            "host": self.info.host,
+            "port": self.info.port or DEFAULT_PORT,
+            "dbname": self.info.schema,
+            "user": self.info.login,
+            "password": self.info.password or None,
+            "application_name": self._application_name(purpose),
+        }
+
+    def _no_session(self, error: Any) -> CdcError:
+        """A server that refuses the login gives libpq a text and no code, so the text decides."""
+        text = _first_line(error)
+        refusals = ("password", "pg_hba.conf", "authentication", "permission denied", "does not exist", "not permitted")
+        if any(words in text for words in refusals):
+            return errors.no_login(self.place, text, self.info.connection_id)
+        return errors.unreachable(self.place, text)
+
+    def _in_words(self, error: Any) -> CdcError:
+        psycopg = _psycopg()
+        text = f"{error.sqlstate or 'connection lost'}: {_first_line(error)}"
+        match error:
+            case psycopg.errors.InsufficientPrivilege():
+                return errors.forbidden(self.place, text)
+            case psycopg.errors.DependentObjectsStillExist():
+                return errors.in_use(self.place, error.diag.message_detail or text)
+            case psycopg.errors.LockNotAvailable():
+                return errors.busy(self.place, text)
+            case psycopg.DataError() | psycopg.IntegrityError() | psycopg.errors.ProgramLimitExceeded():
+                do = "exclude the column in tables.columns, or mend the value at the source and resync"
+                return errors.unfit(self.place, text, do)
+            case _:
+                return errors.failed(self.place, text)
+
+
+def _first_line(error: Any) -> str:
+    """The server's main message."""
+    text = error.diag.message_primary or str(error)
+    return text.strip().splitlines()[0] if text.strip() else type(error).__name__
+
+
+def _psycopg() -> Any:
+    try:
+        import psycopg
+    except ModuleNotFoundError as error:
+        raise errors.not_installed("psycopg", "postgres") from error
+    return psycopg

@@ -1,0 +1,115 @@
+"""PostgreSQL's own spelling."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from airflow_cdc_provider.core.tables import Column, Kind
+
+TYPES: dict[Kind, str] = {
+    Kind.BOOLEAN: "boolean",
+    Kind.INT16: "smallint",
+    Kind.INT32: "integer",
+    Kind.INT64: "bigint",
+    Kind.FLOAT32: "real",
+    Kind.FLOAT64: "double precision",
+    Kind.TEXT: "text",
+    Kind.JSON: "json",
+    Kind.UUID: "uuid",
+    Kind.BYTES: "bytea",
+    Kind.DATE: "date",
+    Kind.TIMESTAMP: "timestamp",
+    Kind.TIMESTAMPTZ: "timestamptz",
+}
+
+EPOCH_MICROSECONDS = "(extract(epoch from {}) * 1000000)::bigint"
+
+
+@dataclass(frozen=True)
+class PostgresSql:
+    schema: str
+
+    # Order keys are digits and letters of one case, but not every collation puts digits first.
+    order_type = 'text COLLATE "C"'
+    flag_type = "boolean"
+    short_text_type = "text"
+    long_text_type = "text"
+    staged_rows_need_index = False
+
+    def quoted(self, name: str) -> str:
+        return '"' + name.replace('"', '""') + '"'
+
+    def table(self, name: str) -> str:
+        return f"{self.quoted(self.schema)}.{self.quoted(name)}"
+
+    def column_type(self, column: Column, in_key: bool) -> str:
+        """``json`` keeps the document's exact text; it has no equality, so in a key it is text."""
+        kind = column.type.kind
+        if kind is Kind.DECIMAL:
+            return f"numeric({column.type.precision},{column.type.scale})"
+        return "text" if kind is Kind.JSON and in_key else TYPES[kind]
+
+    def literal(self, canonical: object, column: Column) -> str:
+        kind = self.column_type(column, in_key=False)
+        if canonical is None:
+            return f"NULL::{kind}"
+        text = canonical if isinstance(canonical, str) else json.dumps(canonical)
+        if column.type.kind is Kind.BYTES:
+            return f"decode({_text(text)}, 'base64')"
+        return f"{_text(text)}::{kind}"
+
+    def same(self, left: str, right: str) -> str:
+        """Unlike IS NOT DISTINCT FROM, this can use an index."""
+        return f"({left} = {right} OR ({left} IS NULL AND {right} IS NULL))"
+
+    def row_text(self, alias: str, columns: Sequence[Column]) -> str:
+        """The text of a row quotes what needs it and tells NULL from empty."""
+        return f"ROW({', '.join(f'{alias}.{self.quoted(column.name)}' for column in columns)})::text"
+
+    def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str:
+        sets = ", ".join(f"{self.quoted(name)} = {value}" for name, value in values.items())
+        return f"UPDATE {target} AS t SET {sets} FROM {staged} AS s WHERE {condition}"
+
+    def delete(self, target: str, staged: str, condition: str) -> str:
+        return f"DELETE FROM {target} AS t USING {staged} AS s WHERE {condition}"
+
+    def delete_alone(self, target: str, condition: str) -> str:
+        return f"DELETE FROM {target} AS t WHERE {condition}"
+
+    def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str:
+        """``staging``: rows of a merge need no log, they can be staged again."""
+        made = f"CREATE {'UNLOGGED ' if staging else ''}TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)})"
+        return f"{made}; COMMENT ON TABLE {self.table(name)} IS {_text(comment)}" if comment else made
+
+    def insert_once(self, table: str, columns: Sequence[str]) -> str:
+        names, values = ", ".join(map(self.quoted, columns)), ", ".join("%s" for _ in columns)
+        return f"INSERT INTO {self.table(table)} ({names}) VALUES ({values}) ON CONFLICT DO NOTHING"
+
+    def loaded_as(self, column: Column) -> str:
+        name = "`" + column.name.replace("`", "``") + "`"
+        if column.type.kind is Kind.BYTES:
+            return f"concat('\\\\x', hex({name}))"
+        return f"CAST({name} AS STRING)"
+
+    def read_as(self, column: Column) -> tuple[str, str]:
+        """Days and microseconds, since Java's own dates follow another calendar before 1582."""
+        name, read = self.quoted(column.name), "`" + column.name.replace("`", "``") + "`"
+        match column.type.kind:
+            case Kind.DATE:
+                return f"({name} - date '1970-01-01')", f"date_from_unix_date({read})"
+            case Kind.TIMESTAMP:
+                return EPOCH_MICROSECONDS.format(name), f"CAST(timestamp_micros({read}) AS TIMESTAMP_NTZ)"
+            case Kind.TIMESTAMPTZ:
+                return EPOCH_MICROSECONDS.format(name), f"timestamp_micros({read})"
+            case Kind.JSON | Kind.UUID:
+                return f"{name}::text", ""
+            case _:
+                return name, ""
+
+
+def _text(text: str) -> str:
+    """Means the same whether or not the server takes backslashes in plain literals for escapes."""
+    mark = "E" if "\\" in text else ""
+    return mark + "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -1,0 +1,189 @@
+"""Commits to SQL databases: Spark's tasks load rows into a table of their own, one transaction puts them in place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_cdc_provider.connectors.source import JdbcRead
+from airflow_cdc_provider.core import errors
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.errors import CdcError, ForeignTarget, Problem
+from airflow_cdc_provider.core.merge import KNOWN, OP, MergePlan
+from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.steps import Batch, TableTask
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.targets.database.commits import merge, put_in_place
+from airflow_cdc_provider.targets.database.merge_sql import Effect
+from airflow_cdc_provider.targets.database.names import COPIED, STAGED, staging_table
+from airflow_cdc_provider.targets.database.server import Server
+from airflow_cdc_provider.targets.database.staging import (
+    discard,
+    load_share,
+    make_shadow,
+    make_staged,
+    prepare,
+    settle_shadow,
+    settle_staged,
+)
+from airflow_cdc_provider.targets.database.target import DatabaseTarget, fenced
+from airflow_cdc_provider.targets.delta.names import DELETED, ORDER, quoted
+from airflow_cdc_provider.targets.delta.types import column_type
+from spark_jobs.readers.jdbc import read_jdbc
+from spark_jobs.writers import MergeCounts
+
+FETCH_ROWS = 5_000
+ORDER_COLUMN = Column(ORDER, LogicalType(Kind.TEXT))
+DELETED_COLUMN = Column(DELETED, LogicalType(Kind.BOOLEAN))
+OP_COLUMN = Column(OP, LogicalType(Kind.TEXT))
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A column to load: Spark SQL of its text, and whether that text is the hex of bytes."""
+
+    text: str
+    binary: bool = False
+
+
+class DatabaseWriter:
+    """One per table and session."""
+
+    def __init__(self, spark: SparkSession, tables: DatabaseTarget) -> None:
+        self.spark = spark
+        self.tables = tables
+
+    def read(self, task: TableTask, version: int | None) -> DataFrame:
+        """A database keeps no versions: what it holds now is what the cursor says until the next commit, and a batch
+        that was built on anything else is refused by that commit."""
+        held = self.tables.held(task.table, task.target)
+        schema = held.control.schema if held.control and held.control.schema else task.schema
+        columns = [*schema.columns, *_technical(schema, task.rule.on_delete is OnDelete.SOFT)]
+        sql, jdbc = self.tables.sql, self.tables.server.jdbc()
+        read = {column.name: sql.read_as(column) for column in columns}
+        selected = ", ".join(f"{expression} AS {sql.quoted(name)}" for name, (expression, _) in read.items())
+        casts = {
+            column.name: f"CAST({read[column.name][1] or quoted(column.name)} AS {column_type(column.type)})"
+            for column in columns
+        }
+        query = JdbcRead(
+            url=jdbc.url,
+            driver=jdbc.driver,
+            user=jdbc.user,
+            password=jdbc.password,
+            query=f"(SELECT {selected} FROM {sql.table(task.target)}) copied",
+            predicates=("1 = 1",),
+            session_init=jdbc.session_init,
+            fetch_rows=FETCH_ROWS,
+            casts=casts,
+        )
+        return read_jdbc(self.spark, query, [column.name for column in columns])
+
+    def copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
+        """Died before the swap: the old table stands, or none. A token that does not grow is refused, and so is one
+        that another attempt has named: the caller has to raise the fence."""
+        held = self.tables.held(task.table, task.target)
+        if held.exists and held.control is None:
+            raise _foreign(self.tables.locate(task.target))
+        if (held.token is not None and record.token <= held.token) or not self.tables.log.write_control(record):
+            raise fenced(self.tables.locate(task.target), held, record)
+        server, schema = self.tables.server, record.schema or task.schema
+        soft = task.rule.on_delete is OnDelete.SOFT
+        shadow = staging_table(task.target, COPIED, record.attempt)
+        prepare(server, task.target, self.tables.lock_name(task.target))
+        make_shadow(server, shadow, schema, soft, record.nonce)
+        rows = self._load(frame, shadow, _loaded(self.tables, (*schema.columns, *_technical(schema, soft))))
+        settle_shadow(server, shadow, schema, task.target, record.nonce)
+        put_in_place(self.tables, task.target, shadow, held, record)
+        return rows
+
+    def merge(self, task: TableTask, batch: Batch, frame: DataFrame, record: ControlRecord) -> MergeCounts:
+        """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the
+        cursor stands, and the same batch can never apply twice."""
+        held = self.tables.held(task.table, task.target)
+        found = held.control
+        if found is None or found.token >= record.token or (not batch.repair and found.window != batch.lo_window):
+            raise fenced(self.tables.locate(task.target), held, record)
+        server = self.tables.server
+        staged = staging_table(task.target, STAGED, record.attempt)
+        plan = MergePlan(batch.schema, task.rule.on_delete, batch.partial, batch.truncated, batch.repair, batch.added)
+        prepare(server, task.target, self.tables.lock_name(task.target))
+        make_staged(server, staged, batch.schema)
+        self._load(frame, staged, _staged(self.tables, batch))
+        settle_staged(server, staged, batch.schema)
+        counts = merge(self.tables, task.target, staged, plan, held, record)
+        discard(server, staged)
+        return MergeCounts(counts.get(Effect.INSERTED, 0), counts.get(Effect.UPDATED, 0), counts.get(Effect.DELETED, 0))
+
+    def _load(self, frame: DataFrame, table: str, columns: Mapping[str, Loaded]) -> int:
+        """Load the frame from its tasks, nothing through the driver. The number of rows; raises what a task met."""
+        texts = frame.selectExpr(*(f"{column.text} AS {quoted(name)}" for name, column in columns.items()))
+        binary = {name: column.binary for name, column in columns.items()}
+        share = partial(_load_share, self.tables.server, table, binary)
+        told = texts.mapInArrow(share, "rows BIGINT, failure STRING").collect()
+        for row in told:
+            if row["failure"]:
+                raise _failure(row["failure"])
+        return sum(int(row["rows"]) for row in told)
+
+
+def _load_share(server: Server, table: str, columns: Mapping[str, bool], batches: Iterable[Any]) -> Iterator[Any]:
+    """Runs in an executor. What the database says against it comes back as data: an exception would reach the driver
+    as text, with every value it quotes."""
+    import pyarrow
+
+    context = TaskContext.get()
+    assert context is not None
+    incoming = iter(batches)
+    first = next(incoming, None)
+    if first is None:
+        return
+    rows, failure = 0, None
+    try:
+        rows = load_share(server, table, columns, context.partitionId(), chain([first], incoming))
+    except CdcError as error:
+        failure = json.dumps({"class": type(error).__name__, "problem": to_plain(error.problems[0])})
+    yield pyarrow.RecordBatch.from_pydict(
+        {"rows": pyarrow.array([rows], pyarrow.int64()), "failure": pyarrow.array([failure], pyarrow.string())}
+    )
+
+
+def _failure(text: str) -> CdcError:
+    told = json.loads(text)
+    kind: Callable[[Problem], CdcError] = getattr(errors, told["class"])
+    return kind(from_plain(Problem, told["problem"]))
+
+
+def _technical(schema: TableSchema, soft: bool) -> tuple[Column, ...]:
+    order = (ORDER_COLUMN,) if schema.key else ()
+    return order + ((DELETED_COLUMN,) if soft else ())
+
+
+def _loaded(tables: DatabaseTarget, columns: Iterable[Column]) -> dict[str, Loaded]:
+    return {c.name: Loaded(tables.sql.loaded_as(c), c.type.kind is Kind.BYTES) for c in columns}
+
+
+def _staged(tables: DatabaseTarget, batch: Batch) -> dict[str, Loaded]:
+    """``_known`` becomes a text of 0 and 1, one per column: every database can look into that."""
+    order = (ORDER_COLUMN,) if batch.schema.key else ()
+    columns = _loaded(tables, (*batch.schema.columns, *order, OP_COLUMN))
+    if not batch.partial:
+        return columns
+    literals = (name.replace("\\", "\\\\").replace("'", "\\'") for name in batch.schema.names)
+    bits = ", ".join(f"IF(array_contains({KNOWN}, '{name}'), '1', '0')" for name in literals)
+    return columns | {KNOWN: Loaded(f"IF({KNOWN} IS NULL, NULL, concat({bits}))")}
+
+
+def _foreign(where: str) -> ForeignTarget:
+    do = "choose another tables.target, or drop the table; it is never overwritten"
+    return ForeignTarget(
+        Problem("TGT012", "the target table is not ours", where, "no control row of this replicator", "", do)
+    )
