@@ -21,7 +21,7 @@ from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, TableResult, TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.places import open_log
-from airflow_cdc_provider.targets.sparksql.types import column_type
+from airflow_cdc_provider.targets.sparksql.types import from_text
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs import merge, stage
 from spark_jobs.job import Job
@@ -163,13 +163,12 @@ class HandMade:
 
     def copy(self, rows: Sequence[Row], state: TableState = TableState.REPLICATING) -> None:
         """The table as a copy would leave it, at the window sealed last."""
-        columns = [(column.name, column_type(column.type)) for column in self.schema.columns]
         fields = ", ".join(f"`{name}` STRING" for name in self.schema.names)
         texts = [tuple(_text(row[name]) for name in self.schema.names) for row in rows]
         technical = [f"'{self._now()}' AS _cdc_order"] if self.schema.key else []
         technical += ["false AS _cdc_deleted"] if self.rule.on_delete is OnDelete.SOFT else []
         frame = self.spark.createDataFrame(texts, fields).selectExpr(
-            *(f"CAST(`{name}` AS {kind}) AS `{name}`" for name, kind in columns),
+            *(f"{from_text(f'`{column.name}`', column.type)} AS `{column.name}`" for column in self.schema.columns),
             *technical,
         )
         job = self.job(StepKind.SNAPSHOT, ())

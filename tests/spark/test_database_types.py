@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from base64 import b64encode
 from datetime import UTC, date, datetime
@@ -28,7 +27,7 @@ FIELDS: dict[str, tuple[LogicalType, list[Any], list[Any]]] = {
     "i2": (LogicalType(Kind.INT16), [-32768, 32767], [-32768, 32767]),
     "i4": (LogicalType(Kind.INT32), [-(2**31), 2**31 - 1], [-(2**31), 2**31 - 1]),
     "i8": (LogicalType(Kind.INT64), [-(2**63), 2**63 - 1], [-(2**63), 2**63 - 1]),
-    "f4": (LogicalType(Kind.FLOAT32), [1.1, 3.4028235e38], [1.100000023841858, 3.4028234663852886e38]),
+    "f4": (LogicalType(Kind.FLOAT32), [1.1, 3.4028235e38], [1.1, 3.4028235e38]),
     "f8": (LogicalType(Kind.FLOAT64), [0.1, 1.7976931348623157e308], [0.1, 1.7976931348623157e308]),
     "d": (
         LogicalType(Kind.DECIMAL, 38, 10),
@@ -37,7 +36,7 @@ FIELDS: dict[str, tuple[LogicalType, list[Any], list[Any]]] = {
     ),
     "deep": (LogicalType(Kind.DECIMAL, 38, 38), ["0." + "1" * 38, "0." + "0" * 37 + "1"], []),
     "t": (LogicalType(Kind.TEXT), [TEXT, ""], [TEXT, ""]),
-    "j": (LogicalType(Kind.JSON), ['{"b": 1,  "a": [1.0, null]}', '"x"'], ['{"b": 1,  "a": [1.0, null]}', '"x"']),
+    "j": (LogicalType(Kind.JSON), ['{"b": 1,  "a": [1.0, null]}', '"x"'], []),
     "u": (LogicalType(Kind.UUID), ["0d9c1d3c-9a4f-4d2a-8a44-000000000001"] * 2, []),
     "y": (LogicalType(Kind.BYTES), [b64encode(bytes(range(256))).decode(), ""], [bytes(range(256)), b""]),
     "day": (LogicalType(Kind.DATE), ["0001-01-01", "9999-12-31"], [date(1, 1, 1), date(9999, 12, 31)]),
@@ -78,7 +77,12 @@ def test_values_come_back_exactly_from_a_copy_and_from_a_merge(
     back = dict(zip(SCHEMA.names[1:], held[1], strict=True))
     assert back["deep"] == Decimal("0." + "1" * 38) and back["u"] == FIELDS["u"][1][0]
     assert (back["day"], back["at"]) == (date(1, 1, 1), datetime(1, 1, 1, 0, 0, 0, 1))
-    assert back["t"] == TEXT and bytes(back["y"]) == bytes(range(256)) and back["b"] is True
+    assert (
+        back["t"] == TEXT
+        and back["j"] == FIELDS["j"][1][0]
+        and bytes(back["y"]) == bytes(range(256))
+        and back["b"] is True
+    )
     assert {name: str(kind) for name, kind in types(table).items()} == spark_types()
 
 
@@ -87,7 +91,7 @@ def in_python(value: Any) -> Any:
         return bytes(value)
     if isinstance(value, datetime) and value.tzinfo:
         return value.astimezone(UTC).replace(tzinfo=None)
-    return json.dumps(value) if isinstance(value, dict) else value
+    return value
 
 
 def types(table: HandMade) -> dict[str, Any]:
