@@ -17,7 +17,7 @@ from airflow_cdc_provider.core import errors
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import CdcError, ForeignTarget, Problem
-from airflow_cdc_provider.core.merge import KNOWN, OP, MergePlan
+from airflow_cdc_provider.core.merge import DELETED, KNOWN, OP, ORDER, MergePlan
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.steps import Batch, TableTask
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
@@ -35,8 +35,8 @@ from airflow_cdc_provider.targets.database.staging import (
     settle_staged,
 )
 from airflow_cdc_provider.targets.database.target import DatabaseTarget, fenced
-from airflow_cdc_provider.targets.delta.names import DELETED, ORDER, quoted
-from airflow_cdc_provider.targets.delta.types import column_type
+from airflow_cdc_provider.targets.sparksql.names import quoted
+from airflow_cdc_provider.targets.sparksql.types import column_type
 from spark_jobs.readers.jdbc import read_jdbc
 from spark_jobs.writers import MergeCounts
 

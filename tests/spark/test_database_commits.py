@@ -215,7 +215,7 @@ def test_views_on_a_table_in_postgres_stop_its_replacement_with_words(table: Han
     if warehouse.kind != "postgres":
         pytest.skip("views of MySQL follow the name")
     warehouse.execute(f"CREATE VIEW {warehouse.schema}.seen AS SELECT * FROM {warehouse.schema}.t")
-    with pytest.raises(Exception, match=r"TGT046.*seen"):
+    with pytest.raises(Exception, match=r"TGT066.*seen"):
         table.copy([row(5, "e")])
     assert held_rows(warehouse) == [(1, "a")]
 

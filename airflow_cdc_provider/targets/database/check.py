@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import CdcError, Problem
+from airflow_cdc_provider.core.selection import RESERVED_PREFIX
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.targets.delta.names import RESERVED_PREFIX
 
 if TYPE_CHECKING:
     from airflow_cdc_provider.targets.database.target import DatabaseTarget

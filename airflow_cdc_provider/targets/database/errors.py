@@ -11,24 +11,24 @@ QUOTED_VALUE = re.compile(r"((?:value|entry|type [\w ()]+):? ?)(?:'.*?'|\".*?\")
 
 def unreachable(place: str, found: str) -> TargetUnavailable:
     return TargetUnavailable(
-        Problem("TGT040", "the target cannot be reached", place, found, do="check host, port and network")
+        Problem("TGT060", "the target cannot be reached", place, found, do="check host, port and network")
     )
 
 
 def no_login(place: str, found: str, connection: str) -> CheckFailed:
     do = f"mend login, password or database of the Airflow connection {connection or 'of the target'}"
-    return CheckFailed(Problem("TGT041", "the target refuses the login", place, found, do=do))
+    return CheckFailed(Problem("TGT061", "the target refuses the login", place, found, do=do))
 
 
 def forbidden(place: str, found: str) -> CheckFailed:
     do = "see `airflow cdc check` for the rights that are needed"
-    return CheckFailed(Problem("TGT042", "a right is missing in the target", place, found, do=do))
+    return CheckFailed(Problem("TGT062", "a right is missing in the target", place, found, do=do))
 
 
 def unfit(place: str, found: str, do: str) -> Blocked:
     return Blocked(
         Problem(
-            "TGT043",
+            "TGT063",
             "the target does not take a value or a column",
             place,
             QUOTED_VALUE.sub(r"\1…", found),
@@ -39,18 +39,18 @@ def unfit(place: str, found: str, do: str) -> Blocked:
 
 
 def failed(place: str, found: str) -> TargetUnavailable:
-    return TargetUnavailable(Problem("TGT044", "the target failed", place, found, do="try again"))
+    return TargetUnavailable(Problem("TGT064", "the target failed", place, found, do="try again"))
 
 
 def busy(place: str, found: str) -> TargetUnavailable:
     do = "nothing: the next run tries again; a session that hangs is ended by the server after a minute"
-    return TargetUnavailable(Problem("TGT045", "another commit to the table is under way", place, found, do=do))
+    return TargetUnavailable(Problem("TGT065", "another commit to the table is under way", place, found, do=do))
 
 
 def in_use(place: str, found: str) -> Blocked:
     do = "drop what stands on the table, resync, and create it again"
     return Blocked(
-        Problem("TGT046", "views or keys of others stand on the table", place, found, do=do, data="the old copy stands")
+        Problem("TGT066", "views or keys of others stand on the table", place, found, do=do, data="the old copy stands")
     )
 
 

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from airflow_cdc_provider.core.merge import GONE, KNOWN, LIVE, OP, Action, Clause, Meets, MergePlan
+from airflow_cdc_provider.core.merge import DELETED, GONE, KNOWN, LIVE, OP, ORDER, Action, Clause, Meets, MergePlan
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.database.sql import Sql
-from airflow_cdc_provider.targets.delta.names import DELETED, ORDER
 
 
 class Effect(StrEnum):
@@ -33,7 +32,7 @@ class Statement:
     text: str
 
 
-RANK = {Action.REFUSE: 0, Action.DELETE: 1, Action.FLAG: 2, Action.UPDATE: 3, Action.INSERT: 4}
+RANK = {Action.REFUSE: 0, Action.DELETE: 1, Action.FLAG: 2, Action.UPDATE: 3, Action.INSERT: 4, Action.BURY: 5}
 
 
 def merge_statements(sql: Sql, target: str, staged: str, plan: MergePlan) -> list[Statement]:
@@ -70,7 +69,9 @@ class _Rendering:
                 condition = self._both(clause)
                 return Statement(Effect.UPDATED, self.sql.update(self.target, self.staged, condition, self._updates()))
             case Action.INSERT:
-                return Statement(Effect.INSERTED, self._insert(clause))
+                return Statement(Effect.INSERTED, self._insert(clause, self._technical()))
+            case Action.BURY:
+                return Statement(Effect.INSERTED, self._insert(clause, self._technical() | {DELETED: "TRUE"}))
             case Action.FILL:
                 raise ValueError("rows are filled before the clauses")
 
@@ -89,13 +90,14 @@ class _Rendering:
             return self.sql.update(self.target, self.staged, self._both(clause), values)
         return f"UPDATE {self.target} AS t SET {deleted} = TRUE WHERE NOT t.{deleted} AND {self._unmet_target()}"
 
-    def _insert(self, clause: Clause) -> str:
-        values = {name: f"s.{self.sql.quoted(name)}" for name in self.plan.schema.names} | self._technical()
+    def _insert(self, clause: Clause, technical: dict[str, str]) -> str:
+        values = {name: f"s.{self.sql.quoted(name)}" for name in self.plan.schema.names} | technical
         names = ", ".join(map(self.sql.quoted, values))
+        whole = f" AND s.{self.sql.quoted(KNOWN)} IS NULL" if clause.whole_only else ""
         alone = f" AND {self._unmet_staged()}" if self.plan.schema.key else ""
         return (
             f"INSERT INTO {self.target} ({names}) SELECT {', '.join(values.values())} FROM {self.staged} AS s"
-            f" WHERE {self._ops(clause)}{alone}"
+            f" WHERE {self._ops(clause)}{whole}{alone}"
         )
 
     def _refused(self, clause: Clause) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from airflow_cdc_provider.core.merge import KNOWN, OP
+from airflow_cdc_provider.core.merge import DELETED, KNOWN, OP, ORDER
 from airflow_cdc_provider.core.tables import Column, TableSchema
 from airflow_cdc_provider.targets.database.names import CONTROL, LOADS
-from airflow_cdc_provider.targets.delta.names import DELETED, ORDER
 
 
 class Sql(Protocol):

@@ -21,8 +21,8 @@ from airflow_cdc_provider.targets.database.check import check_tables
 from airflow_cdc_provider.targets.database.names import CONTROL, identity_in
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import Sql
-from airflow_cdc_provider.targets.delta.names import default_name
 from airflow_cdc_provider.targets.fences import above, named_fence
+from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.target import Held
 
 Result = TypeVar("Result")
