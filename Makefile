@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench faults docs jars java venv clean
+.PHONY: help demo test lint bench faults docs jars java mariadb venv clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -20,7 +20,7 @@ demo: jars  ## a shop database, copied and kept exact; KEEP=1 leaves Airflow's p
 	@$(READY)
 	KEEP="$(KEEP)" exec $(PYTHON) -m airflow_cdc_provider.sandbox.demo
 
-test: lint jars  ## lint, then every layer of tests within its budget; LAYERS="core spark" for some
+test: lint jars mariadb  ## lint, then every layer of tests within its budget; LAYERS="core spark" for some
 	@$(READY)
 	exec $(PYTHON) -m tests.run_layers $(LAYERS)
 
@@ -51,6 +51,14 @@ clean:  ## removes the environment and what tools left; the jar cache stays
 jars: java
 	@$(PYTHON) -m airflow_cdc_provider.jars > /dev/null
 	$(PYTHON) -m airflow_cdc_provider.appcds postgres delta
+
+# A server to test against. Without it, and without the right to install it, its tests are skipped.
+mariadb:
+	@if [ "$$(id -u)" = 0 ] && ! command -v mariadbd > /dev/null && command -v apt-get > /dev/null; then
+		apt-get update -qq
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+			mariadb-server < /dev/null > /dev/null
+	fi
 
 java: $(INSTALLED)
 	@if $(PYTHON) -m airflow_cdc_provider.java > /dev/null 2>&1; then exit; fi

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from airflow_cdc_provider.core.definition import Definition, TableRule, written
+from airflow_cdc_provider.core.definition import Definition, TableRule, Target, written
 from airflow_cdc_provider.core.errors import Problem
+
+
+def _schema_of(target: Target) -> str:
+    """Where a target is that is reached by its connection alone."""
+    return (
+        f"{target.connection}, schema {target.options['schema']}" if "schema" in target.options else target.connection
+    )
 
 
 def dag_doc(definition: Definition, warnings: Iterable[Problem] = ()) -> str:
     source, target, staging = definition.source, definition.target, definition.staging
     lines = [
         f"Keeps copies of tables from **{source.type}** (connection {code(source.connection)}) in **{target.type}** at "
-        f"{code(target.location or target.catalog)}.",
+        f"{code(target.location or target.catalog or _schema_of(target))}.",
         "",
         f"- schedule: {code(definition.schedule) if definition.schedule else 'by hand only'}, in UTC",
         f"- change log: {code(staging.location)}, kept {written(staging.retain)} after every table has applied it",

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from airflow_cdc_provider.core.definition import Columns, Comparison, Condition, Staging, TableRule, Target
 from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.selection import RESERVED_PREFIX, is_pattern, takes
-from airflow_cdc_provider.loader.kinds import table_naming
+from airflow_cdc_provider.loader.kinds import table_naming, target_places
 from airflow_cdc_provider.loader.report import Place, Report, shown
 from airflow_cdc_provider.loader.shape import Builder, Path
+
+PLACES = ("location", "catalog", "connection")
 
 
 def check(builder: Builder) -> None:
@@ -65,10 +67,21 @@ def _check_condition(condition: Condition, at: Callable[..., Place], report: Rep
 
 
 def _check_target(target: Target, at: Callable[..., Place], report: Report) -> None:
-    if not target.location and not target.catalog:
-        report.problem(
-            "DEF011", "the target has no place", at(), allowed="`location`, `catalog`", do="say where the tables live"
-        )
+    """Each type says by which of the common keys it is told its place: one of them is needed, others mislead."""
+    places = target_places(target.type)
+    given = [name for name in PLACES if getattr(target, name)]
+    allowed = ", ".join(f"`{name}`" for name in places)
+    if not set(places) & set(given):
+        report.problem("DEF011", "the target has no place", at(), allowed=allowed, do="say where the tables live")
+    for name in given:
+        if name not in places and not (name == "connection" and "location" in places):
+            report.problem(
+                "DEF010",
+                f"a {target.type} target takes no `{name}`",
+                at(name),
+                found=f"key {shown(name)}",
+                allowed=allowed,
+            )
 
 
 def _check_bucket(builder: Builder) -> None:

@@ -133,7 +133,10 @@ def _same_target(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
 
 
 def _share_a_place(one: Target, other: Target) -> bool:
-    """The same folder, or the same catalog: a name in it can stand for one table only."""
+    """The same folder, catalog or schema: a name in it can stand for one table only."""
+    schema = one.options.get("schema")
+    if schema:
+        return (one.type, one.connection, schema) == (other.type, other.connection, other.options.get("schema"))
     folder = one.location and one.location.rstrip("/") == other.location.rstrip("/")
     catalog = one.catalog and one.catalog.lower() == other.catalog.lower()
     return one.type == other.type and bool(folder or catalog)
@@ -141,7 +144,9 @@ def _share_a_place(one: Target, other: Target) -> bool:
 
 def _clash(entry: Loaded, other: Loaded, table: str) -> tuple[str, Problem]:
     mine, theirs = entry.definition.target, other.definition.target
-    place = mine.location if mine.location.rstrip("/") == theirs.location.rstrip("/") else f"catalog {mine.catalog}"
+    folder = mine.location and mine.location.rstrip("/") == theirs.location.rstrip("/")
+    named = f"catalog {mine.catalog}" if mine.catalog else f"schema {mine.options.get('schema')}"
+    place = mine.location if folder else named
     return (
         entry.file,
         Problem(

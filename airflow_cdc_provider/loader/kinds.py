@@ -28,6 +28,12 @@ def table_naming(kind: str) -> Callable[[str], str]:
     return cast(Callable[[str], str], _load("naming", kind))
 
 
+def target_places(kind: str) -> tuple[str, ...]:
+    """The common keys, of which one must say where a target of this type keeps its tables. A type that says nothing
+    keeps them in folders."""
+    return cast(tuple[str, ...], getattr(options_class("targets", kind), "places", ("location", "catalog")))
+
+
 def _load(registry: str, kind: str) -> Any:
     if kind in BUILT_IN[registry]:
         module, _, name = BUILT_IN[registry][kind].partition(":")

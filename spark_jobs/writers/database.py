@@ -172,7 +172,7 @@ def _loaded(tables: DatabaseTarget, columns: Iterable[Column]) -> dict[str, Load
 
 
 def _staged(tables: DatabaseTarget, batch: Batch) -> dict[str, Loaded]:
-    """``_known`` becomes a text of 0 and 1, one per column: every database can look into that."""
+    """``_cdc_known`` becomes a text of 0 and 1, one per column: every database can look into that."""
     order = (ORDER_COLUMN,) if batch.schema.key else ()
     columns = _loaded(tables, (*batch.schema.columns, *order, OP_COLUMN))
     if not batch.partial:

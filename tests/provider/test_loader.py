@@ -48,6 +48,9 @@ def problems(text: str | bytes) -> tuple[Problem, ...]:
     return caught.value.problems
 
 
+FOLDERS = "{type: delta, location: /data/lake/shop}"
+
+
 def swap(old: str, new: str) -> str:
     assert GOOD.count(old) == 1
     return GOOD.replace(old, new)
@@ -148,9 +151,29 @@ BAD = [
     ("D-10 a key of the source type is missing", swap(", publication: cdc_shop", ""), "DEF011", "3:9"),
     (
         "D-10 the target has no place",
-        swap("{type: delta, location: /data/lake/shop}", "{type: delta}"),
+        swap(FOLDERS, "{type: delta}"),
         "DEF011",
         "4:9",
+    ),
+    ("D-10 a database without connection", swap(FOLDERS, "{type: postgres, schema: shop}"), "DEF011", "4:9"),
+    ("D-10 a database without schema", swap(FOLDERS, "{type: mysql, connection: warehouse}"), "DEF011", "4:9"),
+    (
+        "D-09 a folder for a database",
+        swap(FOLDERS, "{type: postgres, connection: warehouse, schema: shop, location: /data}"),
+        "DEF010",
+        "4:75",
+    ),
+    (
+        "D-09 floats of another database",
+        swap(FOLDERS, "{type: postgres, connection: warehouse, schema: shop, floats: text}"),
+        "DEF010",
+        "4:65",
+    ),
+    (
+        "D-12 a kind of floats that is none",
+        swap(FOLDERS, "{type: mysql, connection: warehouse, schema: shop, floats: exact}"),
+        "DEF046",
+        "4:70",
     ),
     ("D-11 a later version", GOOD + "version: 3\n", "DEF012", "8:10"),
     ("D-12 a name with spaces", swap("name: shop", "name: Sales Force!"), "DEF013", "1:7"),

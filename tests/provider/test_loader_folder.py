@@ -98,3 +98,13 @@ def test_a_file_is_held_against_its_neighbours_and_against_the_others_that_are_a
     assert clashes([load_file(here / "c.yaml")]) == {}
     both = clashes([load_file(here / "c.yaml"), load_file(there / "d.yaml")])
     assert set(both) == {str(here / "c.yaml"), str(there / "d.yaml")}
+
+
+def test_two_replicators_may_share_a_schema_but_no_table_of_it(tmp_path: Path) -> None:
+    database = "{type: mysql, connection: warehouse, schema: shop}"
+    for name, table in (("a", "public.a"), ("b", "public.b"), ("c", "public.a")):
+        text = TEMPLATE.format(name=name, location="", tables=f"{{source: {table}}}")
+        (tmp_path / f"{name}.yaml").write_text(text.replace("{type: delta, location: }", database))
+    folder = load_folder(tmp_path)
+    assert list(folder.loaded) == ["b"]
+    assert [(p.code, "in schema shop" in p.found) for p in folder.problems] == [("DEF015", True)] * 2

@@ -70,7 +70,7 @@ class Database:
     def table(
         self, spark: SparkSession, folder: Path, schema: TableSchema, on_delete: OnDelete = OnDelete.HARD
     ) -> HandMade:
-        return HandMade(spark, folder, schema, on_delete, self.target, self.connection)
+        return HandMade(spark, folder, schema, on_delete, target=self.target, server=self.connection)
 
 
 @contextmanager

@@ -78,7 +78,7 @@ def column_list(sql: Sql, schema: TableSchema, soft: bool) -> list[str]:
 
 
 def staged_column_list(sql: Sql, schema: TableSchema) -> list[str]:
-    """The columns of a table of rows to merge. ``_known`` is a text of 0 and 1, one per column of the schema."""
+    """The columns of a table of rows to merge. ``_cdc_known`` is a text of 0 and 1, one per column of the schema."""
     own = [f"{sql.quoted(c.name)} {sql.column_type(c, c.name in schema.key)}" for c in schema.columns]
     return [
         *own,
