@@ -11,7 +11,7 @@ import psycopg
 
 from airflow_cdc_provider import appcds, jars
 from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.definition import TableRule, Target
 from airflow_cdc_provider.core.steps import Step, StepKind, StepResult
 from airflow_cdc_provider.hooks.spark import LONG_RUNNING, THROUGHPUT, UTC
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
@@ -55,7 +55,13 @@ class Rig:
             connection.execute("analyze")
         return name
 
-    def replicator(self, database: str, tables: Sequence[str]) -> Replicator:
+    def replicator(
+        self,
+        database: str,
+        tables: Sequence[str],
+        target: Target | None = None,
+        warehouse: ConnectionInfo | None = None,
+    ) -> Replicator:
         name = f"r{next(self.numbers)}"
         with psycopg.connect(self.server.dsn(database), autocommit=True) as connection:
             connection.execute(f"create publication {name} for table {', '.join(tables)}".encode())
@@ -63,7 +69,8 @@ class Rig:
         info = ConnectionInfo("source", server.host, server.port, server.user, server.password, schema=database)
         folder = self.folder / name
         folder.mkdir()
-        return Replicator(folder, name, info, [TableRule(f"public.{table}") for table in tables])
+        rules = [TableRule(f"public.{table}") for table in tables]
+        return Replicator(folder, name, info, rules, target=target, warehouse=warehouse)
 
     def execute(self, database: str, statement: str) -> None:
         with psycopg.connect(self.server.dsn(database), autocommit=True) as connection:

@@ -42,7 +42,7 @@ def class_path(groups: Sequence[str]) -> list[Path]:
 
 class Replicator:
     """``name`` is the replicator and its publication; staging and lake stand in ``folder``, or under ``place``, a URL
-    that ``objects`` is the connection of."""
+    that ``objects`` is the connection of. ``target`` may be another, reached by ``warehouse``."""
 
     def __init__(
         self,
@@ -52,19 +52,22 @@ class Replicator:
         rules: Sequence[TableRule],
         place: str = "",
         objects: ConnectionInfo | None = None,
+        target: Target | None = None,
+        warehouse: ConnectionInfo | None = None,
     ) -> None:
         self.folder = folder
         self.jars = ["delta", "postgres", "s3"] if place else ["delta", "postgres"]
+        self.jars += [target.type] if target and target.type not in self.jars else []
         place = place or str(folder)
         objects = objects or ConnectionInfo()
         self.definition = Definition(
             name=name,
             source=Source("postgres", "source", options={"publication": name}),
-            target=Target("delta", f"{place}/lake"),
+            target=target or Target("delta", f"{place}/lake"),
             tables=tuple(rules),
             staging=Staging(f"{place}/staging"),
         )
-        self.secrets = Secrets(connection, objects, objects)
+        self.secrets = Secrets(connection, warehouse or objects, objects)
         self.log = open_log(self.definition, self.secrets.staging)
         self.log_id = self.log.create("tests", "2026-01-01T00:00:00Z")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -65,6 +66,11 @@ def values(key: int, row: str) -> str:
 
 @pytest.fixture
 def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -> Replicator:
+    return made(tmp_path, database, connection)
+
+
+def made(tmp_path: Path, database: Database, connection: ConnectionInfo, **place: Any) -> Replicator:
+    """Tables of every type and rule, and their replicator; ``place`` is another target than the lake."""
     columns = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
     database.execute(f"CREATE TABLE kinds (k int PRIMARY KEY, {columns})")
     database.execute(f"INSERT INTO kinds VALUES {', '.join(values(k, row) for k, row in enumerate(FULL))}")
@@ -88,7 +94,7 @@ def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -
         TableRule("public.heap", on_delete=OnDelete.IGNORE),
         TableRule("public.part", where=(Condition("kept", Comparison.EQUAL, True),), on_delete=OnDelete.IGNORE),
     ]
-    return Replicator(tmp_path, name, connection, rules)
+    return Replicator(tmp_path, name, connection, rules, **place)
 
 
 def copied(replicator: Replicator) -> dict[str, str]:
@@ -105,10 +111,7 @@ def proved(replicator: Replicator, lo: dict[str, str]) -> dict[str, TableResult]
     return by_table(replicator.run(step, verify.run))
 
 
-def test_copies_of_every_type_are_proved_identical_while_writers_go_on_and_differences_are_named(
-    spark: SparkSession, replicator: Replicator, database: Database
-) -> None:
-    lo = copied(replicator)
+def change(database: Database) -> None:
     database.execute(f"INSERT INTO kinds VALUES {', '.join(values(k + 10, row) for k, row in enumerate(FULL))}")
     database.execute("UPDATE kinds SET k = k + 100 WHERE k < 2")
     database.execute("DELETE FROM soft WHERE a % 5 = 0")
@@ -119,6 +122,13 @@ def test_copies_of_every_type_are_proved_identical_while_writers_go_on_and_diffe
     database.execute("UPDATE heap SET v = 'c' WHERE v = 'b'")
     database.execute("DELETE FROM part WHERE id = 2")
     database.execute("UPDATE part SET kept = NOT kept WHERE id > 16")
+
+
+def test_copies_of_every_type_are_proved_identical_while_writers_go_on_and_differences_are_named(
+    spark: SparkSession, replicator: Replicator, database: Database
+) -> None:
+    lo = copied(replicator)
+    change(database)
 
     stop = threading.Event()
     writing = threading.Thread(target=_write, args=(database.info.dsn + " password=" + database.info.password, stop))
