@@ -12,7 +12,7 @@ import psycopg
 import pymysql
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.definition import OnDelete, Target
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
@@ -70,7 +70,7 @@ class Database:
     def table(
         self, spark: SparkSession, folder: Path, schema: TableSchema, on_delete: OnDelete = OnDelete.HARD
     ) -> HandMade:
-        return HandMade(spark, folder, schema, on_delete, target=self.target, server=self.connection)
+        return HandMade(spark, folder, schema, on_delete, target=self.target, secrets=Secrets(target=self.connection))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A table without a source: windows written by hand, staged and merged by the real jobs into a real Delta table."""
+"""A table without a source: windows written by hand, staged and merged by the real jobs into a real target table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.changelog import Hole, Manifest, TableSlice, attempt_folder, table_folder
 from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord, canonical
@@ -44,9 +44,10 @@ class HandMade:
         place: str = "",
         objects: ConnectionInfo | None = None,
         target: Target | None = None,
-        server: ConnectionInfo | None = None,
+        secrets: Secrets | None = None,
     ) -> None:
-        """It stands in ``folder``, or under ``place``, a URL that ``objects`` is the connection of."""
+        """It stands in ``folder``, or under ``place``, a URL that ``objects`` is the connection of; ``target`` with its
+        ``secrets`` puts the table elsewhere."""
         place, objects = place or str(folder), objects or ConnectionInfo()
         self.spark = spark
         self.schema = schema
@@ -58,7 +59,7 @@ class HandMade:
             (self.rule,),
             Staging(f"{place}/staging"),
         )
-        self.secrets = Secrets(staging=objects, target=server or objects)
+        self.secrets = secrets or Secrets(staging=objects, target=objects)
         self.log = open_log(self.definition, objects)
         self.log_id = self.log.create("tests", "2026-01-01T00:00:00Z")
         self.window = 0
@@ -208,11 +209,13 @@ class HandMade:
 
     def rows(self, *technical: str) -> list[tuple[Any, ...]]:
         """The target's rows in order, in the order of the schema's columns."""
-        frame = open_writer(self.definition.target.type, self.spark, self.job(StepKind.STAGE, ()).tables).read(
-            self.task(), None
-        )
-        found = frame.select(*(f"`{name}`" for name in (*self.schema.names, *technical))).collect()
+        found = self.read_at(None).select(*(f"`{name}`" for name in (*self.schema.names, *technical))).collect()
         return sorted((tuple(row) for row in found), key=lambda row: [(value is None, str(value)) for value in row])
+
+    def read_at(self, version: int | None) -> DataFrame:
+        """The target as a job reads it."""
+        tables = self.job(StepKind.STAGE, ()).tables
+        return open_writer(self.definition.target.type, self.spark, tables).read(self.task(), version)
 
 
 def _text(value: Any) -> str | None:

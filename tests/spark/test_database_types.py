@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from airflow_cdc_provider.core.connections import Secrets
 from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.core.steps import Outcome, StepKind
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
@@ -127,7 +128,7 @@ def test_floats_as_text_keep_what_mysql_has_no_number_for(
         pytest.skip("PostgreSQL has a number for each")
     options = {"schema": warehouse.schema, "floats": "text"}
     target = Target("mysql", connection="warehouse", options=options)
-    table = HandMade(spark, tmp_path, FLOATS, target=target, server=warehouse.connection)
+    table = HandMade(spark, tmp_path, FLOATS, target=target, secrets=Secrets(target=warehouse.connection))
     table.copy([{"id": 1, "f": -0.0}])
     table.apply([table.insert({"id": 2, "f": "NaN"}), table.insert({"id": 3, "f": "-Infinity"})])
     back = [value for _, value in table.rows()]
