@@ -70,6 +70,16 @@ def test_a_truncate_removes_what_no_staged_row_meets_and_everything_where_there_
     assert (Effect.DELETED, "DELETE FROM T") in said(POSTGRES, MergePlan(keyless, OnDelete.HARD, truncated=True))
 
 
+def test_rows_without_key_meet_by_a_text_that_was_computed_once() -> None:
+    plan = MergePlan(TableSchema("public.t", (ID, Column("f", LogicalType(Kind.FLOAT64)))), OnDelete.HARD)
+    rows = "COALESCE(HEX(CONCAT(t.`id`)), '-'), COALESCE(HEX(CONCAT(t.`f`)), '-')"
+    assert said(MYSQL, plan)[0][1] == (
+        "DELETE t FROM T AS t JOIN S AS s ON s.`_cdc_op` = 'D'"
+        f" AND s.`_cdc_row` = CONVERT(SHA2(CONCAT_WS(',', {rows}), 256) USING ascii)"
+    )
+    assert """s."_cdc_row" = ROW(t."id", t."f")::text""" in said(POSTGRES, plan)[0][1]
+
+
 def test_a_key_that_may_be_null_is_compared_so_that_null_equals_null() -> None:
     schema = TableSchema("public.t", (Column("n", LogicalType(Kind.INT32)),), ("n",))
     assert (

@@ -105,7 +105,8 @@ def test_ignored_deletes_and_truncates_leave_the_rows(spark: SparkSession, tmp_p
 def test_equal_rows_of_a_keyless_table_are_counted(spark: SparkSession, tmp_path: Path, warehouse: Database) -> None:
     table = warehouse.table(spark, tmp_path, keyless.SCHEMA)
     one = keyless.row
-    table.copy([one(1, "a"), one(1, "a"), one(2, None, 1.5), one(2, None, 1.5), one(3, ""), one(3, None)])
+    held = [one(1, "a"), one(1, "a"), one(2, None, 1.5), one(2, None, 1.5), one(2, None, 1.6), one(3, ""), one(3, None)]
+    table.copy(held)
     table.apply(
         [
             table.delete(one(1, "a")),
@@ -115,7 +116,8 @@ def test_equal_rows_of_a_keyless_table_are_counted(spark: SparkSession, tmp_path
             table.insert(one(4, "n")),
         ]
     )
-    assert warehouse.rows(("c", "v")) == [(1, "a"), (2, None), (3, ""), (3, "x"), (4, "n"), (4, "n")]
+    assert warehouse.rows(("c", "v")) == [(1, "a"), (2, None), (2, None), (3, ""), (3, "x"), (4, "n"), (4, "n")]
+    assert sorted(number for case, number in warehouse.rows(("c", "f")) if case == 2) == [1.5, 1.6]
     table.apply([table.truncate(), table.insert(one(5, "after")), table.insert(one(5, "after"))])
     assert warehouse.rows(("c", "v")) == [(5, "after"), (5, "after")]
 

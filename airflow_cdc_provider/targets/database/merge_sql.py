@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from airflow_cdc_provider.core.merge import DELETED, GONE, KNOWN, LIVE, OP, ORDER, Action, Clause, Meets, MergePlan
 from airflow_cdc_provider.core.tables import Column
+from airflow_cdc_provider.targets.database.names import ROW
 from airflow_cdc_provider.targets.database.sql import Sql
 
 
@@ -110,10 +111,8 @@ class _Rendering:
     def _both(self, clause: Clause) -> str:
         quoted = self.sql.quoted
         if not self.plan.schema.key:
-            columns = self.plan.schema.columns
-            return (
-                f"s.{quoted(OP)} = '{GONE}' AND {self.sql.row_text('t', columns)} = {self.sql.row_text('s', columns)}"
-            )
+            row = self.sql.row_text("t", self.plan.schema.columns)
+            return f"s.{quoted(OP)} = '{GONE}' AND s.{quoted(ROW)} = {row}"
         conditions = [self._ops(clause), self._same_key()]
         if clause.partial_only:
             conditions.append(f"s.{quoted(KNOWN)} IS NOT NULL")

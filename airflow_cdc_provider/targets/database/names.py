@@ -14,6 +14,9 @@ LOADS = "_cdc_loads"
 STAGED, COPIED, REPLACED = "s", "c", "o"
 """What a staging table holds: rows to merge, a new copy, or the copy that a new one has replaced."""
 
+ROW = "_cdc_row"
+"""Column of staged rows without key: the text by which they are told apart, computed once and not per row they meet."""
+
 MARK = re.compile(r"cdc:([0-9a-f]{32})")
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from airflow_cdc_provider.core.merge import DELETED, KNOWN, OP, ORDER
 from airflow_cdc_provider.core.tables import Column, TableSchema
-from airflow_cdc_provider.targets.database.names import CONTROL, LOADS
+from airflow_cdc_provider.targets.database.names import CONTROL, LOADS, ROW
 
 
 class Sql(Protocol):
@@ -45,7 +45,8 @@ class Sql(Protocol):
         """Equality by which NULL equals NULL."""
 
     def row_text(self, alias: str, columns: Sequence[Column]) -> str:
-        """A text that two rows share only if they are equal copies, NULLs and signs of zero included."""
+        """A text that two rows share only if they are equal copies, NULLs and signs of zero included. Fits into a short
+        text."""
 
     def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str: ...
 
@@ -80,8 +81,10 @@ def column_list(sql: Sql, schema: TableSchema, soft: bool) -> list[str]:
 def staged_column_list(sql: Sql, schema: TableSchema) -> list[str]:
     """The columns of a table of rows to merge. ``_cdc_known`` is a text of 0 and 1, one per column of the schema."""
     own = [f"{sql.quoted(c.name)} {sql.column_type(c, c.name in schema.key)}" for c in schema.columns]
+    row = [] if schema.key else [f"{sql.quoted(ROW)} {sql.short_text_type}"]
     return [
         *own,
+        *row,
         f"{sql.quoted(ORDER)} {sql.order_type}",
         f"{sql.quoted(OP)} {sql.short_text_type} NOT NULL",
         f"{sql.quoted(KNOWN)} {sql.long_text_type}",

@@ -11,7 +11,7 @@ from typing import Any
 
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.targets.database import control
-from airflow_cdc_provider.targets.database.names import CONTROL, LOADS, comment, identity_in, staging_prefix
+from airflow_cdc_provider.targets.database.names import CONTROL, LOADS, ROW, comment, identity_in, staging_prefix
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import (
     Sql,
@@ -55,9 +55,14 @@ def make_shadow(server: Server, name: str, schema: TableSchema, soft: bool, iden
 
 
 def settle_staged(server: Server, name: str, schema: TableSchema) -> None:
-    index = schema.key if server.sql.staged_rows_need_index else ()
+    sql = server.sql
+    index = (schema.key or (ROW,)) if sql.staged_rows_need_index else ()
     with server.session("stage") as connection:
-        server.settle(connection.cursor(), name, index, False, f"{name}_key")
+        cursor = connection.cursor()
+        if not schema.key:
+            row = sql.row_text("s", schema.columns)
+            cursor.execute(f"UPDATE {sql.table(name)} AS s SET {sql.quoted(ROW)} = {row}")
+        server.settle(cursor, name, index, False, f"{name}_key")
         connection.commit()
 
 

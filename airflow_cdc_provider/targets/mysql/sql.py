@@ -84,10 +84,10 @@ class MysqlSql:
         return f"{left} <=> {right}"
 
     def row_text(self, alias: str, columns: Sequence[Column]) -> str:
-        """A hash over values that are marked, and told apart by their lengths."""
+        """A hash over the values' texts. HEX of a number would be that of its whole part, so CONCAT comes first."""
         values = (f"{alias}.{self.quoted(column.name)}" for column in columns)
-        marked = ", ".join(f"COALESCE(CONCAT(LENGTH({value}), ':', HEX({value})), '-')" for value in values)
-        return f"SHA2(CONCAT_WS(',', {marked}), 256)"
+        texts = ", ".join(f"COALESCE(HEX(CONCAT({value})), '-')" for value in values)
+        return f"CONVERT(SHA2(CONCAT_WS(',', {texts}), 256) USING ascii)"
 
     def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str:
         sets = ", ".join(f"t.{self.quoted(name)} = {value}" for name, value in values.items())
