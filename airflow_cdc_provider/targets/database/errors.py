@@ -21,7 +21,7 @@ def no_login(place: str, found: str, connection: str) -> CheckFailed:
 
 
 def forbidden(place: str, found: str) -> CheckFailed:
-    do = "see `airflow cdc check` for the rights that are needed"
+    do = "grant what the guide of this kind of target names under Rights"
     return CheckFailed(Problem("TGT062", "a right is missing in the target", place, found, do=do))
 
 
