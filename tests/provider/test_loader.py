@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,8 +15,8 @@ from airflow_cdc_provider.core.definition import (
     TableRule,
 )
 from airflow_cdc_provider.core.plain import from_plain, to_plain
-from airflow_cdc_provider.loader import load_file, load_text
-from tests.provider.shop_yaml import FOLDERS, GOOD, ONE_BUCKET, load, problems, rule, swap
+from airflow_cdc_provider.loader import load_file
+from tests.provider.shop_yaml import GOOD, ONE_BUCKET, load, rule, swap
 
 SHOP = Path(__file__).parents[2] / "dags" / "replicators" / "shop.yaml"
 

@@ -3,12 +3,13 @@ bad input."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from airflow_cdc_provider.core.errors import DefinitionInvalid
-from airflow_cdc_provider.loader import load_file
+from airflow_cdc_provider.loader import load_file, load_text
 from tests.provider.shop_yaml import FOLDERS, GOOD, ONE_BUCKET, load, problems, rule, swap
 
 BAD = [
