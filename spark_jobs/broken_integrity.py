@@ -1,4 +1,4 @@
-"""A change that met no row: Spark says it as a failed expression, an operator needs other words."""
+"""A log that does not fit the rows: Spark says it as a failed expression, an operator needs other words."""
 
 from __future__ import annotations
 
@@ -6,24 +6,43 @@ import contextlib
 from collections.abc import Iterator
 
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
-from airflow_cdc_provider.core.merge import NO_ROW
+from airflow_cdc_provider.core.merge import NO_ROW, TWO_HOLDERS
+
+DATA = "nothing of the batch was applied; the change log keeps it"
 
 
 @contextlib.contextmanager
-def missing_rows_break_integrity(replicator: str, table: str, window: int) -> Iterator[None]:
-    """Raise IntegrityBroken in place of the error that the marker ``NO_ROW`` stands in."""
+def broken_integrity_told(replicator: str, table: str, window: int) -> Iterator[None]:
+    """Raise IntegrityBroken in place of an error that one of the marks stands in."""
     try:
         yield
     except Exception as error:  # py4j and PySpark wrap a failed task in unrelated classes; only the text tells
-        if NO_ROW not in str(error):
-            raise
-        raise IntegrityBroken(
-            Problem(
-                "TGT031",
-                "a change met no row in the target: rows were removed by somebody else",
-                where=f"{table}, up to window {window}",
-                found="an update or a delete without its row",
-                do=f"airflow cdc resync {replicator} --table {table}",
-                data="nothing of the batch was applied; the change log keeps it",
-            )
-        ) from None
+        where, resync = f"{table}, up to window {window}", f"airflow cdc resync {replicator} --table {table}"
+        if NO_ROW in str(error):
+            raise IntegrityBroken(_no_row(where, resync)) from None
+        if TWO_HOLDERS in str(error):
+            raise IntegrityBroken(_two_holders(where, resync)) from None
+        raise
+
+
+def _no_row(where: str, resync: str) -> Problem:
+    return Problem(
+        "TGT031",
+        "a change met no row in the target: rows were removed by somebody else",
+        where,
+        "an update or a delete without its row",
+        do=resync,
+        data=DATA,
+    )
+
+
+def _two_holders(where: str, resync: str) -> Problem:
+    return Problem(
+        "TGT036",
+        "nobody can tell which of two rows holds a key at the end of a transaction",
+        where,
+        "two rows under one key, or a row that moved without all its columns while another one held its key",
+        "a key that no two rows share when a transaction ends",
+        f"{resync}; if that does not last, name another key in tables.key",
+        DATA,
+    )

@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.changes import ARRIVES, Operation
 from airflow_cdc_provider.core.merge import GONE, KNOWN, LIVE, NO_ROW, OP, ORDER, PUT
 from spark_jobs.images import Images, typed_columns
 from spark_jobs.lineage import ROOT, departed_keys, with_parent_rows, with_roots
+from spark_jobs.occupants import settled
 
 BEGINS = (Operation.INSERT.value, Operation.READ.value, Operation.REPLACE.value)
 DELETE = Operation.DELETE.value
@@ -27,12 +28,14 @@ IMAGE_OPERATIONS = (*BEGINS, Operation.UPDATE.value, Operation.UPSERT.value)
 
 @dataclass(frozen=True)
 class KeyedFold:
-    """``partial``: there are incomplete images. ``moved``: some of them arrive from another key. ``keep_deleted``: a
+    """``doubly_held``: two rows may have held a key within a transaction, and some departed.
+    ``partial``: there are incomplete images. ``moved``: some of them arrive from another key. ``keep_deleted``: a
     deleted row keeps its last values (soft delete). ``truncated``: no row from before the records lives.
     ``own_row``: moved rows take unknown columns from their own row, not the departed one's (repair).
     ``target``: the table as it was when the batch was begun; asked only where rows moved."""
 
     images: Images
+    doubly_held: bool
     partial: bool
     moved: bool
     keep_deleted: bool
@@ -46,6 +49,8 @@ def fold_keyed(records: DataFrame, fold: KeyedFold) -> DataFrame:
     if fold.keep_deleted and fold.own_row:
         records = _with_last_images(records)
     entries = records.withColumn("k", F.when(F.col("op") == DELETE, F.col("key_before")).otherwise(F.col("key")))
+    if fold.doubly_held:
+        entries = settled(entries)
     if not fold.partial and not fold.keep_deleted:
         return _last_entries(entries, fold, with_known=False)
     slow = _slow_keys(entries, fold).localCheckpoint()

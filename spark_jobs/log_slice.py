@@ -24,7 +24,7 @@ HASHED_BYTES = 64 * 1024 * 1024
 
 RECORD = """
     op STRING, order_key STRING, schema_id STRING, key_before STRING, key STRING, before STRING, after STRING,
-    before_complete BOOLEAN, after_complete BOOLEAN, phase TINYINT, link_id STRING
+    before_complete BOOLEAN, after_complete BOOLEAN, phase TINYINT, link_id STRING, row_id STRING, tx_id STRING
 """
 INITIAL_UNKNOWN = "initial_unknown"
 

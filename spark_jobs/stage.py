@@ -22,15 +22,16 @@ from airflow_cdc_provider.core.merge import KNOWN
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import STAGED, Batch, Outcome, StepResult, TableResult, TableTask
+from airflow_cdc_provider.core.tables import Regime
 from spark_jobs import harness
 from spark_jobs.batch_plan import BatchPlan, catch_up, repair
 from spark_jobs.bounds import bounds_of
+from spark_jobs.broken_integrity import broken_integrity_told
 from spark_jobs.contents import Contents, look_into
 from spark_jobs.fold import KeyedFold, fold_keyed, of_touched_keys
 from spark_jobs.images import Images
 from spark_jobs.job import Job, TableWork
 from spark_jobs.log_slice import read_records, row_records, verify
-from spark_jobs.missing_rows import missing_rows_break_integrity
 from spark_jobs.multiset import KeylessFold, fold_keyless
 from spark_jobs.parquet_files import row_count
 from spark_jobs.sessions import FEW_ROWS, interpreted
@@ -96,9 +97,9 @@ def _fold(job: Job, work: TableWork, control: ControlRecord, plan: BatchPlan, ve
         entries = of_touched_keys(entries, slice_records)
     writer = open_writer(job.step.definition.target.type, spark, job.tables)
     images = Images(plan.schema, {one: log.schema(one) for window in plan.windows for one in window.part.schema_ids})
-    staged = _staged(task, entries, images, contents, truncated_at, plan, lambda: writer.read(task, version))
     folder = batch_folder(task.table, job.step.attempt)
-    with missing_rows_break_integrity(job.step.definition.name, task.table, plan.window):
+    with broken_integrity_told(job.step.definition.name, task.table, plan.window):
+        staged = _staged(task, entries, images, contents, truncated_at, plan, lambda: writer.read(task, version))
         staged.write.parquet(log.store.url(f"{folder}/{ROWS}"))
     return Batch(
         table=task.table,
@@ -133,6 +134,7 @@ def _staged(
         entries,
         KeyedFold(
             images,
+            doubly_held=images.schema.regime is Regime.DOUBLE and "delete" in contents.counts,
             partial=contents.incomplete > 0,
             moved=contents.moved > 0,
             keep_deleted=task.rule.on_delete is OnDelete.SOFT and "delete" in contents.counts,

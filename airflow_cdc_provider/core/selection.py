@@ -19,7 +19,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.nearest import did_you_mean
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Regime, TableSchema
 
 MAX_TABLES = 500
 RESERVED_PREFIX = "_cdc_"
@@ -91,7 +91,9 @@ def _regex(pattern: str) -> re.Pattern[str]:
 def selected_schema(rule: TableRule, schema: TableSchema) -> TableSchema:
     """The columns the rule takes, in the source's order, under the key in force."""
     columns = tuple(column for column in schema.columns if takes(rule, column.name))
-    return replace(schema, columns=columns, key=rule.key or schema.key)
+    if not rule.key or set(rule.key) == set(schema.key):
+        return replace(schema, columns=columns, key=rule.key or schema.key)
+    return replace(schema, columns=columns, key=rule.key, regime=Regime.DOUBLE)
 
 
 def takes(rule: TableRule, column: str) -> bool:

@@ -58,6 +58,14 @@ class Column:
     initial: str | None = None
 
 
+class Regime(StrEnum):
+    """Who may hold a key at a moment of the stream. SINGLE: one row at most. DOUBLE: two rows within a transaction, one
+    at its end (keys that are checked late, keys that only the definition names)."""
+
+    SINGLE = "single"
+    DOUBLE = "double"
+
+
 @dataclass(frozen=True)
 class TableSchema:
     """``table`` as the source spells it (``schema.table``); ``key`` in key order, empty for a keyless table."""
@@ -65,6 +73,7 @@ class TableSchema:
     table: str
     columns: tuple[Column, ...]
     key: tuple[str, ...] = ()
+    regime: Regime = Regime.SINGLE
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
 from airflow_cdc_provider.targets.target import Held
-from spark_jobs.missing_rows import missing_rows_break_integrity
+from spark_jobs.broken_integrity import broken_integrity_told
 from spark_jobs.sessions import FEW_ROWS, interpreted
 from spark_jobs.standing import overtaken
 from spark_jobs.writers import MergeCounts
@@ -122,7 +122,7 @@ class DeltaWriter:
         recorded one (an empty answer), or where its answer was lost."""
         try:
             with (
-                missing_rows_break_integrity(record.replicator, task.table, record.window),
+                broken_integrity_told(record.replicator, task.table, record.window),
                 _token(spark, self.tables.app_id(task.table), record),
             ):
                 rows = spark.sql(statement).collect()

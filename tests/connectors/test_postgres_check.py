@@ -52,6 +52,7 @@ def test_every_cure_of_a_table_works(database: Database) -> None:
         "CREATE TABLE fleeting (id int PRIMARY KEY) ",
         "ALTER TABLE fleeting SET UNLOGGED",
         "CREATE TABLE late_key (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)",
+        "CREATE TABLE swapped (id int PRIMARY KEY DEFERRABLE)",
         "CREATE TABLE part (id int PRIMARY KEY) PARTITION BY RANGE (id)",
         "CREATE TABLE part_1 PARTITION OF part FOR VALUES FROM (0) TO (10)",
         "ALTER TABLE part_1 REPLICA IDENTITY NOTHING",
@@ -64,6 +65,7 @@ def test_every_cure_of_a_table_works(database: Database) -> None:
         database.task("public.other_key", key=["code"]),
         database.task("public.fleeting"),
         database.task("public.late_key"),
+        database.task("public.swapped", key=["id"]),
         database.task("public.part"),
     ]
     problems = database.source.check(tasks)
@@ -75,8 +77,9 @@ def test_every_cure_of_a_table_works(database: Database) -> None:
         ("SRC009", "other_key"),
         ("SRC009", "part"),
         ("SRC016", "late_key"),
+        ("SRC016", "swapped"),
         ("SRC017", "fleeting"),
-        *(("SRC008", name) for name in ("keyless", "filtered", "other_key", "fleeting", "late_key")),
+        *(("SRC008", name) for name in ("keyless", "filtered", "other_key", "fleeting", "late_key", "swapped")),
     }
     assert {"SRC005", "SRC007"} <= set(codes(problems))
     cure(database, problems)

@@ -36,7 +36,7 @@ def test_tables_of_every_type_and_rule_are_copied_followed_proved_and_copied_aga
     result = proved(replicator, lo)
     assert {name: one.problem for name, one in result.items()} == dict.fromkeys(result)
     wrong = {name: [c for c, same in one.detail["columns"].items() if not same] for name, one in result.items()}
-    assert wrong == {f"public.{name}": [] for name in ("kinds", "soft", "bare", "heap", "part")}
+    assert wrong == {f"public.{name}": [] for name in ("kinds", "soft", "bare", "heap", "part", "late")}
     assert all(one.detail["identical"] for one in result.values())
 
     warehouse.execute(f"DELETE FROM {warehouse.schema}.soft WHERE a = 3")

@@ -85,12 +85,16 @@ def made(tmp_path: Path, database: Database, connection: ConnectionInfo, **place
     database.execute("CREATE TABLE part (id int PRIMARY KEY, kept bool)")
     database.execute("ALTER TABLE part REPLICA IDENTITY FULL")
     database.execute("INSERT INTO part SELECT n, n % 2 = 0 FROM generate_series(1, 20) n")
+    database.execute("CREATE TABLE late (id int PRIMARY KEY DEFERRABLE, v text)")
+    database.execute("ALTER TABLE late REPLICA IDENTITY FULL")
+    database.execute("INSERT INTO late SELECT n, 'v' || n FROM generate_series(1, 9) n")
     name = f"ver{abs(hash(str(tmp_path))) % 10**9}"
-    database.execute(f"CREATE PUBLICATION {name} FOR TABLE kinds, soft, bare, heap, part")
+    database.execute(f"CREATE PUBLICATION {name} FOR TABLE kinds, soft, bare, heap, part, late")
     rules = [
         TableRule("public.kinds"),
         TableRule("public.soft", on_delete=OnDelete.SOFT),
         TableRule("public.bare"),
+        TableRule("public.late", key=("id",)),
         TableRule("public.heap", on_delete=OnDelete.IGNORE),
         TableRule("public.part", where=(Condition("kept", Comparison.EQUAL, True),), on_delete=OnDelete.IGNORE),
     ]
@@ -120,6 +124,8 @@ def change(database: Database) -> None:
     database.execute("DELETE FROM bare WHERE ctid IN (SELECT ctid FROM bare WHERE v = 'v2' LIMIT 2)")
     database.execute("DELETE FROM heap WHERE ctid = (SELECT min(ctid) FROM heap WHERE v = 'a') OR v IS NULL")
     database.execute("UPDATE heap SET v = 'c' WHERE v = 'b'")
+    database.execute("UPDATE late SET id = 10 - id")
+    database.execute("UPDATE late SET id = id + 1")
     database.execute("DELETE FROM part WHERE id = 2")
     database.execute("UPDATE part SET kept = NOT kept WHERE id > 16")
 
@@ -140,7 +146,7 @@ def test_copies_of_every_type_are_proved_identical_while_writers_go_on_and_diffe
         writing.join()
     assert {name: one.problem for name, one in result.items()} == dict.fromkeys(result)
     wrong = {name: [c for c, same in one.detail["columns"].items() if not same] for name, one in result.items()}
-    assert wrong == {f"public.{name}": [] for name in ("kinds", "soft", "bare", "heap", "part")}
+    assert wrong == {f"public.{name}": [] for name in ("kinds", "soft", "bare", "heap", "part", "late")}
     assert all(one.detail["identical"] for one in result.values())
     heap = result["public.heap"].detail
     assert (heap["source_rows"], heap["target_rows"]) == (3, 5), "the target keeps what the source deleted"

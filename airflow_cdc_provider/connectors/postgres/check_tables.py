@@ -99,14 +99,14 @@ def _identity(task: TableTask, table: TableFacts) -> Iterator[Problem]:
     full = f"ALTER TABLE {_name(table)} REPLICA IDENTITY FULL;"
     known = table.identity_columns()
     key = task.schema.key
-    if key and set(key) == set(table.deferrable_key):
+    if key and set(key) == set(table.deferrable_key) and table.identity != "f":
         yield Problem(
             "SRC016",
             f"the key of {table.table} is deferrable: within a transaction two rows may hold one key",
             table.table,
-            f"({', '.join(key)}) DEFERRABLE",
-            "another key, or none",
-            f"leave `key` out of the definition and {full}",
+            f"({', '.join(key)}) DEFERRABLE, replica identity {_identity_name(table)}",
+            "replica identity full, which tells the two apart",
+            full,
         )
     elif known is None:
         pass

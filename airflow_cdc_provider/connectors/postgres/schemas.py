@@ -46,7 +46,7 @@ def stream_schema(relation: Relation, task: TableTask, catalogue: Catalogue) -> 
         for attribute in relation.attributes
         if takes(task.rule, attribute.name) and not (described and attribute.name in described.generated)
     )
-    schema = TableSchema(task.table, columns, _key(relation, task))
+    schema = TableSchema(task.table, columns, _key(relation, task), task.schema.regime)
     return task.schema if shape(schema) == shape(task.schema) else schema
 
 
