@@ -26,11 +26,12 @@ PARTIAL = pa.array(sorted({*IMAGE_OPERATIONS} - {Operation.REPLACE.value}))
 @dataclass(frozen=True)
 class Contents:
     """``records`` behind the floor, ``counts`` of them by operation. ``truncated_at``: the order key of the last
-    truncate. ``incomplete`` images, ``moved`` ones among them."""
+    truncate, ``barrier`` that of the last barrier. ``incomplete`` images, ``moved`` ones among them."""
 
     records: int
     counts: dict[str, int]
     truncated_at: str | None
+    barrier: str
     incomplete: int
     moved: int
 
@@ -39,18 +40,24 @@ def look_into(log: ChangeLog, windows: Sequence[WindowSlice], floor: str) -> Con
     """One pass over the records. Raises StagingInvalid (STG005) where their number is not what was sealed."""
     counts: Counter[str] = Counter()
     truncated_at: str | None = None
+    barrier = ""
     incomplete = moved = 0
     for piece in _pieces(log, windows):
         behind = piece.filter(pc.greater(piece["order_key"], floor))
         counts.update({one["values"]: one["counts"] for one in pc.value_counts(behind["op"]).to_pylist()})
-        truncates = behind.filter(pc.equal(behind["op"], Operation.TRUNCATE.value))
-        if truncates.num_rows:
-            truncated_at = max(truncated_at or "", pc.max(truncates["order_key"]).as_py())
+        truncated_at = _last(behind, Operation.TRUNCATE, truncated_at or "") or None
+        barrier = _last(behind, Operation.BARRIER, barrier)
         partial = behind.filter(pc.and_(pc.is_in(behind["op"], PARTIAL), pc.invert(behind["after_complete"])))
         arrived = pc.and_(pc.equal(partial["phase"], ARRIVES), pc.is_valid(partial["link_id"]))
         incomplete += partial.num_rows
         moved += partial.filter(arrived).num_rows
-    return Contents(counts.total(), dict(counts), truncated_at, incomplete, moved)
+    return Contents(counts.total(), dict(counts), truncated_at, barrier, incomplete, moved)
+
+
+def _last(records: pa.RecordBatch, op: Operation, known: str) -> str:
+    """The largest order key of this operation, or the one known before."""
+    found = pc.max(records.filter(pc.equal(records["op"], op.value))["order_key"]).as_py()
+    return max(known, found or "")
 
 
 def _pieces(log: ChangeLog, windows: Sequence[WindowSlice]) -> Iterator[pa.RecordBatch]:
@@ -58,5 +65,5 @@ def _pieces(log: ChangeLog, windows: Sequence[WindowSlice]) -> Iterator[pa.Recor
         for file in window.part.files:
             with opened(log.store, file.path) as parquet:
                 if parquet.metadata.num_rows != file.rows:
-                    raise damaged(log, window.window, file, f"{parquet.metadata.num_rows} rows")
+                    raise damaged(log, f"window {window.window}", file, f"{parquet.metadata.num_rows} rows")
                 yield from parquet.iter_batches(PIECE_ROWS, columns=COLUMNS)

@@ -65,6 +65,13 @@ def of_touched_keys(records: DataFrame, touching: DataFrame) -> DataFrame:
     return records.withColumn("k", own).join(keys, "k", "left_semi").drop("k")
 
 
+def without_carried(records: DataFrame, carried: DataFrame) -> DataFrame:
+    """The records of keys that wait for nothing in the carry-over: a repair leaves those alone."""
+    own = F.when(F.col("op") == DELETE, F.col("key_before")).otherwise(F.col("key"))
+    waiting = carried.select(own.alias("k")).distinct()
+    return records.withColumn("k", own).join(waiting, "k", "left_anti").drop("k")
+
+
 def _with_last_images(records: DataFrame) -> DataFrame:
     """Deletes with what they say of the row: a repair may have to bring the row back, marked deleted."""
     told = (F.col("op") == DELETE) & F.col("before_complete")

@@ -13,19 +13,26 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.changelog import DataFile, TableSlice
-from airflow_cdc_provider.core.changes import CONTROL_OPERATIONS, Operation
+from airflow_cdc_provider.core.changes import CONTROL_OPERATIONS, FIELDS, Operation
 from airflow_cdc_provider.core.errors import Problem, StagingInvalid
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.schema_walk import WindowSchemas
 
 HASHED_BYTES = 64 * 1024 * 1024
 """Larger files are vouched for by their number of rows alone: reading them twice would cost more than it finds."""
 
-RECORD = """
-    op STRING, order_key STRING, schema_id STRING, key_before STRING, key STRING, before STRING, after STRING,
-    before_complete BOOLEAN, after_complete BOOLEAN, phase TINYINT, link_id STRING, row_id STRING, tx_id STRING
-"""
+KINDS = {
+    "before_complete": "BOOLEAN",
+    "after_complete": "BOOLEAN",
+    "refetch": "ARRAY<STRING>",
+    "phase": "TINYINT",
+    "tx_seq": "BIGINT",
+    "commit_ts": "TIMESTAMP",
+    "warnings": "ARRAY<STRING>",
+}
+RECORD = ", ".join(f"{quoted(name)} {KINDS.get(name, 'STRING')}" for name in FIELDS)
 INITIAL_UNKNOWN = "initial_unknown"
 
 
@@ -47,10 +54,14 @@ def cut(log: ChangeLog, table: str, after: int, upto: int) -> list[WindowSlice]:
 def verify(log: ChangeLog, windows: Sequence[WindowSlice]) -> None:
     """Raises StagingInvalid (STG005) where a file is missing or not the one that was sealed."""
     for window in windows:
-        for file in window.part.files:
-            found = _fingerprint(log, file)
-            if found != (file.bytes, file.sha256):
-                raise damaged(log, window.window, file, found[1] and f"{found[0]} bytes, sha256 {found[1]}")
+        require_unchanged(log, f"window {window.window}", window.part.files)
+
+
+def require_unchanged(log: ChangeLog, of: str, files: Sequence[DataFile]) -> None:
+    for file in files:
+        found = _fingerprint(log, file)
+        if found != (file.bytes, file.sha256):
+            raise damaged(log, of, file, found[1] and f"{found[0]} bytes, sha256 {found[1]}")
 
 
 def _fingerprint(log: ChangeLog, file: DataFile) -> tuple[int, str]:
@@ -63,15 +74,15 @@ def _fingerprint(log: ChangeLog, file: DataFile) -> tuple[int, str]:
     return len(content), hashlib.sha256(content).hexdigest()
 
 
-def damaged(log: ChangeLog, window: int, file: DataFile, found: str) -> StagingInvalid:
+def damaged(log: ChangeLog, of: str, file: DataFile, found: str) -> StagingInvalid:
     return StagingInvalid(
         Problem(
             "STG005",
-            f"a file of window {window} is not the one that was sealed",
+            f"a file of {of} is not the one that was written",
             where=log.store.url(file.path),
             found=found or "no such file",
             allowed=f"{file.bytes} bytes, {file.rows} rows, sha256 {file.sha256}",
-            do="restore the staging folder, or resync the tables whose cursor is before this window",
+            do="restore the staging folder, or resync the tables that need it",
             data="nothing of the batch was applied",
         )
     )

@@ -100,6 +100,8 @@ def _record(job: Job, control: ControlRecord, batch: Batch) -> ControlRecord:
         hi=manifest.hi,
         manifest_sha256=job.log.manifest_sha256(batch.window),
         schema=batch.schema,
+        carry=batch.carry,
+        retired_below=batch.retired_below,
     )
 
 

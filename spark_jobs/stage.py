@@ -7,11 +7,8 @@ written last.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-
-from pyspark.sql import DataFrame
 
 from airflow_cdc_provider.core.changelog import batch_folder
 from airflow_cdc_provider.core.cursors import ControlRecord
@@ -21,18 +18,18 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.merge import KNOWN
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import STAGED, Batch, Outcome, StepResult, TableResult, TableTask
-from airflow_cdc_provider.core.tables import Regime
+from airflow_cdc_provider.core.steps import STAGED, Batch, Outcome, StepResult, TableResult
 from spark_jobs import harness
 from spark_jobs.batch_plan import BatchPlan, catch_up, repair
 from spark_jobs.bounds import bounds_of
 from spark_jobs.broken_integrity import broken_integrity_told
-from spark_jobs.contents import Contents, look_into
-from spark_jobs.fold import KeyedFold, fold_keyed, of_touched_keys
+from spark_jobs.carry_files import read_carry, write_carry
+from spark_jobs.contents import look_into
+from spark_jobs.fold import of_touched_keys, without_carried
+from spark_jobs.folding import Folding
 from spark_jobs.images import Images
 from spark_jobs.job import Job, TableWork
 from spark_jobs.log_slice import read_records, row_records, verify
-from spark_jobs.multiset import KeylessFold, fold_keyless
 from spark_jobs.parquet_files import row_count
 from spark_jobs.sessions import FEW_ROWS, interpreted
 from spark_jobs.standing import require_standing, require_told_fence
@@ -92,15 +89,25 @@ def _fold(job: Job, work: TableWork, control: ControlRecord, plan: BatchPlan, ve
     records = read_records(spark, log, plan.windows)
     truncated_at = None if task.rule.on_delete is OnDelete.IGNORE else contents.truncated_at
     entries = row_records(records, truncated_at or control.floor)
-    if plan.touched and truncated_at is None:
-        slice_records = row_records(read_records(spark, log, plan.touched), control.floor)
-        entries = of_touched_keys(entries, slice_records)
+    carried = read_carry(spark, log, control.carry)
+    if plan.touched:
+        if control.carry.files:
+            entries = without_carried(entries, carried)
+        if truncated_at is None:
+            slice_records = row_records(read_records(spark, log, plan.touched), control.floor)
+            entries = of_touched_keys(entries, slice_records)
     writer = open_writer(job.step.definition.target.type, spark, job.tables)
     images = Images(plan.schema, {one: log.schema(one) for window in plan.windows for one in window.part.schema_ids})
+    folding = Folding(
+        task, entries, images, contents, truncated_at, plan, control, carried, lambda: writer.read(task, version)
+    )
     folder = batch_folder(task.table, job.step.attempt)
+    carry, retired_below = control.carry, max(control.retired_below, contents.barrier)
     with broken_integrity_told(job.step.definition.name, task.table, plan.window):
-        staged = _staged(task, entries, images, contents, truncated_at, plan, lambda: writer.read(task, version))
-        staged.write.parquet(log.store.url(f"{folder}/{ROWS}"))
+        staged = folding.staged()
+        staged.rows.write.parquet(log.store.url(f"{folder}/{ROWS}"))
+        if staged.carry is not None:
+            carry = write_carry(log, task.table, job.step.attempt, staged.carry)
     return Batch(
         table=task.table,
         folder=folder,
@@ -110,38 +117,13 @@ def _fold(job: Job, work: TableWork, control: ControlRecord, plan: BatchPlan, ve
         schema=plan.schema,
         rows=row_count(log.store, f"{folder}/{ROWS}"),
         counts=contents.counts,
-        partial=KNOWN in staged.columns,
+        partial=KNOWN in staged.rows.columns,
         truncated=truncated_at is not None,
         repair=bool(plan.touched),
         added=plan.added,
         accounting={"read": plan.rows, "behind_floor": contents.records},
-    )
-
-
-def _staged(
-    task: TableTask,
-    entries: DataFrame,
-    images: Images,
-    contents: Contents,
-    truncated_at: str | None,
-    plan: BatchPlan,
-    target: Callable[[], DataFrame],
-) -> DataFrame:
-    if not images.schema.key:
-        ignore = task.rule.on_delete is OnDelete.IGNORE
-        return fold_keyless(entries, KeylessFold(images, ignore, truncated_at is not None, target))
-    return fold_keyed(
-        entries,
-        KeyedFold(
-            images,
-            doubly_held=images.schema.regime is Regime.DOUBLE and "delete" in contents.counts,
-            partial=contents.incomplete > 0,
-            moved=contents.moved > 0,
-            keep_deleted=task.rule.on_delete is OnDelete.SOFT and "delete" in contents.counts,
-            truncated=truncated_at is not None,
-            own_row=bool(plan.touched),
-            target=target,
-        ),
+        carry=carry,
+        retired_below=retired_below,
     )
 
 

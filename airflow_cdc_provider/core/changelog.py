@@ -6,7 +6,7 @@
         windows/<n>/MANIFEST                      the window, sealed once, never changed
         schemas/<schema_id>.json                  a table schema
         control/<table>/<fence>-<window>.json     a control record, written before the commit that names its token
-        carry/<table>/<attempt>.parquet           what a batch could not finish
+        carry/<table>/<attempt>/….parquet         what a batch could not finish
         batches/<table>/<attempt>/                merge-ready rows; throw-away
         quarantine/<table>/                       raw messages nobody could decode
         decisions/<id>.json                       what an operator decided
@@ -63,6 +63,10 @@ def control_folder(table: str) -> str:
 
 def control_path(table: str, fence: int, window: int) -> str:
     return f"{control_folder(table)}/{fence:010d}-{window:010d}.json"
+
+
+def carry_folder(table: str, attempt: str = "") -> str:
+    return f"carry/{table_folder(table)}/{attempt}".removesuffix("/")
 
 
 def batch_folder(table: str, attempt: str) -> str:

@@ -10,6 +10,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from airflow_cdc_provider.core.carry import NOTHING, CarryOver
 from airflow_cdc_provider.core.states import State
 from airflow_cdc_provider.core.tables import TableSchema
 
@@ -45,8 +46,9 @@ class ControlRecord:
     """One commit of ours to one target table. Written before the commit under the token's name, named by the commit.
 
     ``manifest_sha256`` and ``hi`` belong to ``window``. ``high`` is set while an inexact copy catches up. ``carry``
-    names what the batch could not finish. ``definition_sha256`` fingerprints what the YAML says of the content.
-    ``schema`` is the table's schema as the target now holds it.
+    names what the batch could not finish. Nothing at or below ``retired_below`` is expected of an unordered source.
+    ``definition_sha256`` fingerprints what the YAML says of the content. ``schema`` is the table's schema as the target
+    now holds it.
     """
 
     replicator: str
@@ -66,8 +68,8 @@ class ControlRecord:
     schema: TableSchema | None = None
     source_identity: dict[str, str] = field(default_factory=dict)
     holes: tuple[dict[str, Any], ...] = ()
-    carry: dict[str, Any] | None = None
-    retired_below: str | None = None
+    carry: CarryOver = NOTHING
+    retired_below: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     committed_at: str = ""
     nonce: str = ""

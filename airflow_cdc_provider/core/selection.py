@@ -93,7 +93,8 @@ def selected_schema(rule: TableRule, schema: TableSchema) -> TableSchema:
     columns = tuple(column for column in schema.columns if takes(rule, column.name))
     if not rule.key or set(rule.key) == set(schema.key):
         return replace(schema, columns=columns, key=rule.key or schema.key)
-    return replace(schema, columns=columns, key=rule.key, regime=Regime.DOUBLE)
+    regime = Regime.DOUBLE if schema.regime is Regime.SINGLE else schema.regime
+    return replace(schema, columns=columns, key=rule.key, regime=regime)
 
 
 def takes(rule: TableRule, column: str) -> bool:

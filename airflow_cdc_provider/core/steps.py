@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from airflow_cdc_provider.core.carry import NOTHING, CarryOver
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import Definition, TableRule
 from airflow_cdc_provider.core.errors import Problem
@@ -139,7 +140,8 @@ class Batch:
     Built from the target's state at ``fence`` and ``lo_window``; after it the cursor is ``window``. ``partial``: some
     rows do not know all columns. ``truncated``: rows not in the batch go. ``bounds``: per leading key column the least
     and the largest value, as SQL literals of the target. ``added``: columns the target lacks. ``repair``: the batch
-    applies a slice again, with the guard "not older", and leaves the cursor.
+    applies a slice again, with the guard "not older", and leaves the cursor. ``carry`` and ``retired_below`` go into
+    the control record.
     """
 
     table: str
@@ -156,3 +158,5 @@ class Batch:
     bounds: tuple[tuple[str, str, str], ...] = ()
     added: tuple[Column, ...] = ()
     accounting: dict[str, int] = field(default_factory=dict)
+    carry: CarryOver = NOTHING
+    retired_below: str = ""

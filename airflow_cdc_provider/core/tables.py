@@ -59,11 +59,13 @@ class Column:
 
 
 class Regime(StrEnum):
-    """Who may hold a key at a moment of the stream. SINGLE: one row at most. DOUBLE: two rows within a transaction, one
-    at its end (keys that are checked late, keys that only the definition names)."""
+    """What a stream of a keyed table is like. SINGLE: in order, and one row at most holds a key. DOUBLE: in order, and
+    two rows may hold a key within a transaction (keys that are checked late, keys that only the definition names).
+    UNORDERED: records come in any order, each with all columns of its row."""
 
     SINGLE = "single"
     DOUBLE = "double"
+    UNORDERED = "unordered"
 
 
 @dataclass(frozen=True)

@@ -106,10 +106,18 @@ class ChangeLog:
         return max((fence for fence, _ in self._named(table)), default=0)
 
     def forget_controls(self, table: str, below: int) -> None:
-        """Remove control records of lower tokens. The highest fence stays named: its number is never given again."""
+        """Remove control records of lower tokens, and carry-overs that no record left names. The highest fence stays
+        named: its number is never given again. Nobody may be at work on the table: a batch that is staged and not yet
+        merged has its carry-over named by nothing."""
         for fence, window in sorted(self._named(table))[:-1]:
             if token(fence, window) < below:
                 self.store.delete(changelog.control_path(table, fence, window))
+        records = (self.control(table, token(fence, window)) for fence, window in self._named(table))
+        needed = {file.path for record in records if record is not None for file in record.carry.files}
+        for attempt in self.store.names(changelog.carry_folder(table)):
+            folder = changelog.carry_folder(table, attempt)
+            if not any(path.startswith(f"{folder}/") for path in needed):
+                self.store.delete(folder)
 
     def _named(self, table: str) -> list[tuple[int, int]]:
         names = [name.removesuffix(".json").partition("-") for name in self.store.names(control_folder(table))]

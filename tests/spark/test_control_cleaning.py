@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import uuid
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 from deltalake import DeltaTable
 
+from airflow_cdc_provider.core.carry import CarryOver
+from airflow_cdc_provider.core.changelog import DataFile, carry_folder
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.staging.local import LocalStore
@@ -44,7 +48,11 @@ class History:
     def merge(self) -> None:
         held = self.tables.held(TABLE, TARGET)
         assert held.control is not None
-        commit(self.tables, control(held.control.fence, held.control.window + 1), held.control.window)
+        path = f"{carry_folder(TABLE, uuid.uuid4().hex)}/0.parquet"
+        self.tables.log.store.write(path, b"carried")
+        carry = CarryOver((DataFile(path, 1, 7, ""),), {"parked": 1})
+        record = replace(control(held.control.fence, held.control.window + 1), carry=carry)
+        commit(self.tables, record, held.control.window)
 
     def fence(self) -> None:
         held = self.tables.held(TABLE, TARGET)
@@ -88,7 +96,9 @@ class History:
         for version in range(self.oldest(), opened.version() + 1):
             opened.load_as_version(version)
             recorded = opened.transaction_version(self.tables.app_id(TABLE))
-            assert recorded is not None and log.control(TABLE, recorded) is not None, (version, self.told)
+            record = log.control(TABLE, recorded) if recorded is not None else None
+            assert record is not None, (version, self.told)
+            assert all(log.store.exists(file.path) for file in record.carry.files), (version, self.told)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -107,3 +117,4 @@ def test_after_cleaning_everything_that_is_needed_is_there(tmp_path: Path, seed:
     assert len(history.tables.log.store.names(f"control/{TABLE}")) == 1, (
         "one record counts, and its fence is the highest"
     )
+    assert len(history.tables.log.store.names(carry_folder(TABLE))) == 1

@@ -1,0 +1,101 @@
+"""The change log of a source that delivers out of order: per key the newest news, whenever it comes.
+
+What is newest depends neither on the order of delivery, nor on repetitions, nor on where batches are cut. A row that
+is gone leaves a tombstone in the carry-over, so that older news cannot bring it back. A barrier says that nothing older
+will come: tombstones behind it retire. Should something come all the same, and the target not hold its row, nobody
+knows whether the row was deleted meanwhile: it is parked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.core.carry import Carried
+from airflow_cdc_provider.core.changes import FIELDS, Operation
+from airflow_cdc_provider.core.merge import GONE, LIVE, OP, ORDER
+from airflow_cdc_provider.targets.sparksql.names import quoted
+from spark_jobs.images import Images, typed, typed_columns
+
+DELETE = Operation.DELETE.value
+LATE = "late: older than the barrier, and the target does not hold its row"
+CARRIED_BESIDE = ("kind", "since", "reason")
+
+
+@dataclass(frozen=True)
+class UnorderedFold:
+    """``was_retired``: nothing at or below this order key was expected any more when the records came. ``retired``: so
+    from now on. ``now``: ISO time for what is parked. ``target``: the table as it was when the batch was begun."""
+
+    images: Images
+    was_retired: str
+    retired: str
+    now: str
+    target: Callable[[], DataFrame]
+
+
+@dataclass(frozen=True)
+class Folded:
+    """``rows`` as ``core.merge`` says; ``carry`` as ``carry_files`` wants it."""
+
+    rows: DataFrame
+    carry: DataFrame
+
+
+def fold_unordered(records: DataFrame, carried: DataFrame, fold: UnorderedFold) -> Folded:
+    """``records`` without control events, all images complete."""
+    nothing = F.lit(None).cast("string")
+    fresh = records.withColumns({"kind": nothing, "since": F.lit(fold.now), "reason": nothing})
+    last = _newest(carried.unionByName(fresh)).localCheckpoint()
+    late = _late(last, fold).localCheckpoint()
+    staged = last.where("kind IS NULL").join(late.select("k"), "k", "left_anti")
+    return Folded(_rows(staged, fold), _carry(last, late, fold))
+
+
+def _newest(entries: DataFrame) -> DataFrame:
+    key = F.when(F.col("op") == DELETE, F.col("key_before")).otherwise(F.col("key"))
+    # Of equals, what is carried is what has been dealt with.
+    rank = F.struct("order_key", F.col("kind").isNotNull())
+    columns = F.struct(*FIELDS, *CARRIED_BESIDE)
+    return entries.withColumn("k", key).groupBy("k").agg(F.max_by(columns, rank).alias("last")).select("k", "last.*")
+
+
+def _late(last: DataFrame, fold: UnorderedFold) -> DataFrame:
+    """Rows that come from behind the barrier and are not in the target."""
+    late = last.where(F.col("kind").isNull() & (F.col("op") != DELETE) & (F.col("order_key") <= fold.was_retired))
+    if not fold.was_retired or late.isEmpty():
+        return late.limit(0)
+    schema = fold.images.schema
+    keyed = late.withColumn("keys", fold.images.keys(F.col("k")))
+    keyed = keyed.select(
+        "*", *(typed(schema.column(name), f"keys[{n}]").alias(f"_cdc_k{n}") for n, name in enumerate(schema.key))
+    )
+    held = fold.target().select(*(F.col(quoted(name)).alias(f"_cdc_t{n}") for n, name in enumerate(schema.key)))
+    same = [F.col(f"_cdc_k{n}").eqNullSafe(F.col(f"_cdc_t{n}")) for n in range(len(schema.key))]
+    return keyed.join(held, reduce(lambda left, right: left & right, same), "left_anti").select(last.columns)
+
+
+def _rows(staged: DataFrame, fold: UnorderedFold) -> DataFrame:
+    values = staged.select(
+        F.col("order_key").alias(ORDER),
+        F.when(F.col("op") == DELETE, GONE).otherwise(LIVE).alias(OP),
+        fold.images.keys(F.col("k")).alias("keys"),
+        fold.images.texts(F.when(F.col("op") != DELETE, F.col("after"))).alias("v"),
+    )
+    return values.select(*typed_columns(fold.images.schema, "keys", "v"), ORDER, OP)
+
+
+def _carry(last: DataFrame, late: DataFrame, fold: UnorderedFold) -> DataFrame:
+    gone = last.where(_tombstone() & (F.col("order_key") > fold.retired)).withColumn("kind", F.lit(Carried.TOMBSTONE))
+    parked = last.where(F.col("kind") == Carried.PARKED)
+    newly = late.withColumns({"kind": F.lit(Carried.PARKED), "reason": F.lit(LATE)})
+    return gone.unionByName(parked).unionByName(newly).select(*FIELDS, *CARRIED_BESIDE)
+
+
+def _tombstone() -> SparkColumn:
+    return (F.col("op") == DELETE) & F.coalesce(F.col("kind") == Carried.TOMBSTONE, F.lit(True))

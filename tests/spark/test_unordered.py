@@ -1,0 +1,149 @@
+"""Sources that deliver out of order: the newest news of a key wins, whenever it comes."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.carry import NOTHING
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.steps import Outcome
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, Regime, TableSchema
+from tests.spark.hand_made import HandMade, Row
+
+pytestmark = pytest.mark.jvm
+
+INT, TEXT = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)
+SCHEMA = TableSchema("public.t", (Column("id", INT), Column("v", TEXT)), ("id",), Regime.UNORDERED)
+
+
+def row(key: int | None, value: str) -> Row:
+    return {"id": key, "v": value}
+
+
+def carried(table: HandMade) -> dict[str, int]:
+    control = table.held().control
+    assert control is not None
+    return control.carry.counts
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path) -> HandMade:
+    made = HandMade(spark, tmp_path, SCHEMA)
+    made.copy([row(0, "a")])
+    return made
+
+
+def test_an_older_record_that_comes_late_changes_nothing(table: HandMade) -> None:
+    older, newer = table.update(row(0, "older")), table.update(row(0, "newer"))
+    born, gone = table.insert(row(1, "born")), table.delete(row(1, "born"))
+    table.apply([newer, gone])
+    assert carried(table) == {"tombstone": 1}
+    table.apply([older, born])
+    assert table.rows() == [(0, "newer")]
+    assert carried(table) == {"tombstone": 1}
+
+
+def test_a_row_that_comes_again_replaces_its_tombstone(table: HandMade) -> None:
+    table.apply([table.delete(row(0, "a"))])
+    assert (table.rows(), carried(table)) == ([], {"tombstone": 1})
+    table.apply([table.insert(row(0, "again"))])
+    assert (table.rows(), carried(table)) == ([(0, "again")], {})
+
+
+def test_a_barrier_retires_tombstones_and_what_is_late_behind_it_is_parked(table: HandMade) -> None:
+    born, late = table.insert(row(1, "born")), table.insert(row(2, "late"))
+    older = table.update(row(0, "older"))
+    table.apply([table.update(row(0, "newer")), table.delete(row(1, "born")), table.delete(row(9, "?"))])
+    assert carried(table) == {"tombstone": 2}
+    table.apply([table.record("barrier")])
+    assert carried(table) == {}
+    table.apply([born, late, older, table.insert(row(3, "new"))])
+    assert table.rows() == [(0, "newer"), (3, "new")]
+    assert carried(table) == {"parked": 2}
+    table.apply([table.insert(row(2, "newest"))])
+    assert table.rows() == [(0, "newer"), (2, "newest"), (3, "new")]
+    assert carried(table) == {"parked": 1}, "newer news of a parked key settle it"
+
+
+def test_a_carry_over_that_changed_on_disk_stops_the_table(table: HandMade) -> None:
+    table.apply([table.delete(row(0, "a"))])
+    control = table.held().control
+    assert control is not None
+    table.log.store.write(control.carry.files[0].path, b"somebody was here")
+    result = table.apply([table.insert(row(0, "again"))])
+    assert (result.outcome, result.problem and result.problem.code) == (Outcome.BLOCKED, "STG005")
+
+
+@pytest.mark.parametrize("what", ["truncate", "part"])
+def test_what_only_an_order_gives_a_meaning_stops_the_table(table: HandMade, what: str) -> None:
+    record = table.truncate() if what == "truncate" else table.update({"id": 0}, complete=False)
+    result = table.apply([record])
+    assert (result.outcome, result.problem and result.problem.code) == (Outcome.BLOCKED, "TGT037")
+    assert table.rows() == [(0, "a")]
+
+
+def test_a_repair_leaves_keys_alone_that_wait_in_the_carry_over(table: HandMade) -> None:
+    table.apply([table.insert(row(1, "b")), table.insert(row(2, "c")), table.delete(row(0, "a"))])
+    before = carried(table)
+    table.spark.sql(f"UPDATE delta.`{table.definition.target.location}/t` SET v = 'damaged'")
+    job, _ = table.staged(repair=(1, 1))
+    table.merged(job)
+    assert table.rows() == [(1, "b"), (2, "c")]
+    assert carried(table) == before == {"tombstone": 1}
+
+
+KEYS, HISTORIES, CHANGES = 3, 300, 6
+
+
+@pytest.mark.parametrize("on_delete", [OnDelete.HARD, OnDelete.SOFT])
+def test_any_order_any_repetition_and_any_cut_give_the_newest_rows(
+    spark: SparkSession, tmp_path: Path, on_delete: OnDelete
+) -> None:
+    """Each history has keys of its own, a NULL key among them all. What is delivered is shuffled and doubled."""
+    random = Random(seed := uuid.uuid4().hex)
+    print(f"seed {seed}")
+    table = HandMade(spark, tmp_path, SCHEMA, on_delete)
+    newest: dict[int | None, Row | None] = {}
+    keys = [None, *range(KEYS * HISTORIES)]
+    start = [row(key, "start") for key in keys if random.random() < 0.5]
+    newest.update({one["id"]: one for one in start})
+    table.copy(start)
+    sent = [_change(random, table, newest, random.choice(keys)) for _ in range(HISTORIES * CHANGES)]
+    sent += random.sample(sent, len(sent) // 5)
+    random.shuffle(sent)
+    for window in _cut(random, sent, 3):
+        result = table.apply([replace(one) for one in window])
+        assert result.outcome is Outcome.DONE, result.problem
+    soft = on_delete is OnDelete.SOFT
+    found = [one[:2] for one in table.rows(*(["_cdc_deleted"] if soft else [])) if not soft or not one[2]]
+    expected = [(one["id"], one["v"]) for one in newest.values() if one]
+    assert sorted(found, key=str) == sorted(expected, key=str)
+
+
+def _change(random: Random, table: HandMade, newest: dict[int | None, Row | None], key: int | None) -> ChangeRecord:
+    held = newest.get(key)
+    if held and random.random() < 0.4:
+        newest[key] = None
+        return table.delete(held)
+    newest[key] = row(key, random.choice("abc"))
+    return table.update(newest[key] or {}) if held else table.insert(newest[key] or {})
+
+
+def _cut(random: Random, sent: Sequence[ChangeRecord], windows: int) -> list[Sequence[ChangeRecord]]:
+    cuts = [0, *sorted(random.randrange(len(sent)) for _ in range(windows - 1)), len(sent)]
+    return [sent[a:b] for a, b in pairwise(cuts)]
+
+
+def test_a_table_without_carry_over_has_none(table: HandMade) -> None:
+    control = table.held().control
+    assert control is not None
+    assert control.carry == NOTHING
