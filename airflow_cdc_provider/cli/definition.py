@@ -54,7 +54,10 @@ KEY = StrictArg("--key", help="Idempotency key: the same key is the same request
 REASON = StrictArg("--reason", help="Why; shown in status and audit.", default="")
 YES = StrictArg("--yes", help="Let the new copy delete more rows than resync.max_delete.", action="store_true")
 
+TO = StrictArg("--to", help="A window, or a time (ISO; UTC without zone).", required=True, metavar="WINDOW|TIME")
+
 REQUEST = (NAME, TABLE, NOW, WAIT, KEY, REASON, JSON)
+REWIND = (NAME, TABLE, TO, NOW, WAIT, KEY, REASON, JSON)
 
 
 def _command(name: str, module: str, help: str, *args: Arg) -> ActionCommand:
@@ -74,6 +77,7 @@ def get_cli_commands() -> list[CLICommand]:
                 _command("status", "status", "Show states, cursors, rows and freshness", ANY_NAME, JSON),
                 _command("pause", "request", "Take tables out of the stream", *REQUEST),
                 _command("resume", "request", "Put paused or blocked tables back into the stream", *REQUEST),
+                _command("rewind", "request", "Take tables back, so that the change log is applied again", *REWIND),
                 _command("resync", "request", "Copy tables again", *REQUEST, YES),
                 _command("verify", "request", "Compare both sides at one position", *REQUEST),
                 GroupCommand(

@@ -1,7 +1,7 @@
-"""``pause``, ``resume``, ``resync``, ``verify``: requests, written down before anything happens.
+"""``pause``, ``resume``, ``rewind``, ``resync``, ``verify``: requests, written down before anything happens.
 
-Pause and resume need no Spark: their fence is committed at once. The others wait for a run; ``--now`` starts one and
-``--wait`` follows the request to its end.
+Pause, resume and rewind need no Spark: their fences are committed at once. The others wait for a run; ``--now`` starts
+one and ``--wait`` follows the request to its end.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ def pause(args: argparse.Namespace) -> Answer:
 @command
 def resume(args: argparse.Namespace) -> Answer:
     return _request(CommandKind.RESUME, args)
+
+
+@command
+def rewind(args: argparse.Namespace) -> Answer:
+    return _request(CommandKind.REWIND, args, to=args.to)
 
 
 @command

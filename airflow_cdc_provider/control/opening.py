@@ -6,6 +6,7 @@ that no later loss of it can go unseen.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,15 +16,17 @@ from airflow_cdc_provider.control.fences import commit_fence, with_control
 from airflow_cdc_provider.control.gathering import Gathered, Run, gather
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.requests import approve, carry_out
+from airflow_cdc_provider.control.rewinding import finish
 from airflow_cdc_provider.control.rows import opening_rows
 from airflow_cdc_provider.core.changelog import Hole, Manifest, TableSlice, run_plan_path
 from airflow_cdc_provider.core.commands import CommandKind
 from airflow_cdc_provider.core.decide import Decision, decide
-from airflow_cdc_provider.core.errors import Fenced
+from airflow_cdc_provider.core.errors import Blocked, Fenced
 from airflow_cdc_provider.core.facts import Facts
 from airflow_cdc_provider.core.index import LEASE_S, Lane
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
 
 Tell = Callable[[str], None]
@@ -42,7 +45,9 @@ def open_window(replicator: Replicator, run: Run, tell: Tell) -> Decision:
     )
     gathered = gather(replicator, run)
     targets = {table.task.table: table.task.target for table in gathered.facts.tables}
-    if carry_out(replicator, gathered.facts.commands, targets, gathered.held, run.run_id):
+    moved = carry_out(replicator, gathered.facts.commands, targets, gathered.held, run.run_id)
+    moved |= _finish_rewinds(replicator, run.run_id, targets, gathered, tell)
+    if moved:
         gathered = gather(replicator, run)
     decision = decide(gathered.facts)
     if decision.reopen:
@@ -55,6 +60,26 @@ def open_window(replicator: Replicator, run: Run, tell: Tell) -> Decision:
     _take_on(replicator, run, decision)
     _remember(replicator, run.run_id, decision)
     return decision
+
+
+def _finish_rewinds(
+    replicator: Replicator, run_id: str, targets: dict[str, str], gathered: Gathered, tell: Tell
+) -> bool:
+    """What an earlier process announced and did not end. Says whether there was any."""
+    left = [
+        table
+        for table, held in gathered.held.items()
+        if held.control is not None
+        and held.control.state.name is TableState.REWINDING
+        and held.control.owner == gathered.facts.owner
+    ]
+    for table in left:
+        with contextlib.suppress(Fenced):  # another process ends it
+            try:
+                finish(replicator, table, targets[table], run_id)
+            except Blocked as error:
+                tell(f"{table}: {error}")
+    return bool(left)
 
 
 def forget(replicator: Replicator, run_id: str) -> None:

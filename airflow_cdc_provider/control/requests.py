@@ -8,22 +8,23 @@ from datetime import UTC, datetime
 
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
+from airflow_cdc_provider.control.rewinding import rewind
 from airflow_cdc_provider.core.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions import Decision, DecisionKind, decision_path
 from airflow_cdc_provider.core.errors import Fenced, Problem
-from airflow_cdc_provider.core.orders import Order, Standing, orders
+from airflow_cdc_provider.core.orders import Order, Standing, no_copy, orders, unknown_tables
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.targets.target import Held
 
-AT_ONCE = frozenset({CommandKind.PAUSE, CommandKind.RESUME})
+AT_ONCE = frozenset({CommandKind.PAUSE, CommandKind.RESUME, CommandKind.REWIND})
 
 
 def carry_out(
     replicator: Replicator, commands: Iterable[Command], targets: Mapping[str, str], held: Mapping[str, Held], by: str
 ) -> bool:
-    """Every pause and resume among ``commands``. ``targets``: source table → target table; ``held``: what was read of
-    those that could be. Says whether any table was fenced: then what was read is old. A request whose table somebody
-    else moved meanwhile stays pending; the next run tries again."""
+    """Every pause, resume and rewind among ``commands``. ``targets``: source table → target table; ``held``: what was
+    read of those that could be. Says whether any table was fenced: then what was read is old. A request whose table
+    somebody else moved meanwhile stays pending; the next run tries again."""
     fenced = False
     for command in commands:
         if command.kind in AT_ONCE and not fenced:
@@ -35,20 +36,40 @@ def carry_out(
 def _carry_out(
     replicator: Replicator, command: Command, standing: Sequence[Standing], held: Mapping[str, Held], by: str
 ) -> bool:
-    told = orders(command, standing, utc_now())
-    moved = []
-    for order in told:
-        if order.state is None:
-            continue
-        target_table = next(table.target for table in standing if table.table == order.table)
-        try:
-            commit_fence(replicator, order.table, target_table, held[order.table], by, order.state)
-        except Fenced:
-            return True
-        moved.append(order.table)
+    try:
+        if command.kind is CommandKind.REWIND:
+            told = _rewind(replicator, command, standing, held, by)
+        else:
+            told = orders(command, standing, utc_now())
+            _fence(replicator, told, standing, held, by)
+    except Fenced:
+        return True
+    moved = [order.table for order in told if order.state is not None]
     refused = [order.refusal for order in told if order.refusal]
     replicator.state.finish(command.id, _outcome(command, moved, refused), _result(told), failed=bool(refused))
     return bool(moved)
+
+
+def _fence(
+    replicator: Replicator, told: Iterable[Order], standing: Sequence[Standing], held: Mapping[str, Held], by: str
+) -> None:
+    targets = {one.table: one.target for one in standing}
+    for order in told:
+        if order.state is not None:
+            commit_fence(replicator, order.table, targets[order.table], held[order.table], by, order.state)
+
+
+def _rewind(
+    replicator: Replicator, command: Command, standing: Sequence[Standing], held: Mapping[str, Held], by: str
+) -> tuple[Order, ...]:
+    told = [
+        Order(one.table, refusal=no_copy(command, one))
+        if one.control is None
+        else rewind(replicator, command, one, held[one.table], by)
+        for one in standing
+        if command.names(one.table)
+    ]
+    return (*told, *unknown_tables(command, standing))
 
 
 def _outcome(command: Command, moved: Sequence[str], refused: Sequence[Problem]) -> str:

@@ -8,10 +8,12 @@ from typing import Any
 
 
 class CommandKind(StrEnum):
-    """``pause`` and ``resume`` need no Spark; ``resync`` copies a table again; ``verify`` compares both sides."""
+    """``pause``, ``resume`` and ``rewind`` need no Spark; ``rewind`` takes a table back, and the change log brings it
+    forward again. ``resync`` copies a table again; ``verify`` compares both sides."""
 
     PAUSE = "pause"
     RESUME = "resume"
+    REWIND = "rewind"
     RESYNC = "resync"
     VERIFY = "verify"
 

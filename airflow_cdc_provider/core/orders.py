@@ -35,14 +35,18 @@ class Order:
 
 def orders(command: Command, tables: Sequence[Standing], at: str) -> tuple[Order, ...]:
     """One order per table the command names, in the order of ``tables``; unknown names come last."""
+    named = (_order(command, standing, at) for standing in tables if command.names(standing.table))
+    return (*named, *unknown_tables(command, tables))
+
+
+def unknown_tables(command: Command, tables: Sequence[Standing]) -> tuple[Order, ...]:
     known = {standing.table for standing in tables}
-    unknown = (Order(name, refusal=_unknown(command, name)) for name in command.tables if name not in known)
-    return (*(_order(command, standing, at) for standing in tables if command.names(standing.table)), *unknown)
+    return tuple(Order(name, refusal=_unknown(command, name)) for name in command.tables if name not in known)
 
 
 def _order(command: Command, standing: Standing, at: str) -> Order:
     if standing.control is None:
-        return Order(standing.table, refusal=_no_copy(command, standing))
+        return Order(standing.table, refusal=no_copy(command, standing))
     wanted = TableState.PAUSED if command.kind is CommandKind.PAUSE else TableState.REPLICATING
     if standing.state is wanted:
         return Order(standing.table)
@@ -69,7 +73,7 @@ def _remedy(command: Command, standing: Standing) -> str:
     return ""
 
 
-def _no_copy(command: Command, standing: Standing) -> Problem:
+def no_copy(command: Command, standing: Standing) -> Problem:
     return Problem(
         "CMD003",
         f"{standing.table} has no copy yet",

@@ -45,7 +45,7 @@ MOVES: dict[TableState, frozenset[TableState]] = {
     S.PAUSED: frozenset({S.REPLICATING, S.RESYNCING, S.DROPPED}),
     S.RESYNCING: frozenset({S.REPLICATING, S.PAUSED, S.BLOCKED, S.FAILING, S.DROPPED}),
     S.FAILING: frozenset({S.REPLICATING, S.PAUSED, S.RESYNCING, S.BLOCKED, S.DROPPED}),
-    S.BLOCKED: frozenset({S.REPLICATING, S.RESYNCING, S.PAUSED, S.DROPPED}),
+    S.BLOCKED: frozenset({S.REPLICATING, S.RESYNCING, S.REWINDING, S.PAUSED, S.DROPPED}),
     S.REWINDING: frozenset({S.REPLICATING, S.RESYNCING, S.BLOCKED}),
     S.DROPPED: frozenset({S.PENDING}),
 }
@@ -59,7 +59,8 @@ HOLDS_ACKNOWLEDGEMENT = frozenset({S.REPLICATING, S.FAILING})
 
 @dataclass(frozen=True)
 class State:
-    """A state with its story: ``since`` (UTC, ISO), why, what cures it, who set it, by which command."""
+    """A state with its story: ``since`` (UTC, ISO), why, what cures it, who set it, by which command. ``version``:
+    where a rewinding table goes back to, as its target counts."""
 
     name: TableState
     since: str
@@ -67,6 +68,7 @@ class State:
     remedy: str = ""
     set_by: str = ""
     command: str = ""
+    version: int | None = None
 
 
 def require_move(table: str, now: TableState, to: TableState) -> None:

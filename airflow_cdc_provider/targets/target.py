@@ -29,6 +29,14 @@ class Held:
     restored: bool = False
 
 
+@dataclass(frozen=True)
+class Past:
+    """A version that a table can be taken back to, and the control record that counts there."""
+
+    version: int
+    control: ControlRecord
+
+
 class TargetTables(Protocol):
     """Made from the definition's target, its connection, the replicator's name and the change log."""
 
@@ -46,6 +54,18 @@ class TargetTables(Protocol):
     def oldest_token(self, table: str, target_table: str) -> int:
         """The token recorded at the oldest version that the table can still be taken back to: nobody asks for control
         records below it any more. 0 where all may be needed. Raises TargetUnavailable."""
+
+    def version_behind(self, table: str, target_table: str, window: int) -> Past | None:
+        """The newest state of the table with its cursor at ``window`` or before: of the versions with that cursor the
+        first one, which nobody else had touched yet. None where there is none, and for targets that keep no versions.
+        """
+
+    def control_at(self, table: str, target_table: str, version: int) -> ControlRecord | None:
+        """The control record that counts at a version."""
+
+    def take_back(self, target_table: str, expected: Held, version: int) -> None:
+        """Make the data of an earlier version those of the table, on condition that it is still as ``expected``. Raises
+        Fenced where it is not, Blocked where that version cannot be read any more."""
 
     def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
         """Commit ``record`` (made by ``ControlRecord.fenced``) without data, on condition that the table is still as

@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.local import LocalStore
 from airflow_cdc_provider.staging.log import ChangeLog
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.targets.target import Held, Past
 
 
 class FileTarget:
@@ -45,6 +45,17 @@ class FileTarget:
         """It can be taken back to any commit that it still has."""
         oldest = json.loads(self.store.read(f"{target_table}/{self.store.names(target_table)[0]}"))
         return from_plain(ControlRecord, oldest).token
+
+    def version_behind(self, table: str, target_table: str, window: int) -> Past | None:
+        records = [self.control_at(table, target_table, v) for v in range(len(self.store.names(target_table)))]
+        fit = [Past(v, record) for v, record in enumerate(records) if record.window <= window]
+        return max(fit, key=lambda past: (past.control.window, -past.version), default=None)
+
+    def control_at(self, table: str, target_table: str, version: int) -> ControlRecord:
+        return from_plain(ControlRecord, json.loads(self.store.read(f"{target_table}/{version:06d}.json")))
+
+    def take_back(self, target_table: str, expected: Held, version: int) -> None:
+        """There are no data: only records stand here."""
 
     def commit(self, target_table: str, version: int, record: ControlRecord) -> bool:
         return self.store.create(f"{target_table}/{version:06d}.json", json.dumps(to_plain(record)).encode())

@@ -257,6 +257,20 @@ def test_a_pause_waits_for_the_next_run_where_the_target_does_not_answer(
     assert world.control("public.a").state.name is TableState.PAUSED
 
 
+def test_a_rewound_table_stands_back_when_the_command_returns(cdc: Callable[..., Said], world: World) -> None:
+    replicated(world)
+    world.source.change("public.a")
+    world.run("r2")
+    assert world.control("public.a").window == 2
+    said = cdc("rewind", "shop", "--table", "public.a", "--to", "1", "--json")
+    assert (said.code, said.body["status"], said.body["outcome"]) == (0, "done", "rewind: public.a")
+    assert world.control("public.a").window == 1
+    assert world.open("r3").plan.reasons == {"public.a": "window 2 to 2 not applied yet"}
+    refused = cdc("rewind", "shop", "--table", "public.a", "--to", "noon", "--json")
+    assert (refused.code, refused.body["tables"][0]["problem"]["code"]) == (65, "CMD008")
+    assert cdc("rewind", "shop").code == 64, "--to is wanted"
+
+
 def test_what_cannot_be_paused_says_why(cdc: Callable[..., Said], world: World) -> None:
     world.open("r1")
     said = cdc("pause", "shop", "--table", "public.a", "--json")

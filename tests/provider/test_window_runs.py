@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider.control.reconciling import find_holes, pause_stream
+from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.commands import CommandKind
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.states import State, TableState
 from tests.provider.small_world import World
 
 
@@ -128,6 +129,24 @@ def test_a_pause_is_a_fence_in_the_target_and_holds_until_resume(world: World) -
     world.spark(decision)
     assert world.close("r3").problems == ()
     assert (world.control("public.a").window, world.control("public.a").state.name) == (2, TableState.REPLICATING)
+
+
+def test_a_rewind_that_nobody_ended_is_ended_by_the_next_run(world: World) -> None:
+    """Also where the request itself is lost with the state store: the table says where it goes."""
+    world.run("r1")
+    world.source.change("public.a")
+    world.run("r2")
+    held = world.replicator.target.held("public.a", "public_a")
+    assert held.control is not None and held.control.window == 2
+    past = world.replicator.target.version_behind("public.a", "public_a", 1)
+    assert past is not None
+    going = State(TableState.REWINDING, utc_now(), "back to window 1", version=past.version)
+    world.replicator.target.fence("public_a", held, held.control.fenced(going))
+    world.source.change("public.b")
+    assert world.run("r3").problems == ()
+    control = world.control("public.a")
+    assert (control.window, control.state.name, control.state.reason) == (3, TableState.REPLICATING, "back to window 1")
+    assert [n.detail["window"] for n in world.replicator.state.audit("shop", 9) if n.action == "rewind"] == [1]
 
 
 def test_a_resync_leaves_the_stream_copies_and_comes_back(world: World) -> None:

@@ -22,7 +22,7 @@ from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, TableResult
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.places import open_log
 from airflow_cdc_provider.targets.sparksql.types import from_text
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.targets.target import Held, TargetTables
 from spark_jobs import merge, stage
 from spark_jobs.job import Job
 from spark_jobs.record_files import RecordFile
@@ -141,8 +141,11 @@ class HandMade:
         state = held.control.state.name if held.control else TableState.PENDING
         return TableTask(self.schema.table, "t", self.schema, self.rule, "", state, held.control)
 
+    def job_tables(self) -> TargetTables:
+        return self.job(StepKind.STAGE, ()).tables
+
     def held(self) -> Held:
-        return self.job(StepKind.STAGE, ()).tables.held(self.schema.table, "t")
+        return self.job_tables().held(self.schema.table, "t")
 
     def job(self, kind: StepKind, tables: Sequence[TableTask], **more: Any) -> Job:
         step = Step(

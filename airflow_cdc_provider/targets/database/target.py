@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.errors import Fenced, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Blocked, Fenced, Problem, TargetUnavailable
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.database import control
@@ -23,7 +23,7 @@ from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.fences import above, named_fence
 from airflow_cdc_provider.targets.naming import default_name
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.targets.target import Held, Past
 
 Result = TypeVar("Result")
 
@@ -78,6 +78,17 @@ class DatabaseTarget:
     def oldest_token(self, table: str, target_table: str) -> int:
         """The row holds the record itself: no older one is asked for in staging."""
         return self.held(table, target_table).token or 0
+
+    def version_behind(self, table: str, target_table: str, window: int) -> Past | None:
+        """A database keeps what is, and nothing of what was."""
+        return None
+
+    def control_at(self, table: str, target_table: str, version: int) -> ControlRecord | None:
+        return None
+
+    def take_back(self, target_table: str, expected: Held, version: int) -> None:
+        where, do = self.locate(target_table), "copy the table again: airflow cdc resync"
+        raise Blocked(Problem("TGT024", "a database keeps no versions", where, f"version {version}", do=do))
 
     def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
         record = named_fence(self.log, above(expected.token, record))

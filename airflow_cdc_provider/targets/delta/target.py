@@ -10,18 +10,18 @@ from typing import Any
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord, split_token
 from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.core.errors import Fenced, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Blocked, Fenced, Problem, TargetUnavailable
 from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.delta.check import check_tables
-from airflow_cdc_provider.targets.delta.history import Standing, read_commit, standing
+from airflow_cdc_provider.targets.delta.history import Commit, Standing, read_commit, standing
 from airflow_cdc_provider.targets.delta.reach import log_files, oldest_version
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.storage import in_words, storage_options
 from airflow_cdc_provider.targets.fences import above, named_fence
 from airflow_cdc_provider.targets.naming import default_name
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.targets.target import Held, Past
 
 HISTORY_COMMITS = (20, 500, None)
 """How far back the history is read, in steps: nearly always one of the newest commits is ours."""
@@ -65,6 +65,42 @@ class DeltaTarget:
                 return 0
             opened.load_as_version(version)
             return opened.transaction_version(self.app_id(table)) or 0
+
+    def version_behind(self, table: str, target_table: str, window: int) -> Past | None:
+        with self._answers(target_table):
+            opened = self.open(target_table)
+            oldest = None if opened is None else oldest_version(log_files(opened))
+            if opened is None or oldest is None:
+                return None
+            found: Past | None = None
+            for commit in self._commits(opened, table):
+                record = commit.record
+                if record is None or record.window > window or commit.version < oldest:
+                    continue
+                if found is not None and record.window != found.control.window:
+                    break
+                found = Past(commit.version, self.log.control(table, record.token) or record)
+            return found
+
+    def control_at(self, table: str, target_table: str, version: int) -> ControlRecord | None:
+        with self._answers(target_table):
+            record = standing(self._commits(self.open(target_table), table), version).record
+            return record and (self.log.control(table, record.token) or record)
+
+    def take_back(self, target_table: str, expected: Held, version: int) -> None:
+        from deltalake.exceptions import DeltaError
+
+        with self._answers(target_table):
+            opened = self.open(target_table)
+            assert expected.control is not None
+            if opened is None or not self._still(opened, expected, expected.control.table):
+                raise self._fenced(target_table, expected, expected.control)
+            try:
+                opened.restore(version)
+            except DeltaError as error:
+                if self.open(target_table).version() != expected.version:
+                    raise  # somebody committed meanwhile, or it is done and the answer was lost: the next try tells
+                raise Blocked(self._gone(target_table, version, error)) from error
 
     def is_small(self, target_table: str, rows: int) -> bool:
         """The table's files hold at most so many rows, and say so."""
@@ -141,10 +177,23 @@ class DeltaTarget:
     def _standing(self, opened: Any, table: str) -> Standing:
         found = Standing(None, restored=False, known=False)
         for limit in HISTORY_COMMITS:
-            found = standing([read_commit(entry, self.replicator, table) for entry in opened.history(limit)])
+            found = standing(self._commits(opened, table, limit))
             if found.known:
                 break
         return found
+
+    def _commits(self, opened: Any, table: str, limit: int | None = None) -> list[Commit]:
+        return [read_commit(entry, self.replicator, table) for entry in opened.history(limit)]
+
+    def _gone(self, target_table: str, version: int, error: Exception) -> Problem:
+        return Problem(
+            "TGT024",
+            f"the table cannot be taken back to version {version}",
+            where=self.locate(target_table),
+            found=in_words(error),
+            do="rewind less far, or resync the table",
+            data="the table is as it was",
+        )
 
     def _fenced(self, target_table: str, expected: Held, record: ControlRecord) -> Fenced:
         fence, window = split_token(expected.token or 0)

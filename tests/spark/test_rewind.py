@@ -1,0 +1,184 @@
+"""A table goes back to an earlier state of its own, and the change log brings it forward again."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.control import rewinding
+from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.control.requests import carry_out
+from airflow_cdc_provider.control.rewinding import finish
+from airflow_cdc_provider.core.commands import Command, CommandKind, CommandStatus
+from airflow_cdc_provider.core.errors import Fenced
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import Outcome
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.state.store import StateStore
+from tests.spark.hand_made import HandMade, Row
+
+pytestmark = pytest.mark.jvm
+
+INT, TEXT = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)
+SCHEMA = TableSchema("public.t", (Column("id", INT), Column("v", TEXT)), ("id",))
+
+
+def row(key: int, value: str) -> Row:
+    return {"id": key, "v": value}
+
+
+class Rewound:
+    """A table and what an operator does with it."""
+
+    def __init__(self, table: HandMade, folder: Path) -> None:
+        self.table = table
+        state = StateStore(f"sqlite:///{folder}/state.db")
+        target = table.job_tables()
+        self.replicator = Replicator(table.definition, None, target, table.log, state)  # type: ignore[arg-type]
+
+    @property
+    def path(self) -> str:
+        return f"{self.table.definition.target.location}/t"
+
+    def sql(self, statement: str) -> None:
+        self.table.spark.sql(statement.format(t=f"delta.`{self.path}`"))
+
+    def ask(self, to: str) -> Command:
+        asked = self.replicator.state.request("hand", CommandKind.REWIND, (), {"to": to}, uuid.uuid4().hex, "ann")
+        return self.carry_out(asked)
+
+    def carry_out(self, asked: Command) -> Command:
+        carry_out(self.replicator, [asked], {"public.t": "t"}, {"public.t": self.table.held()}, "ann")
+        after = self.replicator.state.command(asked.id)
+        assert after is not None
+        return after
+
+    def catch_up(self) -> None:
+        job, staged = self.table.staged()
+        assert staged.outcome is Outcome.DONE, staged.problem
+        assert self.table.merged(job).outcome is Outcome.DONE
+
+
+@pytest.fixture(scope="module")
+def damaged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> HandMade:
+    """Three windows over a copy of two rows; between the second and the third somebody damaged both."""
+    table = HandMade(spark, tmp_path_factory.mktemp("damaged"), SCHEMA)
+    table.copy([row(0, "a"), row(1, "b")])
+    table.apply([table.update(row(0, "a1"))])
+    table.apply([table.update(row(0, "a2")), table.insert(row(2, "c"))])
+    lake = table.definition.target.location
+    spark.sql(f"UPDATE delta.`{lake}/t` SET v = 'damaged'")
+    spark.sql(f"DELETE FROM delta.`{lake}/t` WHERE id = 1")
+    table.apply([table.update(row(0, "a3"))])
+    return table
+
+
+@pytest.fixture
+def rewound(damaged: HandMade, spark: SparkSession, tmp_path: Path) -> Rewound:
+    """A copy of it, on disk as in memory."""
+    shutil.copytree(Path(damaged.definition.target.location).parent, tmp_path, dirs_exist_ok=True)
+    table = HandMade(spark, tmp_path, SCHEMA)
+    table.window, table.order = damaged.window, damaged.order
+    return Rewound(table, tmp_path)
+
+
+def test_the_data_go_back_with_their_cursor_and_come_forward_again(rewound: Rewound) -> None:
+    table = rewound.table
+    before = table.held().control
+    done = rewound.ask("2")
+    assert (done.status, done.outcome) == (CommandStatus.DONE, "rewind: public.t")
+    assert table.rows() == [(0, "a2"), (1, "b"), (2, "c")]
+    held = table.held()
+    assert before is not None and held.control is not None and not held.restored
+    assert (held.control.window, held.control.state.name) == (2, TableState.REPLICATING)
+    assert held.control.token > before.token and held.control.fence > before.fence
+    assert "window 2 by ann" in held.control.state.reason
+    rewound.catch_up()
+    assert table.rows() == [(0, "a3"), (1, "b"), (2, "c")]
+    notes = rewound.replicator.state.audit("hand", 9)
+    assert [note.detail["from_window"] for note in notes if note.action == "rewind"] == [3]
+
+
+def test_an_attempt_from_before_the_rewind_is_shut_out(rewound: Rewound) -> None:
+    table = rewound.table
+    table.land([table.update(row(0, "a4"))])
+    job, staged = table.staged()
+    assert staged.outcome is Outcome.DONE
+    rewound.ask("1")
+    assert table.merged(job).outcome is Outcome.FENCED
+    assert table.rows() == [(0, "a1"), (1, "b")]
+    rewound.catch_up()
+    assert table.rows() == [(0, "a4"), (1, "b"), (2, "c")]
+
+
+@pytest.mark.parametrize("point", ["rewind.after_fence", "rewind.after_cut"])
+def test_a_rewind_that_died_midway_is_ended_by_whoever_finds_it(
+    rewound: Rewound, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    table = rewound.table
+
+    def die(name: str) -> None:
+        if name == point:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(rewinding, "failpoint", die)
+        rewound.ask("2")
+    held = table.held()
+    assert held.control is not None and held.control.state.name is TableState.REWINDING
+    (left,) = rewound.replicator.state.pending("hand")
+    assert rewound.carry_out(left).status is CommandStatus.DONE
+    assert table.rows() == [(0, "a2"), (1, "b"), (2, "c")]
+    rewound.catch_up()
+    assert table.rows() == [(0, "a3"), (1, "b"), (2, "c")]
+
+
+def test_the_same_request_again_changes_nothing_more(rewound: Rewound) -> None:
+    asked = rewound.ask("2")
+    version = DeltaTable(rewound.path).version()
+    assert rewound.carry_out(asked).status is CommandStatus.DONE
+    assert DeltaTable(rewound.path).version() == version
+
+
+def test_of_two_who_end_a_rewind_at_once_one_does(rewound: Rewound, monkeypatch: pytest.MonkeyPatch) -> None:
+    def race(name: str) -> None:
+        if name == "rewind.after_cut":
+            monkeypatch.setattr(rewinding, "failpoint", lambda _: None)
+            finish(rewound.replicator, "public.t", "t", "another")
+
+    monkeypatch.setattr(rewinding, "failpoint", race)
+    assert rewound.ask("2").status is CommandStatus.PENDING
+    (left,) = rewound.replicator.state.pending("hand")
+    assert rewound.carry_out(left).status is CommandStatus.DONE
+    assert rewound.table.rows() == [(0, "a2"), (1, "b"), (2, "c")]
+
+
+@pytest.mark.parametrize(("to", "code"), [("9", "CMD009"), ("yesterday", "CMD008")])
+def test_a_place_that_is_none_is_refused(rewound: Rewound, to: str, code: str) -> None:
+    refused = rewound.ask(to)
+    assert refused.status is CommandStatus.FAILED
+    assert refused.result["tables"][0]["problem"]["code"] == code
+
+
+def test_a_version_whose_files_are_gone_leaves_the_table_as_it_is(rewound: Rewound) -> None:
+    rows = rewound.table.rows()
+    DeltaTable(rewound.path).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    refused = rewound.ask("0")
+    assert refused.status is CommandStatus.FAILED
+    assert refused.result["tables"][0]["problem"]["code"] == "TGT024"
+    held = rewound.table.held()
+    assert held.control is not None
+    assert (rewound.table.rows(), held.control.state.name) == (rows, TableState.REPLICATING)
+    assert held.control.window == 3
+
+
+def test_a_table_that_moved_meanwhile_is_not_taken_back(rewound: Rewound, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, held = rewound.replicator.target, rewound.table.held()
+    rewound.sql("DELETE FROM {t} WHERE id = 2")
+    with pytest.raises(Fenced):
+        target.take_back("t", held, 1)
