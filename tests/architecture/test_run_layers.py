@@ -41,13 +41,11 @@ def test_a_layer_past_its_budget_is_stopped_and_has_failed(tests: Path) -> None:
     assert "too slow" in run_layers.table([outcome])
 
 
-def test_spark_runs_beside_the_others_and_all_are_told(
+def test_two_layers_run_side_by_side_and_all_are_told(
     tests: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each waits for the other to have begun."""
-    monkeypatch.setattr(run_layers, "SPARK_LANE", ("beside",))
     monkeypatch.setitem(run_layers.BUDGETS_S, "beside", 4)
-    monkeypatch.setattr(run_layers, "TESTS", tests)
     (tests / "beside").mkdir()
     for mine, other in (("quick", "beside"), ("beside", "quick")):
         (tests / mine / "test_some.py").write_text(
@@ -57,7 +55,7 @@ def test_spark_runs_beside_the_others_and_all_are_told(
             f"    Path({str(tests / mine)!r}, 'begun').touch()\n"
             f"    while not Path({str(tests / other)!r}, 'begun').exists(): time.sleep(0.05)\n"
         )
-    outcomes = asyncio.run(run_layers.run_lanes(["quick", "beside"]))
+    outcomes = asyncio.run(run_layers.run_all(["quick", "beside"], tests))
     assert [(outcome.layer, outcome.failed) for outcome in outcomes] == [("quick", False), ("beside", False)]
     printed = capsys.readouterr().out
     assert "--- quick ---" in printed and "--- beside ---" in printed
