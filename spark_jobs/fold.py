@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.core.changes import ARRIVES, Operation
 from airflow_cdc_provider.core.merge import GONE, KNOWN, LIVE, NO_ROW, OP, ORDER, PUT
 from spark_jobs.images import Images, typed_columns
-from spark_jobs.lineage import ROOT, departed_keys, with_parent_rows, with_roots
+from spark_jobs.lineage import ROOT, ROOT_TYPE, departed_keys, with_parent_rows, with_roots
 from spark_jobs.occupants import settled
 
 BEGINS = (Operation.INSERT.value, Operation.READ.value, Operation.REPLACE.value)
@@ -119,7 +119,7 @@ def _lives(entries: DataFrame, fold: KeyedFold) -> DataFrame:
     if fold.moved and not fold.own_row:
         lives = with_roots(lives, fold.images.schema.names)
     else:
-        lives = lives.withColumn(ROOT, F.lit(None).cast("string")).withColumn("root_born", F.col("born"))
+        lives = lives.withColumn(ROOT, F.lit(None).cast(ROOT_TYPE)).withColumn("root_born", F.col("born"))
     last = Window.partitionBy("k").orderBy(F.col("life").desc())
     rows = lives.withColumn("rank", F.row_number().over(last)).where("rank = 1")
     return _staged(rows, fold)
@@ -163,7 +163,7 @@ def _folded_lives(entries: DataFrame, fold: KeyedFold) -> DataFrame:
             *newest,
         )
         .withColumn("arrived", _arrived())
-        .withColumn("born", _born())
+        .withColumn("born", _born(fold.truncated))
     )
 
 
@@ -173,9 +173,9 @@ def _arrived() -> SparkColumn:
     return F.coalesce(came, F.lit(False))
 
 
-def _born() -> SparkColumn:
-    """No earlier row stands behind the life: what it does not know is NULL."""
-    begins = F.col("first.op").isin(*BEGINS, Operation.UPSERT.value) & F.col("first.begins")
+def _born(truncated: bool) -> SparkColumn:
+    """No earlier row stands behind the life: what it does not know is NULL. Behind a truncate an upsert begins one."""
+    begins = F.col("first.op").isin(*BEGINS, Operation.UPSERT.value) & (F.col("first.begins") | F.lit(truncated))
     return begins & ~_arrived() | F.col("first.whole")
 
 
@@ -207,9 +207,10 @@ def _staged(rows: DataFrame, fold: KeyedFold) -> DataFrame:
 
 
 def _orphan(fold: KeyedFold) -> SparkColumn:
-    """An incomplete life with no row to stand on: behind a truncate, or an update behind a delete."""
-    dead = F.col("first.begins") & ~F.col("arrived") & ~F.col("born")
-    return F.lit(True) if fold.truncated else dead
+    """An incomplete life with no row to stand on: behind a truncate, or an update behind a delete. In a repair a row
+    that arrived stands on its own row."""
+    dead = (F.col("first.begins") | F.lit(fold.truncated)) & ~F.col("born")
+    return dead if fold.truncated and not fold.own_row else dead & ~F.col("arrived")
 
 
 def _texts(fold: KeyedFold) -> SparkColumn:

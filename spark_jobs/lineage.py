@@ -19,7 +19,7 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type, initial_value
 from spark_jobs.images import Images, typed
 
-ROOT = "_cdc_root"
+ROOT, ROOT_TYPE = "_cdc_root", "struct<k: string, put: boolean>"
 """Names that stand beside a source's own columns begin with what no source column may begin with."""
 
 
@@ -33,13 +33,13 @@ def departed_keys(entries: DataFrame) -> DataFrame:
 def with_roots(lives: DataFrame, names: Sequence[str]) -> DataFrame:
     """Every life with the newest known values of its whole chain, a departed one with its own.
 
-    ``ROOT`` is the key whose target row knows the rest, NULL where that is the row's own key or no row at all;
-    ``root_born``: the chain began in this batch."""
+    ``ROOT`` is the key whose target row knows the rest, and whether that row was put and so may be missing; NULL where
+    the row's own key knows the rest, or no row at all. ``root_born``: the chain began in this batch."""
     lives = lives.withColumn("id", F.concat_ws("|", "life", "k"))
     chained = _chains(lives)
     members = lives.join(chained, "id", "left").withColumn("chain", F.coalesce("chain", "id"))
     newest = [F.max(f"w{number}").alias(f"c{number}") for number in range(len(names))]
-    begun = F.min_by(F.struct("k", "born"), F.when(F.col("id") == F.col("chain"), F.lit(0)))
+    begun = F.min_by(F.struct("k", "born", "put"), F.when(F.col("id") == F.col("chain"), F.lit(0)))
     whole = members.groupBy("chain").agg(begun.alias("begun"), *newest)
     moved = F.col("id") != F.col("chain")
     gone = F.col("last.op") == Operation.DELETE.value
@@ -50,7 +50,7 @@ def with_roots(lives: DataFrame, names: Sequence[str]) -> DataFrame:
     return members.join(whole, "chain").select(
         *("k", "life", "first", "last", "put", "arrived", "born"),
         *values,
-        F.when(moved & ~F.col("begun.born"), F.col("begun.k")).alias(ROOT),
+        F.when(moved & ~F.col("begun.born"), F.struct("begun.k", "begun.put")).alias(ROOT),
         F.col("begun.born").alias("root_born"),
     )
 
@@ -71,7 +71,8 @@ def _chains(lives: DataFrame) -> DataFrame:
 
 
 def with_parent_rows(staged: DataFrame, images: Images, target: Callable[[], DataFrame]) -> DataFrame:
-    """Moved rows completed from the target row they moved away from. Raises where that row is not there."""
+    """Moved rows completed from the target row they moved away from. Where that row is not there, what they do not know
+    is NULL if it was put, else it raises."""
     schema = images.schema
     moved = staged.where(F.col(ROOT).isNotNull() & (F.col(OP) != GONE) & F.col(KNOWN).isNotNull())
     at_home = staged.where(F.col(ROOT).isNull() | (F.col(OP) == GONE) | F.col(KNOWN).isNull()).drop(ROOT)
@@ -88,7 +89,7 @@ def with_parent_rows(staged: DataFrame, images: Images, target: Callable[[], Dat
         ),
         F.lit(True).alias("_cdc_found"),
     )
-    roots = images.keys(F.col(ROOT))
+    roots = images.keys(F.col(f"{ROOT}.k"))
     moved = moved.withColumn("_cdc_roots", roots)
     moved = moved.select(
         "*", *(typed(schema.column(name), f"_cdc_roots[{n}]").alias(f"_cdc_r{n}") for n, name in enumerate(schema.key))
@@ -108,6 +109,7 @@ def with_parent_rows(staged: DataFrame, images: Images, target: Callable[[], Dat
         *(
             F.when(F.array_contains(KNOWN, column.name), F.col(quoted(column.name)))
             .when(found, F.col(f"_cdc_p{number}"))
+            .when(F.col(f"{ROOT}.put"), F.lit(None))
             .otherwise(F.raise_error(F.lit(NO_ROW)).cast(column_type(column.type)))
             .alias(column.name)
             for number, column in enumerate(schema.columns)

@@ -37,12 +37,13 @@ def test_a_keyed_merge() -> None:
 def test_a_soft_partial_merge_keeps_what_is_not_known_and_refuses_rows_that_are_not_there() -> None:
     known = "s._cdc_known IS NULL OR array_contains(s._cdc_known, 'na`me')"
     taken = f"CASE WHEN {known} THEN s.`na``me` ELSE t.`na``me` END"
+    revived = f"CASE WHEN {known} THEN s.`na``me` WHEN t._cdc_deleted THEN NULL ELSE t.`na``me` END"
     assert merge_sql(TABLE, "staged", MergePlan(KEYED, OnDelete.SOFT, partial=True)).splitlines()[2:] == [
         "ON t.`id` = s.`id`",
         "WHEN MATCHED AND s._cdc_op IN ('U') AND s._cdc_known IS NOT NULL AND t._cdc_deleted"
         " AND s._cdc_order > t._cdc_order THEN UPDATE SET t.`id` = CAST(raise_error('CDC_NO_ROW') AS BIGINT)",
         "WHEN MATCHED AND s._cdc_op IN ('U', 'P') AND s._cdc_order > t._cdc_order"
-        f" THEN UPDATE SET t.`na``me` = {taken}, t.`_cdc_order` = s._cdc_order, t.`_cdc_deleted` = false",
+        f" THEN UPDATE SET t.`na``me` = {revived}, t.`_cdc_order` = s._cdc_order, t.`_cdc_deleted` = false",
         "WHEN MATCHED AND s._cdc_op IN ('D') AND s._cdc_order > t._cdc_order"
         f" THEN UPDATE SET t.`na``me` = {taken}, t.`_cdc_deleted` = true, t.`_cdc_order` = s._cdc_order",
         "WHEN NOT MATCHED AND s._cdc_op IN ('U') AND s._cdc_known IS NOT NULL"

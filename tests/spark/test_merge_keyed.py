@@ -151,9 +151,16 @@ def test_updates_that_know_some_columns_only_are_folded_by_column(table: HandMad
 
 
 def test_a_known_null_is_a_value_and_an_absent_column_is_not(table: HandMade) -> None:
-    table.copy([row(1, "a", "big")])
-    table.apply([table.update(row(1, "b", None)), table.update(part(1, "c"), complete=False)])
-    assert table.rows() == [(1, "c", None)]
+    table.copy([row(1, "a", "big"), row(2, "a", "big")])
+    table.apply(
+        [
+            table.update(row(1, "b", None)),
+            table.update(part(1, "c"), complete=False),
+            table.update({"id": 2, "w": None}, complete=False),
+            table.update(part(2, "c"), complete=False),
+        ]
+    )
+    assert table.rows() == [(1, "c", None), (2, "c", None)]
 
 
 def test_a_new_life_knows_nothing_of_the_old_one(table: HandMade) -> None:
@@ -193,6 +200,19 @@ def test_a_moved_row_takes_its_unknown_columns_along(table: HandMade) -> None:
     assert table.rows() == [(1, "b", "two"), (2, "A", "one"), (5, "C", "changed"), (7, "E", "six")]
 
 
+def test_a_row_that_is_put_and_moves_on_takes_along_what_is_there(table: HandMade) -> None:
+    table.copy([row(1, "a", "big")])
+    table.apply(
+        [
+            table.update(part(1, "b"), complete=False, op="upsert"),
+            table.move({"id": 1}, part(3, "c"), complete=False),
+            table.update(part(2, "b"), complete=False, op="upsert"),
+            table.move({"id": 2}, part(4, "c"), complete=False),
+        ]
+    )
+    assert table.rows() == [(3, "c", "big"), (4, "c", None)]
+
+
 def test_a_partial_update_without_its_row_blocks_the_table(table: HandMade) -> None:
     table.copy([row(1, "a")])
     result = table.apply([table.update(part(2, "b"), complete=False), table.update(row(1, "z"))])
@@ -211,6 +231,24 @@ def test_a_partial_update_behind_a_truncate_blocks_the_table(table: HandMade) ->
     table.copy([row(1, "a")])
     result = table.apply([table.truncate(), table.update(part(1, "b"), complete=False)])
     assert result.outcome is Outcome.BLOCKED and result.problem is not None and result.problem.code == "TGT031"
+
+
+def test_a_partial_upsert_behind_a_truncate_is_a_new_row(table: HandMade) -> None:
+    table.copy([row(1, "a")])
+    table.apply([table.truncate(), table.update(part(1, "b"), complete=False, op="upsert")])
+    assert table.rows() == [(1, "b", None)]
+
+
+def test_a_repair_across_a_truncate_leaves_a_row_that_moved_behind_it_as_it_is(table: HandMade) -> None:
+    table.copy([row(1, "a")])
+    table.apply(
+        [table.truncate(), table.insert(row(2, "b")), table.move({"id": 2}, part(3, "c"), complete=False)],
+    )
+    before = table.rows()
+    job, staged = table.staged(repair=(1, 1))
+    assert staged.outcome is Outcome.DONE, staged.problem
+    assert table.merged(job).outcome is Outcome.DONE
+    assert table.rows() == before == [(3, "c", "wide")]
 
 
 def test_records_up_to_the_floor_are_in_the_copy_already(table: HandMade) -> None:
@@ -246,14 +284,33 @@ class TestSoftDelete:
         return HandMade(spark, tmp_path, SCHEMA, OnDelete.SOFT)
 
     def test_a_deleted_row_is_flagged_and_keeps_its_last_values(self, table: HandMade) -> None:
-        table.copy([row(1, "a"), row(2, "b"), row(3, "c")])
-        table.apply([table.delete({"id": 1}), table.update(part(2, "B"), complete=False), table.delete({"id": 2})])
-        assert table.rows("_cdc_deleted") == [(1, "a", "wide", True), (2, "B", "wide", True), (3, "c", "wide", False)]
+        table.copy([row(1, "a"), row(2, "b"), row(3, "c"), row(4, "d")])
+        table.apply(
+            [
+                table.delete({"id": 1}),
+                table.update(part(2, "B"), complete=False),
+                table.delete({"id": 2}),
+                table.update(row(3, "C", "wider")),
+                table.delete({"id": 3}),
+            ]
+        )
+        assert table.rows("_cdc_deleted") == [
+            (1, "a", "wide", True),
+            (2, "B", "wide", True),
+            (3, "C", "wider", True),
+            (4, "d", "wide", False),
+        ]
 
     def test_an_insert_revives_a_flagged_row(self, table: HandMade) -> None:
         table.copy([row(1, "a")])
         table.apply([table.delete({"id": 1})])
         table.apply([table.insert(row(1, "b", None))])
+        assert table.rows("_cdc_deleted") == [(1, "b", None, False)]
+
+    def test_a_partial_upsert_revives_a_flagged_row_without_its_old_values(self, table: HandMade) -> None:
+        table.copy([row(1, "a")])
+        table.apply([table.delete({"id": 1})])
+        table.apply([table.update(part(1, "b"), complete=False, op="upsert")])
         assert table.rows("_cdc_deleted") == [(1, "b", None, False)]
 
     def test_a_truncate_flags_every_row(self, table: HandMade) -> None:

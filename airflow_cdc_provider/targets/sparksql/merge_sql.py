@@ -84,16 +84,18 @@ def _action(plan: MergePlan, clause: Clause) -> str:
 
 
 def _updates(plan: MergePlan) -> dict[str, str]:
-    taken = {column.name: _taken(plan, column) for column in plan.schema.columns if column.name not in plan.schema.key}
-    return {**taken, **_technical(plan)}
+    """A row flagged deleted that comes back partly known is a new row: it keeps nothing of the old one."""
+    unknown = f" WHEN t.{DELETED} THEN NULL" if plan.soft else ""
+    columns = [column for column in plan.schema.columns if column.name not in plan.schema.key]
+    return {**{column.name: _taken(plan, column, unknown) for column in columns}, **_technical(plan)}
 
 
-def _taken(plan: MergePlan, column: Column) -> str:
+def _taken(plan: MergePlan, column: Column, unknown: str = "") -> str:
     value = f"s.{quoted(column.name)}"
     if not plan.partial:
         return value
     known = f"s.{KNOWN} IS NULL OR array_contains(s.{KNOWN}, {text_literal(column.name)})"
-    return f"CASE WHEN {known} THEN {value} ELSE {held_value(column, plan)} END"
+    return f"CASE WHEN {known} THEN {value}{unknown} ELSE {held_value(column, plan)} END"
 
 
 def _flag_values(plan: MergePlan, clause: Clause) -> dict[str, str]:
