@@ -53,15 +53,18 @@ def test_a_table_without_key_counts_equal_rows() -> None:
     source.commit([Change("update", ("a",), ("b",))])
     assert source.state_at(1) == Counter({("a",): 2})
     assert source.state_at(2) == Counter({("a",): 1, ("b",): 1})
-    assert source.kept_at(2, since=0) == Counter({("a",): 2, ("b",): 1})
+    assert source.kept(source.state_at(0), 0, 2) == Counter({("a",): 2, ("b",): 1})
 
 
-def test_a_copy_that_never_deletes_keeps_the_row_that_moved_away() -> None:
+def test_a_copy_that_never_deletes_keeps_every_row_it_has_held_at_a_commit() -> None:
     source = Source(1, ((1, "a"), (2, "b")))
     source.commit([moved((1, "a"), (3, "a")), Change("delete", (2, "b"))])
     source.commit([Change("truncate"), Change("insert", None, (2, "c"))])
-    assert source.kept_at(2, since=0) == Counter([(1, "a"), (2, "c"), (3, "a")])
-    assert source.kept_at(2, since=1) == Counter([(2, "c"), (3, "a")])
+    first = source.kept(source.state_at(0), 0, 1)
+    assert first == Counter([(1, "a"), (2, "b"), (3, "a")])
+    assert source.kept(first, 1, 2) == Counter([(1, "a"), (2, "c"), (3, "a")])
+    assert source.kept(source.state_at(0), 0, 2) == Counter([(1, "a"), (2, "c")]), "3 came and went in one batch"
+    assert source.keys_held(0, 2) == {(1,), (2,), (3,)}
 
 
 @pytest.mark.parametrize("changes", [[Change("delete", (1, "a"))], [Change("insert", None, (0, "b"))]])

@@ -67,7 +67,7 @@ def story(
                     window.append(_told(random, number, mine))
         made.windows.append(window)
     while (left := windows - sum(made.batches)) > 0:
-        made.batches.append(min(left, table.choice((1, 1, 2))))
+        made.batches.append(min(left, table.choice((1, 1, 2, 3))))
     return made
 
 

@@ -12,6 +12,11 @@ def seed() -> str:
     return os.environ.get(SEED) or str(secrets.randbits(32))
 
 
+def again() -> bool:
+    """Somebody wants to see what a story came to."""
+    return SEED in os.environ
+
+
 def histories(usual: int) -> int:
     return int(os.environ.get(HISTORIES) or usual)
 

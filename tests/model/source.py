@@ -6,7 +6,7 @@ A row is a tuple; the first ``key`` columns identify it, none where ``key`` is 0
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -40,25 +40,31 @@ class Source:
     def state_at(self, position: int) -> Rows:
         """Every row with how often it is there."""
         rows = Counter(self.start)
-        for transaction in self.transactions[:position]:
-            for change in transaction:
-                _apply(rows, change)
+        for change in self._changes(0, position):
+            _apply(rows, change)
         held = [row[: self.key] for row in (+rows).elements()]
         assert not self.key or len(set(held)) == len(held), f"a key is held twice at position {position}"
         return +rows
 
-    def kept_at(self, position: int, since: int) -> Rows:
-        """What a copy taken at ``since`` holds if it never deletes."""
-        rows = self.state_at(since)
-        by_key = {row[: self.key]: row for row in rows}
-        for change in (change for transaction in self.transactions[since:position] for change in transaction):
-            if change.new is None:
-                continue
-            if self.key:
-                by_key[change.new[: self.key]] = change.new
-            else:
+    def kept(self, before: Rows, since: int, position: int) -> Rows:
+        """What a copy that never deletes holds at ``position``, if its commit before was at ``since`` and left it with
+        ``before``. A row that was born and died between the two was never in it."""
+        if self.key:
+            by_key = {row[: self.key]: row for row in (*before, *self.state_at(position))}
+            return Counter(by_key.values())
+        rows = Counter(before)
+        for change in self._changes(since, position):
+            if change.new is not None:
                 _apply(rows, change)
-        return Counter(by_key.values()) if self.key else +rows
+        return +rows
+
+    def keys_held(self, since: int, position: int) -> frozenset[Row]:
+        """Every key that a row had at any moment between the two."""
+        rows = (*self.state_at(since), *(change.new for change in self._changes(since, position) if change.new))
+        return frozenset(row[: self.key] for row in rows)
+
+    def _changes(self, since: int, position: int) -> Iterator[Change]:
+        return (change for transaction in self.transactions[since:position] for change in transaction)
 
 
 def _apply(rows: Rows, change: Change) -> None:

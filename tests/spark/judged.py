@@ -1,0 +1,93 @@
+"""The judgement on a played story: every version the table had, not only the newest, is a state of the source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.core.definition import OnDelete
+from tests.model.histories import COLUMNS, KEY, Story
+from tests.model.source import Row, Rows
+from tests.spark.played import Commit, Played
+
+Keys = frozenset[Row]
+
+
+@dataclass(frozen=True)
+class State:
+    """``flagged``: the keys of rows marked deleted. ``may``: those that may be flagged or not, because their rows were
+    born and died between two commits: only a repair brings them back."""
+
+    rows: Rows
+    flagged: Keys = frozenset()
+    may: Keys = frozenset()
+
+
+def judge(played: Played) -> None:
+    """Raises AssertionError that tells one history whose rows are wrong, and what happened to it."""
+    found = _versions(played)
+    wanted = State(Counter())
+    commits = {commit.version: commit for commit in played.commits}
+    position = 0
+    for version, held in enumerate(found):
+        if commit := commits.get(version):
+            wanted, position = _after(wanted, played, position, commit), commit.position
+        what = f"version {version} is not position {position}"
+        wrong = (held.rows - wanted.rows) + (wanted.rows - held.rows)
+        assert not wrong, f"{what}: {_told(played.story, next(iter(wrong))[0], held.rows, wanted.rows)}"
+        stray = (wanted.flagged - held.flagged) | (held.flagged - wanted.flagged - wanted.may)
+        assert not stray, f"{what}: flagged {_told(played.story, next(iter(stray))[0], held.flagged, wanted.flagged)}"
+
+
+def _after(before: State, played: Played, since: int, commit: Commit) -> State:
+    """What the copy must hold behind a commit, by what it had to hold before."""
+    source = played.story.source
+    rows = source.state_at(commit.position)
+    if commit.kind == "copy" or played.on_delete is OnDelete.HARD:
+        return State(rows)
+    if played.on_delete is OnDelete.IGNORE:
+        return State(source.kept(before.rows, since, commit.position))
+    keys = _keys(rows)
+    now = replace(before, rows=rows, flagged=(before.flagged | _keys(before.rows)) - keys)
+    return replace(now, may=source.keys_held(commit.since, commit.position) - keys) if commit.kind == "repair" else now
+
+
+def _keys(rows: Rows) -> Keys:
+    return frozenset(row[:KEY] for row in rows)
+
+
+def _versions(played: Played) -> list[State]:
+    """Every version of the table, as one query over them all."""
+    path = f"{played.table.definition.target.location}/t"
+    count = played.commits[-1].version + 1
+    read = played.spark.read.format("delta")
+    frames = [read.option("versionAsOf", at).load(path).withColumn("version", F.lit(at)) for at in range(count)]
+    live: list[Rows] = [Counter() for _ in range(count)]
+    flagged: list[set[Row]] = [set() for _ in range(count)]
+    for row in reduce(DataFrame.unionByName, frames).collect():
+        values = tuple(_as_told(row[name]) for name in COLUMNS)
+        if played.on_delete is OnDelete.SOFT and row["_cdc_deleted"]:
+            flagged[row["version"]].add(values[:KEY])
+        else:
+            live[row["version"]][values] += 1
+    return [State(rows, frozenset(keys)) for rows, keys in zip(live, flagged, strict=True)]
+
+
+def _as_told(value: object) -> object:
+    """Floats as the model has them: as text."""
+    if not isinstance(value, float):
+        return value
+    return str(value) if value == value else "NaN"
+
+
+def _told(story: Story, history: object, held: Rows | Keys, wanted: Rows | Keys) -> str:
+    lines = [f"history {history}"]
+    for number, window in enumerate(story.windows, 1):
+        lines += [f"  window {number}: {one}" for one in window if one.history == history or not one.changes]
+    for name, rows in (("held", held), ("wanted", wanted)):
+        lines += [f"  {name}: {sorted(repr(row) for row in rows if row[0] == history)}"]
+    return "\n".join(lines)

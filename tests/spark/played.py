@@ -1,0 +1,109 @@
+"""A story of the reference model, told to the real jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.steps import Outcome
+from spark_jobs.job import Job
+from tests.model.histories import Story, Told
+from tests.model.source import Row
+from tests.model.telling import KEYED, KEYLESS, SHAPE, Teller, told
+from tests.spark.hand_made import HandMade
+
+
+@dataclass(frozen=True)
+class Commit:
+    """With this version the copy has come to ``position``; it was copied anew at ``since``. ``kind``: copy, batch or
+    repair."""
+
+    version: int
+    position: int
+    since: int
+    kind: str
+
+
+@dataclass
+class Played:
+    """``at_once``: all windows are staged as one batch, the new copies left out."""
+
+    spark: SparkSession
+    folder: Path
+    story: Story
+    on_delete: OnDelete
+    at_once: bool = False
+    commits: list[Commit] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        schema = KEYED if self.story.source.key else KEYLESS
+        self.table = HandMade(self.spark, self.folder, schema, self.on_delete)
+        self.teller = Teller(schema)
+        self.position, self.since = 0, 0
+
+    def play(self) -> Played:
+        self._copy()
+        windows = iter(self.story.windows)
+        for batch in [len(self.story.windows)] if self.at_once else self.story.batches:
+            for _ in range(batch):
+                self.table.land(self._records(next(windows)))
+            self._apply()
+        return self
+
+    def _records(self, window: list[Told]) -> list[ChangeRecord]:
+        records: list[ChangeRecord] = []
+        later: list[ChangeRecord] = []
+        for one in window:
+            if one.changes:
+                now, again = self.teller.tell(one)
+                self.position += 1
+                self.table.order = self.teller.order
+                records += now
+                later += again
+            elif not self.at_once:
+                self._copy()
+        return records + later
+
+    def _copy(self) -> None:
+        self.table.copy([_told_row(row) for row in self.story.source.state_at(self.position).elements()])
+        self.since = self.position
+        self._note("copy")
+
+    def _apply(self) -> None:
+        """Each batch is merged twice, and once it counts. The first one a second attempt has staged, too."""
+        if not self.table.held().control.window < self.table.window:  # type: ignore[union-attr]
+            return
+        first, staged = self.table.staged()
+        if staged.outcome is Outcome.UNCHANGED:
+            return
+        assert staged.outcome is Outcome.DONE, staged.problem
+        late = [first]
+        if not self.at_once and not any(commit.kind == "batch" for commit in self.commits):
+            late.append(self.table.staged()[0])
+        self._merge(first, "batch")
+        assert {self.table.merged(again).outcome for again in late} == {Outcome.FENCED}
+
+    def repair(self) -> None:
+        """The whole log once more, over what it has become: nothing changes."""
+        job, staged = self.table.staged(repair=(1, self.table.window))
+        if staged.outcome is not Outcome.UNCHANGED:
+            assert staged.outcome is Outcome.DONE, staged.problem
+            self._merge(job, "repair")
+
+    def _merge(self, staged: Job, kind: str) -> None:
+        merged = self.table.merged(staged)
+        assert merged.outcome is Outcome.DONE, merged.problem
+        self._note(kind)
+
+    def _note(self, kind: str) -> None:
+        version = self.table.held().version
+        assert version is not None
+        self.commits.append(Commit(version, self.position, self.since, kind))
+
+
+def _told_row(row: Row) -> dict[str, object]:
+    return {column.name: told(column, value) for column, value in zip(SHAPE, row, strict=True)}
