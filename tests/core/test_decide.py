@@ -326,6 +326,14 @@ def test_nothing_is_acknowledged_that_a_moving_table_still_needs(
         assert window == sealed
 
 
+@pytest.mark.parametrize(("window", "behind", "passed"), [(2, None, 9), (2, 3, 2), (2, 6, 5)])
+def test_a_table_has_come_as_far_as_the_window_before_the_next_with_records_of_it(
+    window: int, behind: int | None, passed: int
+) -> None:
+    assert effective_window(9, window, behind) == passed
+    assert acknowledgeable(9, [(TableState.REPLICATING, window, behind)]) == passed
+
+
 def test_a_decision_is_the_same_each_time_and_survives_its_file() -> None:
     known = facts(A, table("public.c"), stream=NEW, commands=(asked(CommandKind.RESYNC),))
     decision = decide(known)

@@ -156,6 +156,14 @@ def test_a_fence_number_has_one_owner_whatever_its_window(log: ChangeLog) -> Non
     assert log.highest_fence("public.b") == 0
 
 
+def test_the_highest_fence_stays_named_however_much_is_forgotten(log: ChangeLog) -> None:
+    for fence in (1, 2, 3):
+        assert log.claim_fence(replace(RECORD, fence=fence))
+    log.forget_controls("public.a", below=1 << 62)
+    assert log.highest_fence("public.a") == 3
+    assert log.control("public.a", RECORD.token) is None
+
+
 def test_a_schema_is_found_by_its_id(log: ChangeLog) -> None:
     schema = TableSchema("public.a", (Column("id", LogicalType(Kind.DECIMAL, 9, 2)),), ("id",))
     log.write_schema(schema)

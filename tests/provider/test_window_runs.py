@@ -167,11 +167,12 @@ def test_a_resync_leaves_the_stream_copies_and_comes_back(world: World) -> None:
 
 def test_a_resync_that_crashed_goes_on_in_the_next_run(world: World) -> None:
     world.run("r1")
-    world.ask(CommandKind.RESYNC, "public.b")
+    command = world.ask(CommandKind.RESYNC, "public.b")
     world.open("r2")
     pause_stream(world.replicator, "r2", world.told.append)
     closing = world.close("r2", failed=["reconcile.resync"])
     assert closing.problems
+    assert [pending.id for pending in world.replicator.state.pending("shop")] == [command.id]
     decision = world.open("r3")
     assert decision.plan.reconcile == ("public.b",)
     world.reconcile("r3")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.control import cleaning
 from airflow_cdc_provider.control.gathering import Run
 from airflow_cdc_provider.control.known import rebuild
 from airflow_cdc_provider.control.reconciling import find_holes
@@ -22,7 +20,7 @@ from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.runs import Mode
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult
-from tests.provider.small_world import LakeOfFiles, World, schema
+from tests.provider.small_world import World, schema
 
 
 @pytest.fixture
@@ -291,6 +289,20 @@ def test_a_target_that_does_not_answer_is_the_trouble_of_its_table_and_nothing_i
     assert world.slot() == 102
 
 
+def test_nothing_is_forgotten_while_a_table_that_nobody_has_seen_yet_does_not_answer(world: World) -> None:
+    world.source.write(tables=[to_plain(schema(table)) for table in (*world.tables, "public.c")])
+    locked = world.folder / "lake/public_c/locked"
+    locked.parent.mkdir()
+    locked.write_text("")
+    world.source.change("public.a")
+    closing = world.run("r2")
+    assert [(problem.code, problem.where) for problem in closing.problems] == [("RUN002", "public.c")]
+    assert (world.control("public.a").window, world.slot()) == (2, 100)
+    locked.unlink()
+    assert world.run("r3").problems == ()
+    assert world.slot() > 100
+
+
 def test_pause_and_resume_say_why_they_refuse(world: World) -> None:
     paused = world.ask(CommandKind.PAUSE, "public.a", "public.zz")
     world.run("r2")
@@ -322,77 +334,3 @@ def test_a_backfill_before_the_log_names_its_oldest_window(world: World) -> None
     decision = world.open(run)
     assert decision.stop is not None and decision.stop.code == "LOG006"
     assert decision.stop.found.startswith("oldest window 1, from ")
-
-
-def test_windows_go_when_every_table_has_passed_them_and_quiet_tables_are_moved_over_them(world: World) -> None:
-    quick = replace(world.definition.staging, retain=timedelta(0))
-    world.definition = replace(world.definition, staging=quick)
-    for number in range(2, 6):
-        world.source.change("public.a")
-        assert world.run(f"manual__{number}").problems == ()
-    log = world.replicator.log
-    assert (log.oldest(), log.sealed()) == (5, 5)
-    assert world.control("public.b").window >= 4, "it had no change, its cursor was moved without data"
-    (world.folder / "state.db").unlink()
-    rebuild(world.replicator, "ann")
-    world.source.change("public.a", "public.b")
-    assert world.run("manual__6").problems == (), "what was cleaned is not missed, even without the index"
-
-
-def test_a_paused_table_keeps_its_windows(world: World) -> None:
-    world.definition = replace(world.definition, staging=replace(world.definition.staging, retain=timedelta(0)))
-    world.ask(CommandKind.PAUSE, "public.a")
-    for number in range(2, 5):
-        world.source.change("public.a")
-        world.run(f"manual__{number}")
-    assert world.replicator.log.oldest() <= 2
-    world.ask(CommandKind.RESUME)
-    assert world.run("manual__5").problems == ()
-    assert world.control("public.a").window == 4
-
-
-def test_old_runs_and_their_batches_are_removed(world: World) -> None:
-    world.definition = replace(world.definition, staging=replace(world.definition.staging, retain=timedelta(0)))
-    store = world.replicator.log.store
-    store.write("batches/public.a/stage-1/batch.json", b"{}")
-    for number in range(2, 5):
-        world.source.change("public.a")
-        world.run(f"manual__{number}")
-    assert "manual__4" in store.names("steps")
-    assert "manual__2" not in store.names("steps")
-    assert store.names("batches/public.a") == []
-
-
-def test_a_run_that_died_before_it_had_decided_does_not_keep_the_runs_after_it(world: World) -> None:
-    world.definition = replace(world.definition, staging=replace(world.definition.staging, retain=timedelta(0)))
-    store = world.replicator.log.store
-    store.write("steps/manual__1/plan.json", b"{}")
-    for number in range(2, 4):
-        world.source.change("public.a")
-        world.run(f"manual__{number}")
-    assert [name for name in store.names("steps") if name.startswith("manual__")] == ["manual__3"]
-
-
-def test_control_records_that_nobody_asks_for_go_and_no_fence_is_given_twice(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The target keeps no version but the newest."""
-    monkeypatch.setattr(cleaning, "CONTROLS_EVERY_WINDOWS", 1)
-    monkeypatch.setattr(LakeOfFiles, "oldest_token", lambda self, table, target: self.held(table, target).token)
-    world.definition = replace(world.definition, staging=replace(world.definition.staging, retain=timedelta(0)))
-    store, log = world.replicator.log.store, world.replicator.log
-    for number in range(2, 5):
-        world.source.change("public.a")
-        world.ask(CommandKind.PAUSE, "public.b")
-        world.ask(CommandKind.RESUME, "public.b")
-        assert world.run(f"manual__{number}").problems == ()
-    for table in world.tables:
-        assert len(store.names(f"control/{table}")) == 1
-        assert log.control(table, world.control(table).token) == world.control(table)
-    fences = {table: log.highest_fence(table) for table in world.tables}
-    assert fences["public.b"] > 3
-    (world.folder / "state.db").unlink()
-    assert {row.table for row in rebuild(world.replicator, "ann")} == set(world.tables)
-    world.ask(CommandKind.RESYNC)
-    assert world.run("manual__5").problems == ()
-    assert all(world.control(table).fence > fence for table, fence in fences.items())

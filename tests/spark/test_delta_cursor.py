@@ -104,6 +104,24 @@ def test_a_foreign_restore_takes_the_cursor_back_and_the_next_fence_passes_the_o
     assert not after.restored and after.token == token(5, 1)
 
 
+def test_a_fence_passes_the_recorded_token_though_staging_has_lost_its_names(tables: DeltaTarget) -> None:
+    for window in (1, 2):
+        commit(tables, control(4, window), window, named=False)
+    DeltaTable(tables.locate(TARGET)).restore(0)
+    fenced = tables.fence(TARGET, tables.held(TABLE, TARGET), control(1, 1).fenced())
+    assert fenced.fence == 5 and tables.held(TABLE, TARGET).token == token(5, 1)
+
+
+def test_a_restore_is_seen_below_many_commits_of_others(tables: DeltaTarget) -> None:
+    for window in (1, 2):
+        commit(tables, control(1, window), window)
+    DeltaTable(tables.locate(TARGET)).restore(0)
+    for _ in range(25):
+        foreign_append(tables)
+    held = tables.held(TABLE, TARGET)
+    assert (held.control, held.restored) == (control(1, 1), True)
+
+
 def test_a_restore_of_a_restore_is_followed_to_its_end(tables: DeltaTarget) -> None:
     for window in (1, 2, 3):
         commit(tables, control(1, window), window)
@@ -147,6 +165,25 @@ def test_a_fence_built_on_an_older_look_is_refused(tables: DeltaTarget) -> None:
     commit(tables, control(1, 1), 1)
     held = tables.held(TABLE, TARGET)
     commit(tables, control(1, 2), 2)
+    with pytest.raises(Fenced, match="TGT020"):
+        tables.fence(TARGET, held, control(1, 1).fenced())
+    assert tables.held(TABLE, TARGET).control == control(1, 2)
+
+
+def test_a_commit_between_the_look_of_a_fence_and_its_append_shuts_the_fence_out(
+    tables: DeltaTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(tables, control(1, 1), 1)
+    held = tables.held(TABLE, TARGET)
+    still = tables._still
+
+    def still_and_then_no_more(*arguments: object) -> bool:
+        found = still(*arguments)  # type: ignore[arg-type]
+        if found:
+            commit(tables, control(1, 2), 2)
+        return found
+
+    monkeypatch.setattr(tables, "_still", still_and_then_no_more)
     with pytest.raises(Fenced, match="TGT020"):
         tables.fence(TARGET, held, control(1, 1).fenced())
     assert tables.held(TABLE, TARGET).control == control(1, 2)

@@ -1,0 +1,82 @@
+"""Which windows a batch takes from the log, and which files it trusts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.core.changelog import Hole, manifest_path
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.errors import CommandRefused, StagingInvalid
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from spark_jobs.batch_plan import BatchPlan, before_hole, catch_up, repair
+from spark_jobs.extract import land_window
+from spark_jobs.log_slice import cut, verify
+from tests.spark.hand_made import HandMade
+
+SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable=False),), ("id",))
+CURSOR = ControlRecord(
+    "hand", "public.t", "log", "tests", "a", 1, 2, "", State(TableState.REPLICATING, "2026-01-01"), schema=SCHEMA
+)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> HandMade:
+    """A log of four windows with one record each. No session: nothing here needs one."""
+    made = HandMade(None, tmp_path, SCHEMA)  # type: ignore[arg-type]
+    for key in range(4):
+        made.land([made.insert({"id": key})])
+    return made
+
+
+def numbers(plan: BatchPlan) -> list[int]:
+    return [window.window for window in plan.windows]
+
+
+def test_a_batch_takes_the_windows_behind_the_cursor_up_to_the_last_one_it_is_told(table: HandMade) -> None:
+    plan = catch_up(table.log, table.task(), CURSOR, 4)
+    assert (numbers(plan), plan.window) == ([3, 4], 4)
+    plan = catch_up(table.log, table.task(), replace(CURSOR, window=0), 3)
+    assert (numbers(plan), plan.window) == ([1, 2, 3], 3)
+
+
+def test_a_batch_ends_before_a_hole(table: HandMade) -> None:
+    table.land(holes=[Hole("overflow", "public.t", "")])
+    table.land()
+    assert before_hole(table.log, CURSOR, 6) == 4
+    assert numbers(catch_up(table.log, table.task(), CURSOR, 6)) == [3, 4]
+
+
+def test_a_repair_takes_its_slice_and_everything_since(table: HandMade) -> None:
+    plan = repair(table.log, replace(CURSOR, window=3), 1, 2)
+    assert (numbers(plan), [window.window for window in plan.touched], plan.window) == ([1, 2, 3], [1, 2], 3)
+
+
+def test_a_repair_that_begins_before_the_log_is_refused(table: HandMade) -> None:
+    table.log.store.delete(manifest_path(1))
+    with pytest.raises(CommandRefused, match=r"CMD010.*oldest window 2"):
+        repair(table.log, CURSOR, 1, 2)
+
+
+def test_a_file_of_the_right_length_is_not_yet_the_one_that_was_sealed(table: HandMade) -> None:
+    windows = cut(table.log, "public.t", 0, 4)
+    verify(table.log, windows)
+    file = Path(table.log.store.url(windows[2].part.files[0].path))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(StagingInvalid, match=r"STG005.*window 3"):
+        verify(table.log, windows)
+
+
+@pytest.mark.parametrize("lo", [{}, {"s": "3"}, {"s": "5"}])
+def test_a_window_that_would_not_begin_where_the_last_one_ended_is_not_read(
+    table: HandMade, lo: dict[str, str]
+) -> None:
+    job = table.job(StepKind.EXTRACT, (table.task(),), window=5, lo=lo)
+    with pytest.raises(StagingInvalid, match="STG004"):
+        land_window(job)

@@ -1,0 +1,78 @@
+"""Under which fence a full copy is committed, and which copy goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.connectors.source import Copy, JdbcRead
+from airflow_cdc_provider.core.cursors import ControlRecord, token
+from airflow_cdc_provider.core.errors import Fenced
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.targets.target import Held
+from spark_jobs.copying import commit_copy, look, record_of
+from spark_jobs.job import Job, TableWork
+from tests.spark.hand_made import HandMade
+
+SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable=False),), ("id",))
+REPLICATING = State(TableState.REPLICATING, "2026-01-01")
+RECORD = ControlRecord("hand", "public.t", "log", "tests", "a", 3, 0, "f", REPLICATING)
+COPY = Copy("f", {"s": "1"}, SCHEMA, JdbcRead("", "", "", "", "", (), "", 1, {}), 0)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> HandMade:
+    """A log of two windows and no target. No session: nothing here gets as far as rows."""
+    made = HandMade(None, tmp_path, SCHEMA)  # type: ignore[arg-type]
+    made.land()
+    made.land()
+    return made
+
+
+def copying(table: HandMade, **more: Any) -> tuple[Job, TableWork]:
+    task = table.task()
+    return table.job(StepKind.SNAPSHOT, (task,), **more), TableWork(task, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("named", "held"),
+    [
+        (6, Held(exists=False)),
+        (0, Held(True, replace(RECORD, fence=6), token=token(6, 0))),
+        (2, Held(True, RECORD, token=token(6, 1), restored=True)),
+        (6, Held(True, RECORD, token=RECORD.token)),
+    ],
+)
+def test_a_copy_stands_one_fence_above_all_that_are_named_or_recorded(table: HandMade, named: int, held: Held) -> None:
+    job, work = copying(table)
+    assert record_of(job, work.task, named, held, COPY, REPLICATING).fence == 7
+
+
+def test_a_fence_that_is_named_after_the_look_stops_the_copy(table: HandMade) -> None:
+    job, work = copying(table)
+
+    def held_and_then_paused(*_: str) -> Held:
+        assert table.log.claim_fence(replace(RECORD, fence=4))
+        return Held(True, RECORD, token=RECORD.token)
+
+    assert table.log.claim_fence(RECORD)
+    late: Any = SimpleNamespace(log=table.log, tables=SimpleNamespace(held=held_and_then_paused))
+    record = record_of(job, work.task, *look(late, work.task), COPY, REPLICATING)
+    with pytest.raises(Fenced, match="CPY001"):
+        commit_copy(job, work, COPY, None, record)  # type: ignore[arg-type]
+
+
+def test_of_two_first_copies_with_anchors_of_their_own_one_is_shut_out(table: HandMade) -> None:
+    for window in (1, 2):
+        job, work = copying(table, window=window)
+        record = record_of(job, work.task, 0, Held(exists=False), COPY, REPLICATING)
+        if window == 1:
+            assert table.log.claim_fence(record)
+    with pytest.raises(Fenced, match="CPY001"):
+        commit_copy(job, work, COPY, None, record)  # type: ignore[arg-type]

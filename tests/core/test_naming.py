@@ -1,0 +1,77 @@
+"""The name a merge gives to its commit before it makes it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import Batch, StepKind, TableTask
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.targets.target import Held
+from spark_jobs.merge import _named, _record
+from tests.spark.hand_made import HandMade
+
+SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable=False),), ("id",))
+CURSOR = ControlRecord("hand", "public.t", "log", "tests", "a", 3, 1, "f", State(TableState.REPLICATING, "2026-01-01"))
+BATCH = Batch("public.t", "batches/b", 3, 1, 2, SCHEMA)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> HandMade:
+    """A log of two windows and no target. No session: nothing here needs one."""
+    made = HandMade(None, tmp_path, SCHEMA)  # type: ignore[arg-type]
+    made.land()
+    made.land()
+    return made
+
+
+def named(log: ChangeLog, task: TableTask, record: ControlRecord) -> tuple[ControlRecord, list[ControlRecord]]:
+    """The record as named, and the fences that were raised in the target for it."""
+    raised: list[ControlRecord] = []
+
+    def fence(_: str, __: Held, record: ControlRecord) -> ControlRecord:
+        assert log.claim_fence(record)
+        raised.append(record)
+        return record
+
+    job: Any = SimpleNamespace(log=log, tables=SimpleNamespace(fence=fence))
+    return _named(job, task, Held(True, CURSOR), record), raised
+
+
+def test_a_commit_of_the_stream_keeps_the_fence_and_moves_the_cursor(table: HandMade) -> None:
+    record = _record(table.job(StepKind.MERGE, ()), CURSOR, BATCH)
+    assert (record.fence, record.window, record.manifest_sha256) == (3, 2, table.log.manifest_sha256(2))
+    assert record.nonce != CURSOR.nonce
+
+
+def test_a_repair_leaves_the_cursor_and_so_raises_the_fence(table: HandMade) -> None:
+    record = _record(table.job(StepKind.MERGE, ()), CURSOR, replace(BATCH, window=1, repair=True))
+    assert (record.fence, record.window) == (4, 1) and record.token > CURSOR.token
+
+
+def test_a_commit_is_named_before_it_is_made(table: HandMade) -> None:
+    record = _record(table.job(StepKind.MERGE, ()), CURSOR, BATCH)
+    assert named(table.log, table.task(), record) == (record, [])
+    assert table.log.control("public.t", record.token) == record
+
+
+def test_a_name_that_another_attempt_has_taken_costs_a_fence_in_the_target(table: HandMade) -> None:
+    record = _record(table.job(StepKind.MERGE, ()), CURSOR, BATCH)
+    assert table.log.write_control(replace(record, attempt="dead", nonce="dead"))
+    mine, raised = named(table.log, table.task(), record)
+    assert (mine.fence, mine.window) == (4, 2) and [one.fence for one in raised] == [4]
+    assert table.log.control("public.t", mine.token) == mine
+
+
+def test_a_repair_is_named_above_the_fence_it_raised_before(table: HandMade) -> None:
+    record = _record(table.job(StepKind.MERGE, ()), CURSOR, replace(BATCH, window=1, repair=True))
+    mine, raised = named(table.log, table.task(), record)
+    assert [one.fence for one in raised] == [4] and (mine.fence, mine.window) == (5, 1)
+    assert table.log.control("public.t", mine.token) == mine

@@ -1,0 +1,43 @@
+"""The settings that carry a merge's token, and whose commit is found afterwards. No session: a dict of settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.targets.target import Held
+from spark_jobs.writers.delta import APP_ID, METADATA, VERSION, _is_ours, _token
+
+RECORD = ControlRecord(
+    "r", "public.t", "log", "owner", "a", 2, 5, "f", State(TableState.REPLICATING, "2026-01-01"), nonce="n"
+)
+
+
+class Settings(dict[str, str]):
+    set = dict.__setitem__
+    unset = dict.__delitem__
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_the_token_stands_in_the_settings_during_the_merge_only(dies: bool) -> None:
+    session = SimpleNamespace(conf=Settings(other="stays"))
+    try:
+        with _token(session, "cdc/r/public.t", RECORD):  # type: ignore[arg-type]
+            assert session.conf[APP_ID] == "cdc/r/public.t" and session.conf[VERSION] == str(RECORD.token)
+            assert RECORD.nonce in session.conf[METADATA]
+            if dies:
+                raise OSError
+    except OSError:
+        assert dies
+    assert session.conf == {"other": "stays"}
+
+
+def test_a_commit_is_ours_by_token_attempt_and_nonce() -> None:
+    assert _is_ours(Held(True, RECORD), RECORD)
+    for other in (replace(RECORD, nonce="x"), replace(RECORD, attempt="b"), replace(RECORD, window=6)):
+        assert not _is_ours(Held(True, other), RECORD)
+    assert not _is_ours(Held(True), RECORD)
