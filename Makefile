@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench faults docs jars java mariadb venv clean
+.PHONY: help demo test lint bench faults properties mutants docs jars java mariadb venv clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -39,6 +39,14 @@ bench: jars  ## the figures of docs, measured on this machine
 faults: jars  ## every fault, each followed by the invariant checker
 	@$(READY)
 	exec $(PYTHON) -m tests.faults
+
+properties: jars  ## N random histories (50,000) against the reference model; writes docs/properties-report.md
+	@$(READY)
+	N="$(N)" exec $(PYTHON) -m tests.properties
+
+mutants: jars  ## small breakages, one at a time: each must be noticed by a test; ONLY="words" for some
+	@$(READY)
+	exec $(PYTHON) -m tests.mutants $(ONLY)
 
 docs: $(INSTALLED)  ## the generated pages
 	@exec $(PYTHON) -m airflow_cdc_provider.reference --write

@@ -1,0 +1,116 @@
+"""`make properties`: ``N`` random histories (50,000 by default) on the SQL itself; the report goes into docs/."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from airflow_cdc_provider.core.definition import OnDelete
+from spark_jobs.sessions import build
+from tests.model import seeds
+from tests.spark.random_stories import ON_DELETE, play
+from tests.spark.replicator import JAVA_OPTIONS, LOCAL, class_path
+
+REPORT = Path(__file__).parents[2] / "docs" / "properties-report.md"
+WAYS = (
+    (True, OnDelete.HARD),
+    (True, OnDelete.SOFT),
+    (True, OnDelete.IGNORE),
+    (False, OnDelete.HARD),
+    (False, OnDelete.IGNORE),
+)
+
+HEAD = """# Property report
+
+Written by `make properties N={count}`. A history is a random list of transactions on rows of its own; thousands
+share one table. It is told to the real jobs, with some records twice, and cut into windows and batches at random. The
+table is truncated and copied again on the way. Each batch is merged twice, one of them staged by two attempts, too.
+Then **every version** of the Delta table is compared with the reference model (`tests/model/source.py`): it must be
+the source between two transactions. The same story staged as one batch must lead to the same end, and the whole log of
+a table with key, applied once more, must change no live row.
+
+{figures}
+
+{python}, {cores} cores. To play a line again: `{seed}=… {histories}=… {on_delete}=… pytest
+tests/spark/test_merge_random.py -k hard` (without key: `test_keyless_random.py`).
+
+| key | on_delete | seed | histories | transactions | changes | seconds |
+|---|---|---|---|---|---|---|
+"""
+
+
+@dataclass(frozen=True)
+class Line:
+    keyed: bool
+    on_delete: OnDelete
+    seed: str
+    histories: int
+    transactions: int
+    changes: int
+    seconds: float
+
+    def __str__(self) -> str:
+        cells = (
+            "yes" if self.keyed else "no",
+            self.on_delete.value,
+            self.seed,
+            f"{self.histories:,}",
+            f"{self.transactions:,}",
+            f"{self.changes:,}",
+            f"{self.seconds:.0f}",
+        )
+        return f"| {' | '.join(cells)} |"
+
+
+def main() -> int:
+    count, at_once = int(os.environ.get("N") or 50_000), seeds.histories(5000)
+    conf = {
+        **LOCAL,
+        "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+        "spark.driver.extraClassPath": ":".join(map(str, class_path(["delta"]))),
+    }
+    spark = build("properties", "delta", conf)
+    lines: list[Line] = []
+    try:
+        while (left := count - sum(line.histories for line in lines)) > 0:
+            keyed, on_delete = WAYS[len(lines) % len(WAYS)]
+            seed, histories = seeds.seed(), min(left, at_once)
+            folder = Path(tempfile.mkdtemp(prefix="cdc-properties-"))
+            began = time.monotonic()
+            told = play(spark, folder, keyed, on_delete, seed, histories, whole=True)
+            shutil.rmtree(folder)
+            transactions = told.source.transactions
+            changes = sum(map(len, transactions))
+            took_s = time.monotonic() - began
+            lines.append(Line(keyed, on_delete, seed, histories, len(transactions), changes, took_s))
+            print(lines[-1], flush=True)
+    finally:
+        spark.stop()
+    REPORT.write_text(report(count, lines))
+    return 0
+
+
+def report(count: int, lines: list[Line]) -> str:
+    totals = [sum(getattr(line, name) for line in lines) for name in ("histories", "transactions", "changes")]
+    figures = "**{:,} histories, {:,} transactions, {:,} changes: no difference.**".format(*totals)
+    head = HEAD.format(
+        count=count,
+        figures=figures,
+        python=f"Python {platform.python_version()}",
+        cores=os.cpu_count(),
+        seed=seeds.SEED,
+        histories=seeds.HISTORIES,
+        on_delete=ON_DELETE,
+    )
+    return head + "\n".join(map(str, lines)) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
