@@ -80,6 +80,14 @@ def test_records_delivered_twice_count_once(table: HandMade) -> None:
     assert held(table, 1) == ["a", "a"]
 
 
+def test_records_up_to_the_floor_are_in_the_copy_already(table: HandMade) -> None:
+    table.land([])
+    early = table.insert(row(1, "a"))
+    table.copy([row(1, "a")])
+    table.apply([early, table.insert(row(1, "b"))])
+    assert held(table, 1) == ["a", "b"]
+
+
 def test_a_truncate_takes_all_equal_rows(table: HandMade) -> None:
     table.copy([row(1, "a"), row(1, "a"), row(2, "b")])
     table.apply([table.delete(row(1, "a")), table.truncate(), table.insert(row(1, "a"))])

@@ -1,0 +1,12 @@
+"""All breakages, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+from tests.mutants.change_log import CHANGE_LOG
+from tests.mutants.commits import COMMITS
+from tests.mutants.folds import FOLDS
+from tests.mutants.meanings import MEANINGS
+from tests.mutants.runs import RUNS
+
+BREAKAGES: tuple[Breakage, ...] = (*COMMITS, *CHANGE_LOG, *RUNS, *MEANINGS, *FOLDS)

@@ -1,0 +1,114 @@
+"""Windows: sealed once, whole, without a gap, and never stepped over."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+
+CORE = "airflow_cdc_provider/core"
+
+CHANGE_LOG = (
+    Breakage(
+        "a manifest can be written over",
+        "airflow_cdc_provider/staging/log.py",
+        "if not self.store.create(changelog.manifest_path(manifest.window), manifest.encode()):",
+        "if self.store.write(changelog.manifest_path(manifest.window), manifest.encode()):",
+        ("tests/core/test_staging.py",),
+    ),
+    Breakage(
+        "a damaged file is read all the same",
+        f"{CORE}/changelog.py",
+        "if tail != expected:",
+        "if not tail:",
+        ("tests/core/test_changelog.py",),
+    ),
+    Breakage(
+        "a window ends in the middle of a transaction",
+        "spark_jobs/landing.py",
+        "                if self.room.records <= 0 or self.room.bytes <= 0:",
+        "                if self.open.records >= self.limits.window_records:\n"
+        "                    return Cut.SIZE\n"
+        "                if self.room.records <= 0 or self.room.bytes <= 0:",
+        ("tests/spark/test_landing.py::test_a_window_is_a_run_of_whole_transactions",),
+    ),
+    Breakage(
+        "a hole is stepped over",
+        f"{CORE}/verdicts.py",
+        "        if manifest and (hole := hole_of(manifest, control.table, control.floor)):",
+        "        if manifest and not (hole := hole_of(manifest, control.table, control.floor)):",
+        ("tests/core/test_decide.py",),
+    ),
+    Breakage(
+        "a window that did not capture the table is no hole",
+        f"{CORE}/verdicts.py",
+        "    if table not in manifest.tables:",
+        "    if False:",
+        ("tests/core/test_decide.py",),
+    ),
+    Breakage(
+        "a window is taken for applied one too early",
+        f"{CORE}/verdicts.py",
+        "    for number in range(control.window + 1, log.sealed + 1):\n"
+        "        manifest = log.manifests.get(number)\n"
+        "        if manifest and (piece",
+        "    for number in range(control.window + 2, log.sealed + 1):\n"
+        "        manifest = log.manifests.get(number)\n"
+        "        if manifest and (piece",
+        ("tests/core/test_decide.py",),
+    ),
+    Breakage(
+        "a hole up to which the copy stands is met again and again",
+        f"{CORE}/verdicts.py",
+        'if hole.table == table and not "" < hole.order_key <= floor:',
+        "if hole.table == table:",
+        ("tests/core/test_decide.py",),
+    ),
+    Breakage(
+        "a batch takes the window with the hole along",
+        "spark_jobs/batch_plan.py",
+        "            return number - 1",
+        "            return number",
+        ("tests/core/test_batch_plan.py",),
+    ),
+    Breakage(
+        "a batch leaves out the window behind its cursor",
+        "spark_jobs/log_slice.py",
+        "for number in range(after + 1, upto + 1))",
+        "for number in range(after + 2, upto + 1))",
+        ("tests/core/test_batch_plan.py",),
+    ),
+    Breakage(
+        "a batch begins with the window that is applied already",
+        "spark_jobs/log_slice.py",
+        "for number in range(after + 1, upto + 1))",
+        "for number in range(max(after, 1), upto + 1))",
+        ("tests/core/test_batch_plan.py",),
+    ),
+    Breakage(
+        "a file that is not the sealed one is read",
+        "spark_jobs/log_slice.py",
+        "if found != (file.bytes, file.sha256):",
+        "if not found[0]:",
+        ("tests/core/test_batch_plan.py",),
+    ),
+    Breakage(
+        "a repair begins before the log does",
+        "spark_jobs/batch_plan.py",
+        "if first < log.oldest():",
+        "if first < 1:",
+        ("tests/core/test_batch_plan.py",),
+    ),
+    Breakage(
+        "a repair stops at the end of its slice",
+        "spark_jobs/batch_plan.py",
+        "windows = cut(log, control.table, first - 1, control.window)",
+        "windows = cut(log, control.table, first - 1, last)",
+        ("tests/core/test_batch_plan.py",),
+    ),
+    Breakage(
+        "a window may begin behind the end of the one before",
+        "spark_jobs/extract.py",
+        "if before.epoch == step.epoch and before.hi != step.lo:",
+        "if before.epoch != step.epoch and before.hi != step.lo:",
+        ("tests/core/test_batch_plan.py",),
+    ),
+)

@@ -1,0 +1,188 @@
+"""Who may commit to a table, and how the commit is known afterwards."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+
+CORE = "airflow_cdc_provider/core"
+DELTA = "airflow_cdc_provider/targets/delta"
+LOG = "airflow_cdc_provider/staging/log.py"
+WRITER = "spark_jobs/writers/delta.py"
+
+COMMITS = (
+    Breakage(
+        "a token is the window alone",
+        f"{CORE}/cursors.py",
+        "return fence << WINDOW_BITS | window",
+        "return window",
+        ("tests/core/test_cursors.py",),
+    ),
+    Breakage(
+        "a pause does not raise the fence",
+        f"{CORE}/cursors.py",
+        "fence=self.fence + 1, nonce",
+        "fence=self.fence, nonce",
+        ("tests/core/test_cursors.py",),
+    ),
+    Breakage(
+        "a fence keeps the nonce of the record it was copied from",
+        f"{CORE}/cursors.py",
+        "nonce=uuid.uuid4().hex, state=state",
+        "nonce=self.nonce, state=state",
+        ("tests/core/test_cursors.py",),
+    ),
+    Breakage(
+        "the fence stands in the app id instead of the token",
+        f"{DELTA}/target.py",
+        'return f"cdc/{self.replicator}/{table}"',
+        'return f"cdc/{self.replicator}/{table}/{self.log.highest_fence(table)}"',
+        ("tests/spark/test_delta_cursor.py",),
+    ),
+    Breakage(
+        "a fence is checked before its commit, not by it",
+        f"{DELTA}/target.py",
+        "_append_nothing(opened, self.app_id(record.table), record)",
+        "_append_nothing(self.open(target_table), self.app_id(record.table), record)",
+        ("tests/spark/test_delta_cursor.py",),
+    ),
+    Breakage(
+        "a fence does not look whether the table is still as it was",
+        f"{DELTA}/target.py",
+        "if opened is None or not self._still(opened, expected, record.table):",
+        "if opened is None:",
+        ("tests/spark/test_delta_cursor.py",),
+    ),
+    Breakage(
+        "a fence whose answer was lost is believed",
+        f"{DELTA}/target.py",
+        "if self._stands(target_table, record):",
+        "if True:",
+        ("tests/spark/test_delta_cursor.py",),
+    ),
+    Breakage(
+        "a fence after a restore does not pass the recorded token",
+        f"{DELTA}/target.py",
+        "record = named_fence(self.log, above(expected.token, record))",
+        "record = named_fence(self.log, record)",
+        ("tests/spark/test_delta_cursor.py",),
+    ),
+    Breakage(
+        "a restore by somebody is not seen",
+        f"{DELTA}/history.py",
+        "return Standing(earlier.record, restored=True, known=earlier.known)",
+        "return Standing(earlier.record, restored=False, known=earlier.known)",
+        ("tests/spark/test_delta_cursor.py",),
+    ),
+    Breakage(
+        "only the newest commits of a table are looked through for ours",
+        f"{DELTA}/target.py",
+        "HISTORY_COMMITS = (20, 500, None)",
+        "HISTORY_COMMITS = (20,)",
+        ("tests/spark/test_delta_cursor.py",),
+    ),
+    Breakage(
+        "a fence number may be named twice with two windows",
+        LOG,
+        "return all(token == own or token[0] < record.fence for token in self._named(record.table))",
+        "return True",
+        ("tests/core/test_staging.py",),
+    ),
+    Breakage(
+        "the highest fence of a table is forgotten when its records are cleaned",
+        LOG,
+        "in sorted(self._named(table))[:-1]:",
+        "in sorted(self._named(table)):",
+        ("tests/core/test_staging.py",),
+    ),
+    Breakage(
+        "a token that is named already is named over",
+        LOG,
+        "return self.store.create(path, content) or self.store.read(path) == content",
+        "self.store.write(path, content); return True",
+        ("tests/core/test_staging.py",),
+    ),
+    Breakage(
+        "a batch is merged under another fence than it was staged under",
+        "spark_jobs/standing.py",
+        "if (control.fence, control.window) != (batch_fence, batch_window):",
+        "if control.window != batch_window:",
+        ("tests/core/test_standing.py",),
+    ),
+    Breakage(
+        "a batch is merged at another cursor than it begins at",
+        "spark_jobs/standing.py",
+        "if (control.fence, control.window) != (batch_fence, batch_window):",
+        "if control.fence != batch_fence:",
+        ("tests/core/test_standing.py",),
+    ),
+    Breakage(
+        "an attempt goes on under a fence that was raised against it",
+        "spark_jobs/standing.py",
+        "if told != control.fence:",
+        "if told is None:",
+        ("tests/core/test_standing.py",),
+    ),
+    Breakage(
+        "a paused table takes changes",
+        f"{CORE}/states.py",
+        "TAKES_CHANGES = frozenset({S.REPLICATING, S.FAILING})",
+        "TAKES_CHANGES = frozenset({S.REPLICATING, S.FAILING, S.PAUSED})",
+        ("tests/core/test_states.py",),
+    ),
+    Breakage(
+        "the token of one merge stays in the session's settings",
+        WRITER,
+        "            spark.conf.unset(name)",
+        "            spark.conf.get(name)",
+        ("tests/core/test_token_settings.py",),
+    ),
+    Breakage(
+        "a merge whose answer says nothing is believed",
+        WRITER,
+        "    return found is not None and (found.token, found.attempt, found.nonce) == (",
+        "    return True or found is not None and (found.token, found.attempt, found.nonce) == (",
+        ("tests/core/test_token_settings.py",),
+    ),
+    Breakage(
+        "a copy takes a fence that was named before",
+        "spark_jobs/copying.py",
+        "fence=max(known) + 1,",
+        "fence=max(known),",
+        ("tests/core/test_copying.py",),
+    ),
+    Breakage(
+        "a copy does not ask which fences were named, only which stand",
+        "spark_jobs/copying.py",
+        "known = [named]",
+        "known = [0]",
+        ("tests/core/test_copying.py",),
+    ),
+    Breakage(
+        "the fences named are looked up after the table",
+        "spark_jobs/copying.py",
+        "    named = job.log.highest_fence(task.table)\n    return named, job.tables.held(task.table, task.target)",
+        "    held = job.tables.held(task.table, task.target)\n    return job.log.highest_fence(task.table), held",
+        ("tests/core/test_copying.py",),
+    ),
+    Breakage(
+        "of two first copies each names its fence",
+        "spark_jobs/copying.py",
+        "if not job.log.claim_fence(record):",
+        "if not job.log.write_control(record):",
+        ("tests/core/test_copying.py",),
+    ),
+    Breakage(
+        "a merge goes on under a name that another attempt has taken",
+        "spark_jobs/merge.py",
+        "if record.fence == held.control.fence and job.log.write_control(record):",
+        "if record.fence == held.control.fence:",
+        ("tests/core/test_naming.py",),
+    ),
+    Breakage(
+        "a repair commits under the fence it found",
+        "spark_jobs/merge.py",
+        "return replace(record, fence=control.fence + 1)",
+        "return record",
+        ("tests/core/test_naming.py",),
+    ),
+)

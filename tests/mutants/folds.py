@@ -1,0 +1,175 @@
+"""The fold. Only the SQL itself can tell, by a case or by histories played on it."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+
+KEYED = "tests/spark/test_merge_keyed.py"
+KEYLESS = "tests/spark/test_merge_keyless.py"
+DOUBLE = "tests/spark/test_double_holding.py"
+UNORDERED = "tests/spark/test_unordered.py"
+RANDOM = "tests/spark/test_merge_random.py"
+
+FOLDS = (
+    Breakage(
+        "the kind of a change outranks its place",
+        "spark_jobs/fold.py",
+        '.agg(F.max_by(last, "order_key").alias("last"))',
+        '.agg(F.max_by(last, F.struct("op", "order_key")).alias("last"))',
+        (f"{KEYED}::test_the_copy_holds_what_the_source_holds",),
+    ),
+    Breakage(
+        "a known NULL is taken for an unknown value",
+        "spark_jobs/fold.py",
+        'F.col("after").isNotNull() & (F.col("whole") | F.array_contains("names", name)),',
+        'F.col("after").isNotNull() & F.col("v").getField(name).isNotNull(),',
+        (f"{KEYED}::test_a_known_null_is_a_value_and_an_absent_column_is_not",),
+    ),
+    Breakage(
+        "a row that is born anew keeps columns of the one before it",
+        "spark_jobs/fold.py",
+        'return begins & ~_arrived() | F.col("first.whole")',
+        'return F.col("first.whole")',
+        (f"{KEYED}::test_a_new_life_knows_nothing_of_the_old_one",),
+    ),
+    Breakage(
+        "a partial change behind a truncate is taken for a row",
+        "spark_jobs/fold.py",
+        'dead = (F.col("first.begins") | F.lit(fold.truncated)) & ~F.col("born")',
+        'dead = F.col("first.begins") & ~F.col("born")',
+        (f"{KEYED}::test_a_partial_update_behind_a_truncate_blocks_the_table",),
+    ),
+    Breakage(
+        "an upsert behind a truncate is taken for a change of a row that is gone",
+        "spark_jobs/fold.py",
+        '(F.col("first.begins") | F.lit(truncated))',
+        'F.col("first.begins")',
+        (f"{KEYED}::test_a_partial_upsert_behind_a_truncate_is_a_new_row",),
+    ),
+    Breakage(
+        "a flagged row forgets its last values",
+        "spark_jobs/fold.py",
+        'slow = per_key.where(F.col("partial") | kept).select("k")',
+        'slow = per_key.where(F.col("partial")).select("k")',
+        (f"{KEYED}::TestSoftDelete::test_a_deleted_row_is_flagged_and_keeps_its_last_values",),
+    ),
+    Breakage(
+        "a record delivered twice begins a life of its own",
+        "spark_jobs/fold.py",
+        '.where(~F.col("again"))',
+        "",
+        (RANDOM,),
+    ),
+    Breakage(
+        "a departure behind an arrival empties the key though a row stays",
+        "spark_jobs/fold.py",
+        "entries = settled(entries)",
+        'entries = entries.where("true")',
+        (f"{DOUBLE}::test_the_row_that_stays_holds_the_key",),
+    ),
+    Breakage(
+        "a truncate does not hide what came before it",
+        "spark_jobs/stage.py",
+        "truncated_at or control.floor",
+        "control.floor",
+        (f"{KEYED}::test_a_truncate_removes_rows_staged_before_it",),
+    ),
+    Breakage(
+        "a truncate empties a table that ignores deletes",
+        "spark_jobs/stage.py",
+        "truncated_at = None if task.rule.on_delete is OnDelete.IGNORE else contents.truncated_at",
+        "truncated_at = contents.truncated_at",
+        (f"{KEYED}::test_ignored_deletes_and_truncates_leave_the_rows",),
+    ),
+    Breakage(
+        "what the copy holds already is applied to it once more",
+        "spark_jobs/log_slice.py",
+        '(F.col("order_key") > after) &',
+        '(F.col("order_key") > "") &',
+        (f"{KEYLESS}::test_records_up_to_the_floor_are_in_the_copy_already",),
+    ),
+    Breakage(
+        "a row that moved leaves its unknown columns behind",
+        "spark_jobs/folding.py",
+        "moved=self.contents.moved > 0,",
+        "moved=self.contents.moved < 0,",
+        (f"{KEYED}::test_a_moved_row_takes_its_unknown_columns_along",),
+    ),
+    Breakage(
+        "a row that is put and moves on must have been there",
+        "spark_jobs/lineage.py",
+        '            .when(F.col(f"{ROOT}.put"), F.lit(None))\n',
+        "",
+        (f"{KEYED}::test_a_row_that_is_put_and_moves_on_takes_along_what_is_there",),
+    ),
+    Breakage(
+        "a NULL in the key of a row that moved meets nothing",
+        "spark_jobs/lineage.py",
+        'F.col(f"_cdc_r{n}").eqNullSafe(F.col(f"_cdc_p{schema.names.index(name)}"))',
+        'F.col(f"_cdc_r{n}") == F.col(f"_cdc_p{schema.names.index(name)}")',
+        (RANDOM,),
+    ),
+    Breakage(
+        "a flagged row that is put again keeps what it was",
+        "airflow_cdc_provider/targets/sparksql/merge_sql.py",
+        'unknown = f" WHEN t.{DELETED} THEN NULL" if plan.soft else ""',
+        'unknown = ""',
+        (f"{KEYED}::TestSoftDelete::test_a_partial_upsert_revives_a_flagged_row_without_its_old_values",),
+    ),
+    Breakage(
+        "equal rows that came are one row",
+        "spark_jobs/multiset.py",
+        'records = records.dropDuplicates(["order_key"])',
+        'records = records.dropDuplicates(["after"])',
+        (f"{KEYLESS}::test_equal_rows_are_counted",),
+    ),
+    Breakage(
+        "a record delivered twice counts twice",
+        "spark_jobs/multiset.py",
+        'records = records.dropDuplicates(["order_key"])',
+        'records = records.where("true")',
+        (f"{KEYLESS}::test_records_delivered_twice_count_once",),
+    ),
+    Breakage(
+        "one of several equal rows takes the others with it",
+        "spark_jobs/multiset.py",
+        'stay = F.coalesce(HELD, F.lit(0)).cast("int") + F.col(NET)',
+        "stay = F.lit(0)",
+        (f"{KEYLESS}::test_equal_rows_are_counted",),
+    ),
+    Breakage(
+        "fewer equal rows than shall go are passed over",
+        "spark_jobs/multiset.py",
+        'F.when(stay >= 0, stay).otherwise(F.raise_error(F.lit(NO_ROW)).cast("int"))',
+        "F.greatest(stay, F.lit(0))",
+        (f"{KEYLESS}::test_fewer_equal_rows_than_shall_go_block_the_table",),
+    ),
+    Breakage(
+        "equal floats of different text are one row",
+        "spark_jobs/multiset.py",
+        "if column.type.kind in FLOATING else left.eqNullSafe(right)",
+        "if column.name in FLOATING else left.eqNullSafe(right)",
+        (f"{KEYLESS}::test_equal_rows_are_counted",),
+    ),
+    Breakage(
+        "of a source without order the oldest news win",
+        "spark_jobs/unordered.py",
+        "F.max_by(columns, rank)",
+        "F.min_by(columns, rank)",
+        (f"{UNORDERED}::test_an_older_record_that_comes_late_changes_nothing",),
+    ),
+    Breakage(
+        "tombstones are dropped",
+        "spark_jobs/unordered.py",
+        '_tombstone() & (F.col("order_key") > fold.retired)',
+        "_tombstone() & F.lit(False)",
+        (f"{UNORDERED}::test_an_older_record_that_comes_late_changes_nothing",),
+    ),
+    Breakage(
+        "what comes from behind a barrier is inserted",
+        "spark_jobs/unordered.py",
+        '(F.col("order_key") <= fold.was_retired)',
+        '(F.col("order_key") < "")',
+        (f"{UNORDERED}::test_a_barrier_retires_tombstones_and_what_is_late_behind_it_is_parked",),
+    ),
+)

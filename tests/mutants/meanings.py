@@ -1,0 +1,110 @@
+"""What a change means: decoded, and as a merge."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+
+CORE = "airflow_cdc_provider/core"
+MERGE_SQL = "airflow_cdc_provider/targets/sparksql/merge_sql.py"
+POSTGRES = "airflow_cdc_provider/connectors/postgres"
+
+MEANINGS = (
+    Breakage(
+        "a key-changing update is not split",
+        f"{POSTGRES}/decode.py",
+        "        elif row.moved:",
+        "        elif row.moved and row.after is None:",
+        ("tests/connectors/test_postgres_decode.py",),
+    ),
+    Breakage(
+        "an unchanged wide value is taken for NULL",
+        f"{POSTGRES}/rows.py",
+        'None if cell is UNCHANGED else "null"',
+        '"null" if cell is UNCHANGED else "null"',
+        ("tests/connectors/test_postgres_decode.py",),
+    ),
+    Breakage(
+        "a transaction that ends at the lower bound is told twice",
+        f"{POSTGRES}/decode.py",
+        "self._passing = begin.commit_lsn < self._lo",
+        "self._passing = begin.commit_lsn + 64 < self._lo",
+        ("tests/connectors/test_postgres_decode.py",),
+    ),
+    Breakage(
+        "an older change is written over a newer one",
+        f"{CORE}/merge.py",
+        "        yield Clause(Meets.BOTH, Action.UPDATE, (LIVE, PUT), guarded=True)",
+        "        yield Clause(Meets.BOTH, Action.UPDATE, (LIVE, PUT))",
+        ("tests/core/test_merge.py",),
+    ),
+    Breakage(
+        "a partial change that meets no row is inserted",
+        f"{CORE}/merge.py",
+        "            yield Clause(Meets.STAGED_ALONE, Action.REFUSE, (LIVE,), partial_only=True)",
+        "            yield from ()",
+        ("tests/core/test_merge.py",),
+    ),
+    Breakage(
+        "a NULL in a key meets nothing",
+        MERGE_SQL,
+        """{'<=>' if column.nullable else '='} s.{quoted""",
+        """{'='} s.{quoted""",
+        ("tests/core/test_delta_sql.py",),
+    ),
+    Breakage(
+        "the newest partial image wins whole",
+        MERGE_SQL,
+        "    if not plan.partial:\n        return value",
+        "    if plan.schema.key:\n        return value",
+        ("tests/core/test_delta_sql.py",),
+    ),
+    Breakage(
+        "an equal order passes the guard in the stream too",
+        MERGE_SQL,
+        "{'>=' if plan.not_older else '>'}",
+        ">=",
+        ("tests/core/test_delta_sql.py",),
+    ),
+    Breakage(
+        "a repair does not write over what it finds",
+        MERGE_SQL,
+        "{'>=' if plan.not_older else '>'}",
+        ">",
+        ("tests/core/test_delta_sql.py",),
+    ),
+    Breakage(
+        "a row that comes back stays flagged deleted",
+        MERGE_SQL,
+        '{DELETED: "false"} if plan.soft',
+        '{DELETED: f"t.{DELETED}"} if plan.soft',
+        ("tests/core/test_delta_sql.py",),
+    ),
+    Breakage(
+        "floats are compared as numbers",
+        MERGE_SQL,
+        "if null_safe and column.type.kind in FLOATING:",
+        "if null_safe and column.name in FLOATING:",
+        ("tests/core/test_delta_sql.py",),
+    ),
+    Breakage(
+        "an ignored delete deletes",
+        f"{CORE}/merge.py",
+        "if self.on_delete is not OnDelete.IGNORE:",
+        "if self.on_delete is not None:",
+        ("tests/core/test_merge.py",),
+    ),
+    Breakage(
+        "a truncate leaves the rows that the batch does not know",
+        f"{CORE}/merge.py",
+        "        if self.truncated:",
+        "        if self.truncated and self.soft:",
+        ("tests/core/test_merge.py",),
+    ),
+    Breakage(
+        "the bounds of a merge leave keys out",
+        f"{CORE}/merge.py",
+        "max(joined[-1][1], high))",
+        "high)",
+        ("tests/core/test_merge.py",),
+    ),
+)

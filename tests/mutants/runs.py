@@ -1,0 +1,202 @@
+"""What a run decides at its beginning and proves at its end; commands; the state store."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+
+CORE = "airflow_cdc_provider/core"
+CONTROL = "airflow_cdc_provider/control"
+STORE = "airflow_cdc_provider/state/store.py"
+
+RUNS = (
+    Breakage(
+        "the source is acknowledged before the tables have applied it",
+        f"{CORE}/decide.py",
+        "    return min([sealed, *(effective_window(sealed, window, behind) for _, window, behind in holding)])",
+        "    return sealed or len(list(holding))",
+        ("tests/core/test_decide.py",),
+    ),
+    Breakage(
+        "the acknowledged window is rounded up",
+        f"{CORE}/decide.py",
+        "sealed if behind is None else behind - 1",
+        "sealed if behind is None else behind",
+        ("tests/core/test_decide.py",),
+    ),
+    Breakage(
+        "a failing table does not hold the source back",
+        f"{CORE}/states.py",
+        "HOLDS_ACKNOWLEDGEMENT = frozenset({S.REPLICATING, S.FAILING})",
+        "HOLDS_ACKNOWLEDGEMENT = frozenset({S.REPLICATING})",
+        ("tests/core/test_states.py",),
+    ),
+    Breakage(
+        "windows are removed by age, whoever still needs them",
+        f"{CONTROL}/cleaning.py",
+        "limit = min([log.sealed() - 1, *claims, *(stand.passed for stand in stands)])",
+        "limit = log.sealed() - 1",
+        ("tests/provider/test_window_cleaning.py",),
+    ),
+    Breakage(
+        "the index is believed before the target",
+        f"{CONTROL}/gathering.py",
+        "    control = held.control if held else row.control if row else None\n",
+        "    control = row.control if row and row.control else held.control if held else None\n",
+        ("tests/provider/test_window_trouble.py",),
+    ),
+    Breakage(
+        "windows are removed before they are old enough",
+        f"{CONTROL}/cleaning.py",
+        "    before = datetime.fromisoformat(now) - replicator.definition.staging.retain\n    old = []\n",
+        "    before = datetime.fromisoformat(now)\n    old = []\n",
+        ("tests/provider/test_window_cleaning.py",),
+    ),
+    Breakage(
+        "a quiet table is not moved over the windows that are removed",
+        f"{CONTROL}/cleaning.py",
+        "if stand.control is not None and stand.control.window < old[-1]:",
+        "if stand.control is None:",
+        ("tests/provider/test_window_cleaning.py",),
+    ),
+    Breakage(
+        "the source forgets though a table could not be read",
+        f"{CONTROL}/closing.py",
+        "if decision.stop is None and log.sealed and _all_known(decision, rows):",
+        "if decision.stop is None and log.sealed:",
+        ("tests/provider/test_window_trouble.py",),
+    ),
+    Breakage(
+        "a lost position is acknowledged",
+        f"{CONTROL}/closing.py",
+        "        if decision.lost is None:",
+        "        if decision.plan:",
+        ("tests/provider/test_window_trouble.py",),
+    ),
+    Breakage(
+        "a commit that a step reports is believed unseen",
+        f"{CONTROL}/closing.py",
+        "if unproved := results.unproved(task.table, control):",
+        "if (unproved := results.unproved(task.table, control)) and control is None:",
+        ("tests/provider/test_window_trouble.py",),
+    ),
+    Breakage(
+        "the table of another state store is written to",
+        f"{CORE}/verdicts.py",
+        "    if control.owner != facts.owner:",
+        "    if not control.owner:",
+        ("tests/core/test_decide.py",),
+    ),
+    Breakage(
+        "a table written from another log goes on from this one",
+        f"{CORE}/verdicts.py",
+        "    if control.log_id != log.log_id:",
+        "    if not control.log_id:",
+        ("tests/core/test_decide.py",),
+    ),
+    Breakage(
+        "an attempt that merges is no rival",
+        f"{CORE}/attempts.py",
+        "WRITES = frozenset({StepKind.SNAPSHOT, StepKind.MERGE,",
+        "WRITES = frozenset({StepKind.SNAPSHOT,",
+        ("tests/core/test_attempts.py",),
+    ),
+    Breakage(
+        "a result is taken though somebody has committed since",
+        f"{CORE}/attempts.py",
+        "stays = now.control.nonce == earlier.control.nonce and now.control.token == earlier.control.token",
+        "stays = now.control.window >= earlier.control.window",
+        ("tests/core/test_attempts.py",),
+    ),
+    Breakage(
+        "another source is read into the copy of the old one",
+        f"{CORE}/verdicts.py",
+        "if control.source_identity and control.source_identity != facts.source_identity:",
+        "if control.source_identity and not facts.source_identity:",
+        ("tests/core/test_decide.py",),
+    ),
+    Breakage(
+        "a table goes on from a window that is not the one it was written from",
+        f"{CORE}/verdicts.py",
+        "if named and log.sha256.get(control.window) != named:",
+        "if named and control.window not in log.sha256:",
+        ("tests/core/test_decide.py",),
+    ),
+    Breakage(
+        "the log may end before the cursor of a table",
+        f"{CORE}/verdicts.py",
+        "    if control.window > log.sealed:",
+        "    if control.window < 0:",
+        ("tests/core/test_decide.py",),
+    ),
+    Breakage(
+        "a table steps over windows that are gone",
+        f"{CORE}/verdicts.py",
+        "if facts.log.oldest > control.window + 1:",
+        "if facts.log.oldest > facts.log.sealed:",
+        ("tests/core/test_decide.py",),
+    ),
+    # Commands and the state store
+    Breakage(
+        "a resync that was done is done again",
+        f"{CORE}/verdicts.py",
+        "c.names(name) and c.id != done]",
+        "c.names(name) and (c.id != done or done)]",
+        ("tests/core/test_decide.py",),
+    ),
+    Breakage(
+        "a table that is being copied again is set replicating by a resume",
+        f"{CORE}/orders.py",
+        "    if standing.state is TableState.RESYNCING:",
+        "    if standing.state is TableState.REWINDING:",
+        ("tests/core/test_orders.py",),
+    ),
+    Breakage(
+        "a resync request ends before its tables are copied",
+        f"{CONTROL}/ending.py",
+        "if open_ and not blocked:",
+        "if open_ and blocked:",
+        ("tests/provider/test_window_runs.py",),
+    ),
+    Breakage(
+        "a yes to one mass delete holds for every later one",
+        f"{CORE}/decisions.py",
+        "or decision.decided_at >= state.since:",
+        "or decision.decided_at:",
+        ("tests/core/test_decisions.py",),
+    ),
+    Breakage(
+        "a lane is taken from whoever holds it",
+        STORE,
+        "free = sa.or_(t.leases.c.holder == holder, t.leases.c.expires <= now)",
+        "free = sa.or_(t.leases.c.holder == holder, t.leases.c.expires > 0)",
+        ("tests/provider/test_state_store.py",),
+    ),
+    Breakage(
+        "a lease is renewed though another run has taken it",
+        STORE,
+        "                .where(t.leases.c.holder == holder)\n                .values(expires",
+        "                .where(t.leases.c.holder != '')\n                .values(expires",
+        ("tests/provider/test_state_store.py",),
+    ),
+    Breakage(
+        "a table is claimed by two runs",
+        STORE,
+        "return bool(connection.execute(query).scalar_one() == run_id)",
+        "return bool(connection.execute(query).scalar_one())",
+        ("tests/provider/test_state_store.py",),
+    ),
+    Breakage(
+        "the last end of a request stands",
+        STORE,
+        '.where(t.commands.c.id == command_id, t.commands.c.finished_at == "")',
+        ".where(t.commands.c.id == command_id)",
+        ("tests/provider/test_state_store.py",),
+    ),
+    Breakage(
+        "a key stands for whatever is asked under it",
+        STORE,
+        "if (there.kind, there.tables, there.arguments) != (command.kind, command.tables, command.arguments):",
+        "if there.replicator != command.replicator:",
+        ("tests/provider/test_state_store.py",),
+    ),
+)
