@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.merge import KNOWN, OP, ORDER
 from airflow_cdc_provider.core.plain import from_plain
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Batch, Outcome, StepResult, TableResult, TableTask
+from airflow_cdc_provider.targets.fencing import overtaken
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import Held
@@ -26,7 +27,8 @@ from spark_jobs.console import say
 from spark_jobs.job import Job, TableWork
 from spark_jobs.lost_rows import lost_rows
 from spark_jobs.stage import BATCH, ROWS
-from spark_jobs.standing import overtaken, require_standing, still_as
+from spark_jobs.standing import require_standing, still_as
+from spark_jobs.upkeep import look_after
 from spark_jobs.writers import open_writer
 
 
@@ -60,7 +62,7 @@ def merge_table(job: Job, attempt: str, work: TableWork, also: frozenset[TableSt
         counts=touched,
         fence=record.fence,
         window=record.window,
-        detail=batch.counts | ({"lost": lost} if lost else {}),
+        detail=batch.counts | ({"lost": lost} if lost else {}) | look_after(job, work, record),
     )
 
 

@@ -19,7 +19,12 @@ TARGET_SETTINGS: dict[str, dict[str, str]] = {
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.delta.logStore.s3.impl": "airflow_cdc_provider.logstore.ConditionalLogStore",
-    }
+    },
+    "iceberg": {
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        # Spark's own pattern, and the word by which a REST catalog is told its key.
+        "spark.redaction.regex": "(?i)secret|password|passwd|token|access[.]?key|credential",
+    },
 }
 
 FEW_ROWS = 50_000

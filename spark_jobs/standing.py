@@ -73,18 +73,3 @@ def still_as(batch_fence: int, batch_window: int, control: ControlRecord, held: 
                 data="the table holds the other commit",
             )
         )
-
-
-def overtaken(record: ControlRecord, found: str) -> Fenced:
-    """What an attempt raises whose commit somebody else came before. ``found``: what stands or is named instead."""
-    return Fenced(
-        Problem(
-            "TGT030",
-            "somebody newer owns the table",
-            where=record.table,
-            found=found,
-            allowed=f"to be the first with fence {record.fence}, window {record.window}",
-            do="nothing: the next run looks again and goes on from what the table holds",
-            data="the table holds the other commit; nothing of this attempt was applied",
-        )
-    )

@@ -10,13 +10,20 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
+from pyspark import SparkConf
+from pyspark.sql import DataFrame
 
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Target
+from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, spark_settings
+from airflow_cdc_provider.targets.iceberg.ddl import TABLE_PROPERTIES
 from spark_jobs import sessions
 
 
 def main(folder: Path) -> None:
-    spark = sessions.build("cdc-warm-up", "delta")
-    table, batch = folder / "table", folder / "batch"
+    iceberg = "/iceberg-spark" in SparkConf().get("spark.driver.extraClassPath", "")
+    spark = sessions.fresh(sessions.build("cdc-warm-up", "iceberg" if iceberg else "delta"))
+    batch = folder / "batch"
     rows = spark.range(1000).selectExpr("id", "cast(id as string) as text", "timestamp_millis(id) as at", "id % 7 as n")
     rows.mapInArrow(unchanged, rows.schema).write.parquet(str(batch))
     ranked = (
@@ -24,15 +31,31 @@ def main(folder: Path) -> None:
         "from_json(concat('{\"a\":', id, '}'), 'a bigint').a as a",
     )
     changes = spark.read.parquet(str(batch)).selectExpr("*", *ranked).where("rank <= 50").drop("rank", "a")
-    changes.sortWithinPartitions("id").write.format("delta").save(str(table))
-    sql = sessions.fresh(spark).sql
-    sql(f"alter table delta.`{table}` set tblproperties (delta.enableDeletionVectors = true)")
-    sql(
-        f"merge into delta.`{table}` t using parquet.`{batch}` s on t.id = s.id and t.id between 0 and 2000 "
+    ordered = changes.sortWithinPartitions("id")
+    table = (iceberg_table if iceberg else delta_table)(folder, ordered)
+    spark.sql(
+        f"merge into {table} t using parquet.`{batch}` s on t.id = s.id and t.id between 0 and 2000 "
         "when matched and s.n = 1 then delete when matched then update set text = s.text when not matched then insert *"
     )
-    sql(f"select n, count(*), max(at) from delta.`{table}` group by n").collect()
+    spark.sql(f"select n, count(*), max(at) from {table} group by n").collect()
     spark.stop()
+
+
+def delta_table(folder: Path, rows: DataFrame) -> str:
+    table = f"delta.`{folder / 'table'}`"
+    rows.write.format("delta").save(str(folder / "table"))
+    rows.sparkSession.sql(f"alter table {table} set tblproperties (delta.enableDeletionVectors = true)")
+    return table
+
+
+def iceberg_table(folder: Path, rows: DataFrame) -> str:
+    for name, value in spark_settings(catalog_place(Target("iceberg", str(folder)), ConnectionInfo())).items():
+        rows.sparkSession.conf.set(name, value)
+    writer = rows.writeTo("lake.cdc.t").using("iceberg")
+    for name, value in TABLE_PROPERTIES.items():
+        writer = writer.tableProperty(name, value)
+    writer.create()
+    return "lake.cdc.t"
 
 
 def unchanged(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:

@@ -13,7 +13,7 @@ A staged row carries the table's columns, the order key of the last change of it
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import Any
@@ -123,6 +123,23 @@ class MergePlan:
             yield Clause(Meets.TARGET_ALONE, Action.FLAG if self.soft else Action.DELETE)
         elif any(column.initial is not None for column in self.added):
             yield Clause(Meets.TARGET_ALONE, Action.FILL)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """``missing``: columns that the target lacks. ``added``: all columns new to it, as its merge must take them."""
+
+    missing: tuple[Column, ...]
+    added: tuple[Column, ...]
+
+
+def growth(added: Sequence[Column], present: Iterable[str]) -> Growth:
+    """A column that is there already may hold values from before it was dropped at the source, or be ours from an
+    attempt that died: its old values give way to the initial one, here NULL."""
+    there = {name.lower() for name in present}
+    missing = tuple(column for column in added if column.name.lower() not in there)
+    taken = (column if column in missing else replace(column, initial=column.initial or "null") for column in added)
+    return Growth(missing, tuple(taken))
 
 
 Range = tuple[Any, Any]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from airflow_cdc_provider.core.definition import Columns, Comparison, Condition, Staging, TableRule, Target
 from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.selection import RESERVED_PREFIX, is_pattern, takes
-from airflow_cdc_provider.loader.kinds import table_naming, target_places
+from airflow_cdc_provider.loader.kinds import options_class, table_naming, target_places
 from airflow_cdc_provider.loader.report import Place, Report, shown
 from airflow_cdc_provider.loader.shape import Builder, Path
 
@@ -70,11 +70,11 @@ def _check_target(target: Target, at: Callable[..., Place], report: Report) -> N
     """Each type says by which of the common keys it is told its place: one of them is needed, others mislead."""
     places = target_places(target.type)
     given = [name for name in PLACES if getattr(target, name)]
-    allowed = ", ".join(f"`{name}`" for name in places)
-    if not set(places) & set(given):
+    allowed = ", ".join(f"`{name}`" for name in places.any_of)
+    if not set(places.any_of) & set(given):
         report.problem("DEF011", "the target has no place", at(), allowed=allowed, do="say where the tables live")
     for name in given:
-        if name not in places and not (name == "connection" and "location" in places):
+        if name not in places.taken:
             report.problem(
                 "DEF010",
                 f"a {target.type} target takes no `{name}`",
@@ -82,6 +82,9 @@ def _check_target(target: Target, at: Callable[..., Place], report: Report) -> N
                 found=f"key {shown(name)}",
                 allowed=allowed,
             )
+    misfits = getattr(options_class("targets", target.type), "misfits", None)
+    for key, what, allowed in misfits(target) if misfits else ():
+        report.problem("DEF051", what, at(key), found=shown(str(getattr(target, key))), allowed=allowed)
 
 
 def _check_bucket(builder: Builder) -> None:

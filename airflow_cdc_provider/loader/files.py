@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.definition import Definition, TableRule, Target
 from airflow_cdc_provider.core.errors import DefinitionInvalid, Problem
 from airflow_cdc_provider.core.selection import is_pattern, matches
 from airflow_cdc_provider.loader.checks import check
-from airflow_cdc_provider.loader.kinds import table_naming
+from airflow_cdc_provider.loader.kinds import table_naming, target_places
 from airflow_cdc_provider.loader.nodes import MAX_BYTES, read_tree
 from airflow_cdc_provider.loader.report import Report
 from airflow_cdc_provider.loader.shape import Builder, Unusable
@@ -134,19 +134,29 @@ def _same_target(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
 
 def _share_a_place(one: Target, other: Target) -> bool:
     """The same folder, catalog or schema: a name in it can stand for one table only."""
-    schema = one.options.get("schema")
-    if schema:
-        return (one.type, one.connection, schema) == (other.type, other.connection, other.options.get("schema"))
-    folder = one.location and one.location.rstrip("/") == other.location.rstrip("/")
-    catalog = one.catalog and one.catalog.lower() == other.catalog.lower()
-    return one.type == other.type and bool(folder or catalog)
+    return one.type == other.type and bool(_shared_places(one, other))
+
+
+def _shared_places(one: Target, other: Target) -> list[str]:
+    """The keys by which two targets of one type say the same place."""
+    places = target_places(one.type)
+    if places.within and _said(one, places.within) != _said(other, places.within):
+        return []
+    shared = [key for key in places.any_of if _said(one, key) and _said(one, key) == _said(other, key)]
+    return [key for key in (places.within, *shared) if key and _said(one, key)] if shared else []
+
+
+def _said(target: Target, key: str) -> str:
+    """What a target says its place is, as far as spelling makes no difference."""
+    said = str(getattr(target, key, "") or target.options.get(key, ""))
+    return said.lower() if key == "catalog" else said.rstrip("/")
 
 
 def _clash(entry: Loaded, other: Loaded, table: str) -> tuple[str, Problem]:
     mine, theirs = entry.definition.target, other.definition.target
-    folder = mine.location and mine.location.rstrip("/") == theirs.location.rstrip("/")
-    named = f"catalog {mine.catalog}" if mine.catalog else f"schema {mine.options.get('schema')}"
-    place = mine.location if folder else named
+    key = _shared_places(mine, theirs)[0]
+    said = getattr(mine, key, "") or mine.options.get(key)
+    place = said if key == "location" else f"{key} {said}"
     return (
         entry.file,
         Problem(

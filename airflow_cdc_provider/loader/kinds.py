@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -28,10 +29,24 @@ def table_naming(kind: str) -> Callable[[str], str]:
     return cast(Callable[[str], str], _load("naming", kind))
 
 
-def target_places(kind: str) -> tuple[str, ...]:
-    """The common keys, of which one must say where a target of this type keeps its tables. A type that says nothing
-    keeps them in folders."""
-    return cast(tuple[str, ...], getattr(options_class("targets", kind), "places", ("location", "catalog")))
+@dataclass(frozen=True)
+class Places:
+    """``any_of``: the common keys, of which one must say where a target of a type keeps its tables. ``within``: the key
+    that says where inside of it, empty where there is none. Two targets hold the same tables where both are equal."""
+
+    any_of: tuple[str, ...] = ("location", "catalog")
+    within: str = ""
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """What lies in an object store is reached by a connection."""
+        return frozenset({*self.any_of, self.within, *(("connection",) if "location" in self.any_of else ())})
+
+
+def target_places(kind: str) -> Places:
+    """As the options of the type say it. One that says nothing keeps its tables in folders."""
+    options = options_class("targets", kind)
+    return Places(getattr(options, "places", Places.any_of), getattr(options, "within", Places.within))
 
 
 def _load(registry: str, kind: str) -> Any:

@@ -69,6 +69,7 @@ REFUSED = {
     "spark.databricks.delta.write.*": "commit tokens are the provider's",
     "spark.databricks.delta.commitInfo.*": "commit metadata is the provider's",
     "spark.databricks.delta.merge.*": "merges are the provider's",
+    "spark.sql.iceberg.snapshot-property.*": "commit metadata is the provider's",
     "spark.hadoop.hadoop.security.credential.provider.path": "secrets belong into an Airflow connection",
 }
 

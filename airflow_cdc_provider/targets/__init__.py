@@ -3,18 +3,21 @@ names tables, without importing them."""
 
 TARGETS: dict[str, str] = {
     "delta": "airflow_cdc_provider.targets.delta.target:DeltaTarget",
+    "iceberg": "airflow_cdc_provider.targets.iceberg.target:IcebergTarget",
     "mysql": "airflow_cdc_provider.targets.mysql.target:MysqlTarget",
     "postgres": "airflow_cdc_provider.targets.postgres.target:PostgresTarget",
 }
 
 OPTIONS: dict[str, str] = {
     "delta": "airflow_cdc_provider.targets.delta.options:DeltaOptions",
+    "iceberg": "airflow_cdc_provider.targets.iceberg.options:IcebergOptions",
     "mysql": "airflow_cdc_provider.targets.mysql.options:MysqlTargetOptions",
     "postgres": "airflow_cdc_provider.targets.postgres.options:PostgresTargetOptions",
 }
 
 NAMING: dict[str, str] = {
     "delta": "airflow_cdc_provider.targets.naming:default_name",
+    "iceberg": "airflow_cdc_provider.targets.naming:default_name",
     "mysql": "airflow_cdc_provider.targets.naming:default_name",
     "postgres": "airflow_cdc_provider.targets.naming:default_name",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Protocol, cast
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +15,7 @@ from airflow_cdc_provider.targets.target import TargetTables
 
 WRITERS: dict[str, str] = {
     "delta": "spark_jobs.writers.delta:DeltaWriter",
+    "iceberg": "spark_jobs.writers.iceberg:IcebergWriter",
     "mysql": "spark_jobs.writers.database:DatabaseWriter",
     "postgres": "spark_jobs.writers.database:DatabaseWriter",
 }
@@ -40,6 +42,10 @@ class Writer(Protocol):
 
     def read(self, task: TableTask, version: int | None) -> DataFrame:
         """The table as it is, or as it was at a version of its own."""
+
+    def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
+        """Do the chores that the table's figures ask for, none by which a version younger than ``keep``, or the cursor,
+        would be lost; their names. Each is a commit that changes no row, or none at all."""
 
 
 def open_writer(kind: str, spark: SparkSession, tables: TargetTables) -> Writer:

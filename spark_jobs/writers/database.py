@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -34,7 +35,9 @@ from airflow_cdc_provider.targets.database.staging import (
     settle_shadow,
     settle_staged,
 )
-from airflow_cdc_provider.targets.database.target import DatabaseTarget, fenced
+from airflow_cdc_provider.targets.database.target import DatabaseTarget
+from airflow_cdc_provider.targets.fencing import overtaken_by
+from airflow_cdc_provider.targets.obstacles import not_ours
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from spark_jobs.readers.jdbc import read_jdbc
@@ -92,9 +95,9 @@ class DatabaseWriter:
         that another attempt has named: the caller has to raise the fence."""
         held = self.tables.held(task.table, task.target)
         if held.exists and held.control is None:
-            raise _foreign(self.tables.locate(task.target))
+            raise ForeignTarget(not_ours(self.tables.locate(task.target)))
         if (held.token is not None and record.token <= held.token) or not self.tables.log.write_control(record):
-            raise fenced(self.tables.locate(task.target), held, record)
+            raise overtaken_by(held, record)
         server, schema = self.tables.server, record.schema or task.schema
         soft = task.rule.on_delete is OnDelete.SOFT
         shadow = staging_table(task.target, COPIED, record.attempt)
@@ -111,7 +114,7 @@ class DatabaseWriter:
         held = self.tables.held(task.table, task.target)
         found = held.control
         if found is None or found.token >= record.token or (not batch.repair and found.window != batch.lo_window):
-            raise fenced(self.tables.locate(task.target), held, record)
+            raise overtaken_by(held, record)
         server = self.tables.server
         staged = staging_table(task.target, STAGED, record.attempt)
         plan = MergePlan(batch.schema, task.rule.on_delete, batch.partial, batch.truncated, batch.repair, batch.added)
@@ -122,6 +125,10 @@ class DatabaseWriter:
         counts = merge(self.tables, task.target, staged, plan, held, record)
         discard(server, staged)
         return MergeCounts(counts.get(Effect.INSERTED, 0), counts.get(Effect.UPDATED, 0), counts.get(Effect.DELETED, 0))
+
+    def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
+        """Nothing: PostgreSQL's autovacuum and InnoDB's purge keep tables in shape by their own figures."""
+        return ()
 
     def _load(self, frame: DataFrame, table: str, columns: Mapping[str, Loaded]) -> int:
         """Load the frame from its tasks, nothing through the driver. The number of rows; raises what a task met."""
@@ -180,10 +187,3 @@ def _staged(tables: DatabaseTarget, batch: Batch) -> dict[str, Loaded]:
     literals = (name.replace("\\", "\\\\").replace("'", "\\'") for name in batch.schema.names)
     bits = ", ".join(f"IF(array_contains({KNOWN}, '{name}'), '1', '0')" for name in literals)
     return columns | {KNOWN: Loaded(f"IF({KNOWN} IS NULL, NULL, concat({bits}))")}
-
-
-def _foreign(where: str) -> ForeignTarget:
-    do = "choose another tables.target, or drop the table; it is never overwritten"
-    return ForeignTarget(
-        Problem("TGT012", "the target table is not ours", where, "no control row of this replicator", "", do)
-    )

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from datetime import timedelta
 
 from delta.exceptions import DeltaConcurrentModificationException
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.core.cursors import ControlRecord, split_token
-from airflow_cdc_provider.core.errors import Fenced, ForeignTarget, Problem, TargetUnavailable
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.errors import ForeignTarget, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.merge import MergePlan
+from airflow_cdc_provider.core.merge import MergePlan, growth
 from airflow_cdc_provider.core.steps import Batch, TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.delta.ddl import (
@@ -27,13 +27,15 @@ from airflow_cdc_provider.targets.delta.ddl import (
 from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
+from airflow_cdc_provider.targets.fencing import is_ours, overtaken_by
+from airflow_cdc_provider.targets.obstacles import not_ours
 from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.broken_integrity import broken_integrity_told
 from spark_jobs.sessions import FEW_ROWS, interpreted
-from spark_jobs.standing import overtaken
 from spark_jobs.writers import MergeCounts
 from spark_jobs.writers.catalog_names import ensure_registered, require_free
+from spark_jobs.writers.delta_upkeep import maintain
 
 APP_ID = "spark.databricks.delta.write.txnAppId"
 VERSION = "spark.databricks.delta.write.txnVersion"
@@ -62,11 +64,11 @@ class DeltaWriter:
         that another attempt has named: the caller has to raise the fence."""
         held = self.tables.held(task.table, task.target)
         if held.exists and held.token is None:
-            raise _foreign(task, self.tables.locate(task.target))
+            raise ForeignTarget(not_ours(self.tables.locate(task.target)))
         if self.tables.catalog:
             require_free(self.spark, self.tables.catalog, task.target, self.tables.locate(task.target))
         if (held.token is not None and record.token <= held.token) or not self.tables.log.write_control(record):
-            raise _fenced(held, record)
+            raise overtaken_by(held, record)
         schema = record.schema or task.schema
         self._take_any_name(task, schema.names)
         writer = (
@@ -109,11 +111,14 @@ class DeltaWriter:
             counts = self._try_merge(task, frame.sparkSession, statement, record)
             failpoint("merge.after_commit")
             after = self.tables.held(task.table, task.target)
-            if _is_ours(after, record):
+            if is_ours(after, record):
                 return counts or MergeCounts()
             if after.token != before.token or after.restored:
                 break
-        raise _fenced(after, record)
+        raise overtaken_by(after, record)
+
+    def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
+        return maintain(self.spark, self.tables, task, keep)
 
     def _try_merge(
         self, task: TableTask, spark: SparkSession, statement: str, record: ControlRecord
@@ -129,7 +134,7 @@ class DeltaWriter:
         except DeltaConcurrentModificationException:
             return None
         except (Py4JJavaError, PySparkException):
-            if not _is_ours(self.tables.held(task.table, task.target), record):
+            if not is_ours(self.tables.held(task.table, task.target), record):
                 raise
             return None
         if not rows:
@@ -137,18 +142,14 @@ class DeltaWriter:
         return MergeCounts(rows[0]["num_inserted_rows"], rows[0]["num_updated_rows"], rows[0]["num_deleted_rows"])
 
     def _grow(self, task: TableTask, added: tuple[Column, ...]) -> tuple[Column, ...]:
-        """Add the columns the table lacks. One that is there already may hold values from before it was dropped at the
-        source, or be ours from an attempt that died: its old values give way to the initial one, here NULL."""
+        """Add the columns the table lacks; returned are those that are new to it."""
         if not added:
             return ()
-        present = {name.lower() for name in self.read(task, None).columns}
-        missing = [column for column in added if column.name.lower() not in present]
-        if missing:
-            self._take_any_name(task, [column.name for column in missing])
-            self.spark.sql(add_columns(self.tables.locate(task.target), missing))
-        return tuple(
-            column if column in missing else replace(column, initial=column.initial or "null") for column in added
-        )
+        grown = growth(added, self.read(task, None).columns)
+        if grown.missing:
+            self._take_any_name(task, [column.name for column in grown.missing])
+            self.spark.sql(add_columns(self.tables.locate(task.target), grown.missing))
+        return grown.added
 
     def _take_any_name(self, task: TableTask, names: Sequence[str]) -> None:
         """A table that was made for plain names must be told before it gets a column whose name is not."""
@@ -158,8 +159,8 @@ class DeltaWriter:
 
     def _require_ours(self, task: TableTask, record: ControlRecord) -> Held:
         held = self.tables.held(task.table, task.target)
-        if not _is_ours(held, record):
-            raise _fenced(held, record)
+        if not is_ours(held, record):
+            raise overtaken_by(held, record)
         return held
 
     @contextlib.contextmanager
@@ -169,7 +170,7 @@ class DeltaWriter:
         except DeltaConcurrentModificationException:
             self._require_ours(task, record)
         except (Py4JJavaError, PySparkException):
-            if not _is_ours(self.tables.held(task.table, task.target), record):
+            if not is_ours(self.tables.held(task.table, task.target), record):
                 raise
 
     def _register(self, task: TableTask) -> None:
@@ -202,24 +203,3 @@ def _token(spark: SparkSession, app_id: str, record: ControlRecord) -> Iterator[
     finally:
         for name in settings:
             spark.conf.unset(name)
-
-
-def _is_ours(held: Held, record: ControlRecord) -> bool:
-    found = held.control
-    return found is not None and (found.token, found.attempt, found.nonce) == (
-        record.token,
-        record.attempt,
-        record.nonce,
-    )
-
-
-def _fenced(held: Held, record: ControlRecord) -> Fenced:
-    fence, window = split_token(held.token or 0)
-    return overtaken(record, f"fence {fence}, window {window}")
-
-
-def _foreign(task: TableTask, path: str) -> ForeignTarget:
-    do = "choose another tables.target, or drop the table; it is never overwritten"
-    return ForeignTarget(
-        Problem("TGT012", "the target table is not ours", path, "no commit of this replicator", "", do)
-    )

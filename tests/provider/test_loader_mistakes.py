@@ -172,6 +172,15 @@ BAD = [
     ("a prefix with an empty step", swap("/data/lake/shop", "s3://lake//shop"), "DEF047", "4:33"),
     ("a prefix that climbs", swap("/data/lake/shop", "s3://lake/../shop"), "DEF047", "4:33"),
     ("one bucket by two connections", ONE_BUCKET, "DEF050", "7:49"),
+    ("Iceberg, two places", swap(FOLDERS, "{type: iceberg, location: /lake, connection: rest}"), "DEF051", "4:54"),
+    ("Iceberg in a bucket", swap(FOLDERS, "{type: iceberg, location: 's3://lake/shop'}"), "DEF051", "4:35"),
+    ("Iceberg without a place", swap(FOLDERS, "{type: iceberg, catalog: lake.shop}"), "DEF011", "4:9"),
+    (
+        "Iceberg, a catalog of three parts",
+        swap(FOLDERS, "{type: iceberg, location: /lake, catalog: a.b.c}"),
+        "DEF051",
+        "4:51",
+    ),
     ("empty text", GOOD + "dag: {owner: ''}\n", "DEF018", "8:14"),
 ]
 

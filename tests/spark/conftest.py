@@ -14,10 +14,11 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.errors import NotInstalled
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from spark_jobs.sessions import build
+from spark_jobs.sessions import TARGET_SETTINGS, build
 from tests.spark.databases import Database, new_schema
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL, class_path
 
+GROUPS = ("delta", "iceberg", "mysql", "postgres", "s3")
 SOCKETS = "Exception ignored in. <socket.socket"
 
 
@@ -34,8 +35,12 @@ def spark() -> Iterator[SparkSession]:
         **LOCAL,
         "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
-        "spark.driver.extraClassPath": ":".join(map(str, class_path(["delta", "mysql", "postgres", "s3"]))),
+        "spark.driver.extraClassPath": ":".join(map(str, class_path(GROUPS))),
         "spark.sql.shuffle.partitions": "2",
+        # Both targets in one application: neither may disturb the other.
+        "spark.sql.extensions": ",".join(
+            TARGET_SETTINGS[kind]["spark.sql.extensions"] for kind in ("delta", "iceberg")
+        ),
     }
     session = build("tests", "delta", conf)
     yield session

@@ -25,10 +25,12 @@ from airflow_cdc_provider.core.selection import select
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Step, StepKind, StepResult, TableResult, TableTask
 from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, spark_settings
 from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs import harness
 from spark_jobs.job import Job
+from spark_jobs.sessions import fresh
 
 JAVA_OPTIONS = "-Duser.timezone=UTC"
 LOCAL = {"spark.master": "local[2]", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -130,40 +132,66 @@ class Replicator:
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[str]:
         """By spark-submit, as the operator does."""
-        spec = find_spec("pyspark")
-        assert spec is not None and spec.origin is not None
-        classpath = class_path(self.jars)
-        settings = {
-            **LOCAL,
-            "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
-            "spark.executor.extraJavaOptions": JAVA_OPTIONS,
-            "spark.driver.extraClassPath": ":".join(map(str, classpath)),
-            **(conf or {}),
-        }
-        command = [
-            str(Path(spec.origin).parent / "bin" / "spark-submit"),
-            *(word for key, value in settings.items() for word in ("--conf", f"{key}={value}")),
-            *("--py-files", str(bundle.build())),
-            str(job or Path(__file__).parents[2] / "spark_jobs" / f"{step.kind}.py"),
-            self.log.store.url(f"{step.folder}/step.json"),
-        ]
-        return subprocess.Popen(
-            command,
-            cwd=self.folder,
-            env={
-                **os.environ,
-                "PYSPARK_PYTHON": sys.executable,
-                "SPARK_LOCAL_IP": "127.0.0.1",
-                SECRETS_FILE: step.secrets_path,
-                **(environment or {}),
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        url = self.log.store.url(f"{step.folder}/step.json")
+        return spark_submit(step, url, self.folder, self.jars, job, conf, environment)
+
+    def named(self, target_table: str) -> str:
+        """A target table as SQL of ``foreign_session`` names it."""
+        place = self.target.locate(target_table)
+        return f"delta.`{place}`" if self.definition.target.type == "delta" else place
+
+    def foreign_session(self, spark: SparkSession) -> SparkSession:
+        """A session in which somebody else works on the target."""
+        session = fresh(spark)
+        if self.definition.target.type == "iceberg":
+            for name, value in spark_settings(catalog_place(self.definition.target, self.secrets.target)).items():
+                session.conf.set(name, value)
+        return session
 
     def copied(self, spark: SparkSession, task: TableTask) -> DataFrame:
         return spark.read.format("delta").load(self.target.locate(task.target))
+
+
+def spark_submit(
+    step: Step,
+    step_url: str,
+    folder: Path,
+    groups: Sequence[str],
+    job: Path | None = None,
+    conf: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[str]:
+    """A driver of its own, working in ``folder``, with these groups of jars."""
+    spec = find_spec("pyspark")
+    assert spec is not None and spec.origin is not None
+    settings = {
+        **LOCAL,
+        "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
+        "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+        "spark.driver.extraClassPath": ":".join(map(str, class_path(groups))),
+        **(conf or {}),
+    }
+    command = [
+        str(Path(spec.origin).parent / "bin" / "spark-submit"),
+        *(word for key, value in settings.items() for word in ("--conf", f"{key}={value}")),
+        *("--py-files", str(bundle.build())),
+        str(job or Path(__file__).parents[2] / "spark_jobs" / f"{step.kind}.py"),
+        step_url,
+    ]
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env={
+            **os.environ,
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            SECRETS_FILE: step.secrets_path,
+            **(environment or {}),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 def by_table(result: StepResult) -> dict[str, TableResult]:

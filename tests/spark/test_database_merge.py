@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.steps import Outcome
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from tests.spark import test_merge_keyless as keyless
+from tests.spark.contract import test_merge_keyless as keyless
+from tests.spark.contract.test_merge_keyed import BLOCK, CASES, SCHEMA, moved, part, row
 from tests.spark.databases import Database
 from tests.spark.hand_made import HandMade
-from tests.spark.test_merge_keyed import BLOCK, CASES, SCHEMA, moved, part, row
 
 pytestmark = pytest.mark.jvm
 

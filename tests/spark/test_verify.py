@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Comparison, Condition, OnDelete, TableRule
+from airflow_cdc_provider.core.definition import Comparison, Condition, OnDelete, TableRule, Target
 from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult
 from spark_jobs import snapshot, verify
 from tests.spark.replicator import Replicator, by_table
@@ -64,13 +64,15 @@ def values(key: int, row: str) -> str:
     return f"({key}, {row})"
 
 
-@pytest.fixture
-def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -> Replicator:
-    return made(tmp_path, database, connection)
+@pytest.fixture(params=["delta", "iceberg"])
+def replicator(
+    tmp_path: Path, database: Database, connection: ConnectionInfo, request: pytest.FixtureRequest
+) -> Replicator:
+    return made(tmp_path, database, connection, target=Target(request.param, str(tmp_path / "lake")))
 
 
 def made(tmp_path: Path, database: Database, connection: ConnectionInfo, **place: Any) -> Replicator:
-    """Tables of every type and rule, and their replicator; ``place`` is another target than the lake."""
+    """Tables of every type and rule, and their replicator in its ``place``."""
     columns = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
     database.execute(f"CREATE TABLE kinds (k int PRIMARY KEY, {columns})")
     database.execute(f"INSERT INTO kinds VALUES {', '.join(values(k, row) for k, row in enumerate(FULL))}")
@@ -151,12 +153,12 @@ def test_copies_of_every_type_are_proved_identical_while_writers_go_on_and_diffe
     heap = result["public.heap"].detail
     assert (heap["source_rows"], heap["target_rows"]) == (3, 5), "the target keeps what the source deleted"
 
-    lake = Path(replicator.definition.target.location)
-    spark.sql(f"UPDATE delta.`{lake}/kinds` SET note = 'changed' WHERE k = 12")
-    spark.sql(f"DELETE FROM delta.`{lake}/soft` WHERE a = 3")
-    spark.sql(f"INSERT INTO delta.`{lake}/bare` VALUES ('v0', 0.5)")
-    spark.sql(f"DELETE FROM delta.`{lake}/heap` WHERE v = 'a'")
-    spark.sql(f"INSERT INTO delta.`{lake}/heap` VALUES ('a')")
+    spoil = replicator.foreign_session(spark).sql
+    spoil(f"UPDATE {replicator.named('kinds')} SET note = 'changed' WHERE k = 12")
+    spoil(f"DELETE FROM {replicator.named('soft')} WHERE a = 3")
+    spoil(f"INSERT INTO {replicator.named('bare')} VALUES ('v0', 0.5)")
+    spoil(f"DELETE FROM {replicator.named('heap')} WHERE v = 'a'")
+    spoil(f"INSERT INTO {replicator.named('heap')} VALUES ('a')")
     database.execute("ALTER TABLE part ADD COLUMN later int")
     database.execute("ALTER TABLE soft ADD COLUMN later int DEFAULT 5")
     hi = replicator.log.manifest(replicator.log.sealed()).hi

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.selection import RESERVED_PREFIX
 from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.targets.obstacles import in_the_definition, not_ours
 
 if TYPE_CHECKING:
     from airflow_cdc_provider.targets.database.target import DatabaseTarget
@@ -39,18 +38,7 @@ def _try_out(target: DatabaseTarget, connection: Any) -> None:
 
 
 def _definition(target: DatabaseTarget, task: TableTask) -> Iterator[Problem]:
-    names = Counter(name.lower() for name in task.schema.names)
-    twins = sorted(name for name, count in names.items() if count > 1)
-    if twins:
-        found, do = ", ".join(twins), "exclude one of each pair in tables.columns"
-        yield Problem("TGT014", "column names differ only in case", task.table, found, "Spark ignores case", do)
-    reserved = [name for name in task.schema.names if name.lower().startswith(RESERVED_PREFIX)]
-    if reserved:
-        found, do = ", ".join(reserved), "exclude them in tables.columns"
-        yield Problem("TGT015", f"column names starting {RESERVED_PREFIX} are ours", task.table, found, "", do)
-    if not task.schema.key and task.rule.on_delete is OnDelete.SOFT:
-        do = "give the table a key (tables.key), or use on_delete: hard"
-        yield Problem("TGT016", "soft deletes need a key", task.table, "on_delete: soft, no key", "hard, ignore", do)
+    yield from in_the_definition(task, "Spark")
     longest = target.server.longest_name
     long = [name for name in (task.target, *task.schema.names) if len(name.encode()) > longest]
     if long:
@@ -64,6 +52,4 @@ def _definition(target: DatabaseTarget, task: TableTask) -> Iterator[Problem]:
 def _table(target: DatabaseTarget, cursor: Any, task: TableTask) -> Iterator[Problem]:
     held = target.look(cursor, task.table, task.target)
     if held.exists and held.control is None:
-        do = "choose another tables.target, or drop the table; it is never overwritten"
-        found = "a table without a control row of this replicator"
-        yield Problem("TGT012", "the target table is not ours", target.locate(task.target), found, "", do)
+        yield not_ours(target.locate(task.target))

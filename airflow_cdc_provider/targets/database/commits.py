@@ -7,7 +7,7 @@ from dataclasses import replace
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.merge import MergePlan
+from airflow_cdc_provider.core.merge import MergePlan, growth
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.merge_sql import Effect, merge_statements
@@ -76,15 +76,13 @@ def _put_in_place(
 
 
 def _grow(target: DatabaseTarget, table: Open, target_table: str, added: tuple[Column, ...]) -> tuple[Column, ...]:
-    """Add the columns the table lacks. One that is there already may hold values from before it was dropped at the
-    source, or be ours from an attempt that died: its old values give way to the initial one, here NULL."""
+    """Add the columns the table lacks; returned are those that are new to it."""
     if not added:
         return ()
-    present = {name.lower() for name in target.server.columns(table.cursor, target_table)}
-    missing = [column for column in added if column.name.lower() not in present]
-    if missing:
-        table.cursor.execute(add_columns(target.sql, target_table, missing))
-    return tuple(column if column in missing else replace(column, initial=column.initial or "null") for column in added)
+    grown = growth(added, target.server.columns(table.cursor, target_table))
+    if grown.missing:
+        table.cursor.execute(add_columns(target.sql, target_table, grown.missing))
+    return grown.added
 
 
 def _no_row(where: str, record: ControlRecord) -> IntegrityBroken:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.errors import Blocked, Fenced, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.database import control
@@ -21,7 +21,7 @@ from airflow_cdc_provider.targets.database.check import check_tables
 from airflow_cdc_provider.targets.database.names import CONTROL, identity_in
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import Sql
-from airflow_cdc_provider.targets.fences import above, named_fence
+from airflow_cdc_provider.targets.fencing import claimed, is_ours, overtaken_by
 from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.target import Held, Past
 
@@ -91,7 +91,7 @@ class DatabaseTarget:
         raise Blocked(Problem("TGT024", "a database keeps no versions", where, f"version {version}", do=do))
 
     def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
-        record = named_fence(self.log, above(expected.token, record))
+        record = claimed(self.log, record, expected)
         self.commit(target_table, expected, record, lambda _: None)
         return record
 
@@ -125,7 +125,7 @@ class DatabaseTarget:
         """Raises Fenced where the table is no longer as expected."""
         found = self.look(cursor, record.table, target_table)
         if (found.exists, found.identity, found.control) != (expected.exists, expected.identity, expected.control):
-            raise fenced(self.locate(target_table), found, record)
+            raise overtaken_by(found, record)
 
     def _commit(
         self, target_table: str, expected: Held, record: ControlRecord, work: Callable[[Open], Result]
@@ -137,30 +137,6 @@ class DatabaseTarget:
             result = work(Open(connection, cursor, self.sql))
             assert expected.control is not None
             if not control.move(cursor, self.sql, target_table, expected.identity, expected.control, record):
-                raise fenced(self.locate(target_table), self.look(cursor, record.table, target_table), record)
+                raise overtaken_by(self.look(cursor, record.table, target_table), record)
             connection.commit()
             return result
-
-
-def is_ours(held: Held, record: ControlRecord) -> bool:
-    found = held.control
-    return found is not None and (found.token, found.attempt, found.nonce) == (
-        record.token,
-        record.attempt,
-        record.nonce,
-    )
-
-
-def fenced(where: str, found: Held, record: ControlRecord) -> Fenced:
-    held = found.control
-    return Fenced(
-        Problem(
-            "TGT030",
-            "somebody newer owns the table",
-            where=where,
-            found=f"fence {held.fence}, window {held.window}" if held else "another table, or none",
-            allowed=f"what stood there when the commit of fence {record.fence}, window {record.window} was prepared",
-            do="nothing: the next run looks again and goes on from what the table holds",
-            data="nothing of this attempt was applied",
-        )
-    )

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.places import ALLOWED, FOLDER, S3
-from airflow_cdc_provider.core.selection import RESERVED_PREFIX
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.places import open_store
 from airflow_cdc_provider.staging.store import creates_exclusively
 from airflow_cdc_provider.targets.delta.ddl import UNFENCEABLE_FEATURES
+from airflow_cdc_provider.targets.obstacles import catalog_name, folder_not_writable, in_the_definition, not_ours
 
 if TYPE_CHECKING:
     from airflow_cdc_provider.targets.delta.target import DeltaTarget
@@ -25,13 +21,12 @@ def check_tables(target: DeltaTarget, tables: Sequence[TableTask]) -> list[Probl
     place = list(_location(target))
     if place:
         return place
-    return [problem for task in tables for problem in (*_definition(task), *_table(target, task))]
+    return [problem for task in tables for problem in (*in_the_definition(task, "Delta"), *_table(target, task))]
 
 
 def _location(target: DeltaTarget) -> Iterator[Problem]:
     where = f"target.location {target.location}" if target.location else "target.location"
-    if target.catalog and not 1 <= len([part for part in target.catalog.split(".") if part]) <= 2:
-        yield Problem("TGT002", "catalog is not a name", "target.catalog", target.catalog, "schema or catalog.schema")
+    yield from catalog_name(target.catalog)
     if not target.location:
         yield Problem("TGT001", "a Delta target needs a location", where, "nothing", "a folder", "set target.location")
         return
@@ -41,10 +36,7 @@ def _location(target: DeltaTarget) -> Iterator[Problem]:
     if target.place.scheme != FOLDER or not target.location.startswith("/"):
         yield Problem("TGT001", "no Delta tables on this kind of storage", where, target.location, ALLOWED)
         return
-    standing = _nearest_folder(Path(target.location))
-    if not os.access(standing, os.W_OK | os.X_OK):
-        do = f"chown or chmod {standing} so that Airflow's and Spark's user may write"
-        yield Problem("TGT003", "the target folder cannot be written", where, f"no permission on {standing}", do=do)
+    yield from folder_not_writable(target.location)
 
 
 def _bucket(target: DeltaTarget, where: str) -> Iterator[Problem]:
@@ -60,30 +52,6 @@ def _bucket(target: DeltaTarget, where: str) -> Iterator[Problem]:
     yield Problem("TGT004", "the object store does not create objects exclusively", where, do=do)
 
 
-def _nearest_folder(path: Path) -> Path:
-    return path if path.exists() else _nearest_folder(path.parent)
-
-
-def _definition(task: TableTask) -> Iterator[Problem]:
-    names = Counter(name.lower() for name in task.schema.names)
-    twins = sorted(name for name, count in names.items() if count > 1)
-    if twins:
-        found, do = ", ".join(twins), "exclude one of each pair in tables.columns"
-        yield Problem("TGT014", "column names differ only in case", task.table, found, "Delta ignores case", do)
-    reserved = [name for name in task.schema.names if name.lower().startswith(RESERVED_PREFIX)]
-    if reserved:
-        found, do = ", ".join(reserved), "exclude them in tables.columns"
-        yield Problem("TGT015", f"column names starting {RESERVED_PREFIX} are ours", task.table, found, "", do)
-    if not task.schema.key and task.rule.on_delete is OnDelete.SOFT:
-        do = "give the table a key (tables.key), or use on_delete: hard"
-        yield Problem("TGT016", "soft deletes need a key", task.table, "on_delete: soft, no key", "hard, ignore", do)
-    unknown = [name for name in task.rule.cluster_by if name not in task.schema.names]
-    if unknown:
-        yield Problem(
-            "TGT017", "cluster_by names no column", task.table, ", ".join(unknown), ", ".join(task.schema.names)
-        )
-
-
 def _table(target: DeltaTarget, task: TableTask) -> Iterator[Problem]:
     path = target.locate(task.target)
     held = target.held(task.table, task.target)
@@ -93,8 +61,7 @@ def _table(target: DeltaTarget, task: TableTask) -> Iterator[Problem]:
             yield Problem("TGT011", "the target folder holds something that is no Delta table", path, "files", "", do)
         return
     if held.token is None:
-        do = "choose another tables.target, or drop the table; it is never overwritten"
-        yield Problem("TGT012", "the target table is not ours", path, "no commit of this replicator", "", do)
+        yield not_ours(path)
         return
     opened = target.open(task.target)
     retention = "delta.setTransactionRetentionDuration"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.cursors import ControlRecord, split_token
+from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.core.errors import Blocked, Fenced, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
 from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.log import ChangeLog
@@ -19,7 +19,7 @@ from airflow_cdc_provider.targets.delta.history import Commit, Standing, read_co
 from airflow_cdc_provider.targets.delta.reach import log_files, oldest_version
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.storage import in_words, storage_options
-from airflow_cdc_provider.targets.fences import above, named_fence
+from airflow_cdc_provider.targets.fencing import changed_since, claimed, is_ours, left_no_trace
 from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.target import Held, Past
 
@@ -94,7 +94,7 @@ class DeltaTarget:
             opened = self.open(target_table)
             assert expected.control is not None
             if opened is None or not self._still(opened, expected, expected.control.table):
-                raise self._fenced(target_table, expected, expected.control)
+                raise changed_since(expected.control.table, self.locate(target_table), expected)
             try:
                 opened.restore(version)
             except DeltaError as error:
@@ -128,38 +128,25 @@ class DeltaTarget:
         is already named by an attempt that died, the fence goes higher; returned is the record that was committed.
         A lost answer is read back: it counts where the nonce is ours.
         """
-        record = named_fence(self.log, above(expected.token, record))
+        record = claimed(self.log, record, expected)
         for _ in range(2):
             with self._answers(target_table):
                 opened = self.open(target_table)
                 if opened is None or not self._still(opened, expected, record.table):
-                    raise self._fenced(target_table, expected, record)
+                    raise changed_since(record.table, self.locate(target_table), expected)
                 try:
                     _append_nothing(opened, self.app_id(record.table), record)
                 except Exception:  # whatever the library raised, only the table can tell whether the commit stands
-                    if self._stands(target_table, record):
+                    if is_ours(self.held(record.table, target_table), record):
                         return record
                 else:
                     return record
-        raise TargetUnavailable(
-            Problem(
-                "TGT021",
-                "a fence commit failed twice and left no trace",
-                where=self.locate(target_table),
-                found="the table is as it was",
-                do="look at the permissions and the space of the target; the next run tries again",
-                data="unchanged",
-            )
-        )
+        raise left_no_trace(self.locate(target_table))
 
     def _still(self, opened: Any, expected: Held, table: str) -> bool:
         return bool(
             opened.version() == expected.version and opened.transaction_version(self.app_id(table)) == expected.token
         )
-
-    def _stands(self, target_table: str, record: ControlRecord) -> bool:
-        held = self.held(record.table, target_table)
-        return held.control is not None and (held.control.token, held.control.nonce) == (record.token, record.nonce)
 
     def _read(self, opened: Any, table: str) -> Held:
         version, identity = opened.version(), str(opened.metadata().id)
@@ -193,19 +180,6 @@ class DeltaTarget:
             found=in_words(error),
             do="rewind less far, or resync the table",
             data="the table is as it was",
-        )
-
-    def _fenced(self, target_table: str, expected: Held, record: ControlRecord) -> Fenced:
-        fence, window = split_token(expected.token or 0)
-        return Fenced(
-            Problem(
-                "TGT020",
-                "the table changed since it was looked at",
-                where=f"{record.table} at {self.locate(target_table)}",
-                found=f"no longer version {expected.version} with fence {fence}, window {window}",
-                do="nothing: whoever changed it owns it now; the next run looks again",
-                data="unchanged by us",
-            )
         )
 
     @contextlib.contextmanager

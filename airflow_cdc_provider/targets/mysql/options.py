@@ -17,6 +17,7 @@ class Floats(StrEnum):
 @dataclass(frozen=True)
 class MysqlTargetOptions:
     places: ClassVar[tuple[str, ...]] = ("connection",)
+    within: ClassVar[str] = "schema"
 
     schema: str = doc("Database that holds the tables.", form="table")
     floats: Floats = doc(

@@ -13,5 +13,6 @@ class PostgresTargetOptions:
     """The database is that of the connection."""
 
     places: ClassVar[tuple[str, ...]] = ("connection",)
+    within: ClassVar[str] = "schema"
 
     schema: str = doc("Schema that holds the tables, as PostgreSQL spells it.", form="table")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.steps import Outcome
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from tests.spark.contract.kit_table import KitTable
+from tests.spark.contract.kits import TargetKit
 from tests.spark.hand_made import HandMade, Row
 
 pytestmark = pytest.mark.jvm
@@ -34,8 +35,8 @@ def held(table: HandMade, case: int) -> list[str | None]:
 
 
 @pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> HandMade:
-    return HandMade(spark, tmp_path, SCHEMA)
+def table(kit: TargetKit, tmp_path: Path) -> HandMade:
+    return KitTable(kit, tmp_path, SCHEMA)
 
 
 def test_equal_rows_are_counted(table: HandMade) -> None:
@@ -101,8 +102,8 @@ def test_fewer_equal_rows_than_shall_go_block_the_table(table: HandMade) -> None
     assert held(table, 1) == ["a"]
 
 
-def test_ignored_deletes_leave_equal_rows_while_updates_move_them(spark: SparkSession, tmp_path: Path) -> None:
-    table = HandMade(spark, tmp_path, SCHEMA, OnDelete.IGNORE)
+def test_ignored_deletes_leave_equal_rows_while_updates_move_them(kit: TargetKit, tmp_path: Path) -> None:
+    table = KitTable(kit, tmp_path, SCHEMA, OnDelete.IGNORE)
     table.copy([row(1, "a"), row(1, "a")])
     table.apply([table.delete(row(1, "a")), table.update(row(1, "b"), before=row(1, "a")), table.truncate()])
     assert held(table, 1) == ["a", "b"]

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.steps import Outcome
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from tests.spark.contract.kit_table import KitTable
+from tests.spark.contract.kits import TargetKit
 from tests.spark.hand_made import HandMade, Row
 
 pytestmark = pytest.mark.jvm
@@ -101,8 +102,8 @@ BLOCK = 100
 
 
 @pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> HandMade:
-    return HandMade(spark, tmp_path, SCHEMA)
+def table(kit: TargetKit, tmp_path: Path) -> HandMade:
+    return KitTable(kit, tmp_path, SCHEMA)
 
 
 def test_the_copy_holds_what_the_source_holds(table: HandMade) -> None:
@@ -128,9 +129,9 @@ def test_a_truncate_at_the_end_leaves_nothing(table: HandMade) -> None:
     assert table.rows() == []
 
 
-def test_a_null_in_a_key_column_matches_a_null(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_null_in_a_key_column_matches_a_null(kit: TargetKit, tmp_path: Path) -> None:
     schema = TableSchema("public.t", (Column("n", INT), Column("id", INT), Column("v", TEXT)), ("n", "id"))
-    table = HandMade(spark, tmp_path, schema)
+    table = KitTable(kit, tmp_path, schema)
     table.copy([{"n": None, "id": 1, "v": "a"}, {"n": None, "id": 2, "v": "b"}, {"n": 3, "id": 1, "v": "c"}])
     table.apply([table.update({"n": None, "id": 1, "v": "A"}), table.delete({"n": None, "id": 2, "v": "b"})])
     assert table.rows() == [(3, 1, "c"), (None, 1, "A")]
@@ -280,8 +281,8 @@ def test_several_windows_are_one_batch_and_windows_without_records_pass(table: H
 
 class TestSoftDelete:
     @pytest.fixture
-    def table(self, spark: SparkSession, tmp_path: Path) -> HandMade:
-        return HandMade(spark, tmp_path, SCHEMA, OnDelete.SOFT)
+    def table(self, kit: TargetKit, tmp_path: Path) -> HandMade:
+        return KitTable(kit, tmp_path, SCHEMA, OnDelete.SOFT)
 
     def test_a_deleted_row_is_flagged_and_keeps_its_last_values(self, table: HandMade) -> None:
         table.copy([row(1, "a"), row(2, "b"), row(3, "c"), row(4, "d")])
@@ -325,8 +326,8 @@ class TestSoftDelete:
         assert result.outcome is Outcome.BLOCKED and result.problem is not None and result.problem.code == "TGT031"
 
 
-def test_ignored_deletes_and_truncates_leave_the_rows(spark: SparkSession, tmp_path: Path) -> None:
-    table = HandMade(spark, tmp_path, SCHEMA, OnDelete.IGNORE)
+def test_ignored_deletes_and_truncates_leave_the_rows(kit: TargetKit, tmp_path: Path) -> None:
+    table = KitTable(kit, tmp_path, SCHEMA, OnDelete.IGNORE)
     table.copy([row(1, "a"), row(2, "b")])
     table.apply([table.delete({"id": 1}), table.truncate(), table.insert(row(3, "c"))])
     assert table.rows() == [(1, "a", "wide"), (2, "b", "wide"), (3, "c", "wide")]

@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.plain import from_plain
 from airflow_cdc_provider.core.steps import Batch, Outcome
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from tests.spark.contract.kit_table import KitTable
+from tests.spark.contract.kits import TargetKit
 from tests.spark.hand_made import HandMade, Row
 
 pytestmark = pytest.mark.jvm
@@ -32,8 +33,8 @@ def row(key: int, **values: str | None) -> Row:
 
 
 @pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> HandMade:
-    table = HandMade(spark, tmp_path, schema(V))
+def table(kit: TargetKit, tmp_path: Path) -> HandMade:
+    table = KitTable(kit, tmp_path, schema(V))
     table.copy([row(1, v="a"), row(2, v="b"), row(3, v="c"), row(4, v="d")])
     return table
 
@@ -98,16 +99,15 @@ def test_an_added_column_whose_older_values_nobody_knows_blocks(table: HandMade)
 
 
 def test_a_repair_gives_the_keys_of_a_slice_what_they_have_become_and_leaves_the_cursor(
-    table: HandMade, spark: SparkSession
+    table: HandMade, kit: TargetKit
 ) -> None:
     table.apply([table.update(row(1, v="A")), table.delete(row(2, v="b")), table.insert(row(5, v="e"))])
     table.apply([table.update(row(1, v="AA")), table.update(row(3, v="C"))])
     before = table.held().control
     assert before is not None
-    lake = f"delta.`{table.definition.target.location}/t`"
-    spark.sql(f"UPDATE {lake} SET v = 'wrong'")
-    spark.sql(f"DELETE FROM {lake} WHERE id = 5")
-    spark.sql(f"INSERT INTO {lake} VALUES (2, 'back', '00000000')")
+    kit.write("UPDATE {t} SET v = 'wrong'")
+    kit.write("DELETE FROM {t} WHERE id = 5")
+    kit.write("INSERT INTO {t} VALUES (2, 'back', '00000000')")
     job, result = table.staged(repair=(1, 1))
     assert result.outcome is Outcome.DONE and result.detail["staged"] == 3
     result = table.merged(job)
@@ -119,12 +119,10 @@ def test_a_repair_gives_the_keys_of_a_slice_what_they_have_become_and_leaves_the
     assert table.rows() == [(1, "AA"), (3, "C"), (4, "wrong"), (5, "e")]
 
 
-def test_a_repair_brings_deleted_rows_back_as_deleted_where_the_log_knows_them(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_repair_brings_deleted_rows_back_as_deleted_where_the_log_knows_them(kit: TargetKit, tmp_path: Path) -> None:
     """Known: born in the slice, born partly known and completed, or told whole by the delete. Row 4 is not: its delete
     says the key only. Row 5 was deleted outside the slice, row 6 lives again."""
-    table = HandMade(spark, tmp_path, schema(V, PLAIN), OnDelete.SOFT)
+    table = KitTable(kit, tmp_path, schema(V, PLAIN), OnDelete.SOFT)
     table.copy([row(key, v="old", p="wide") for key in (1, 3, 4, 5, 6)])
     table.apply([table.delete(row(5, v="old", p="wide"))])
     table.apply(
@@ -140,7 +138,7 @@ def test_a_repair_brings_deleted_rows_back_as_deleted_where_the_log_knows_them(
         ]
     )
     table.apply([table.insert(row(6, v="again", p=None))])
-    spark.sql(f"DELETE FROM delta.`{table.definition.target.location}/t`")
+    kit.write("DELETE FROM {t}")
     job, _ = table.staged(repair=(2, 2))
     result = table.merged(job)
     assert result.outcome is Outcome.DONE and result.detail["lost"] == 1
@@ -152,23 +150,24 @@ def test_a_repair_brings_deleted_rows_back_as_deleted_where_the_log_knows_them(
     ]
 
 
-def test_a_row_that_is_gone_stays_away_where_deletes_are_not_soft(table: HandMade, spark: SparkSession) -> None:
+def test_a_row_that_is_gone_stays_away_where_deletes_are_not_soft(table: HandMade) -> None:
     table.apply([table.insert(row(5, v="e")), table.delete(row(5, v="e"))])
     job, _ = table.staged(repair=(1, 1))
     table.merged(job)
     assert [values[0] for values in table.rows()] == [1, 2, 3, 4]
 
 
-def test_a_keyless_table_or_an_interval_the_log_has_lost_is_not_repaired(
-    table: HandMade, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_an_interval_the_log_has_lost_is_not_repaired(table: HandMade) -> None:
     table.apply([table.update(row(1, v="A"))])
     _, result = table.staged(repair=(0, 1))
     assert result.problem is not None and result.problem.code == "CMD010" and "oldest window 1" in result.problem.found
-    bare = HandMade(spark, tmp_path / "bare", TableSchema("public.t", (ID, V)))
-    bare.copy([row(1, v="a")])
-    bare.apply([bare.insert(row(2, v="b"))])
-    _, result = bare.staged(repair=(1, 1))
+
+
+def test_a_keyless_table_is_not_repaired(kit: TargetKit, tmp_path: Path) -> None:
+    table = KitTable(kit, tmp_path, TableSchema("public.t", (ID, V)))
+    table.copy([row(1, v="a")])
+    table.apply([table.insert(row(2, v="b"))])
+    _, result = table.staged(repair=(1, 1))
     assert result.problem is not None and "no key" in result.problem.found
 
 

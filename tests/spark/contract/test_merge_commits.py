@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.changelog import manifest_path
 from airflow_cdc_provider.core.cursors import ControlRecord
@@ -16,7 +14,8 @@ from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from spark_jobs import replay, stage
-from spark_jobs.writers import MergeCounts, delta
+from tests.spark.contract.kit_table import KitTable
+from tests.spark.contract.kits import TargetKit
 from tests.spark.hand_made import HandMade, Row
 
 pytestmark = pytest.mark.jvm
@@ -30,9 +29,9 @@ def row(key: int, value: str) -> Row:
 
 
 @pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> HandMade:
+def table(kit: TargetKit, tmp_path: Path) -> HandMade:
     """A copy with one row at window 0, and window 1 not yet applied."""
-    table = HandMade(spark, tmp_path, SCHEMA)
+    table = KitTable(kit, tmp_path, SCHEMA)
     table.copy([row(1, "a")])
     table.land([table.update(row(1, "b")), table.insert(row(2, "c"))])
     return table
@@ -54,10 +53,6 @@ def control(table: HandMade) -> ControlRecord:
 def problem(result: TableResult) -> str:
     assert result.problem is not None
     return result.problem.code
-
-
-def path(table: HandMade) -> Path:
-    return Path(table.definition.target.location, "t")
 
 
 def test_a_batch_staged_before_a_fence_is_not_applied_and_one_staged_after_it_is(table: HandMade) -> None:
@@ -86,10 +81,10 @@ def test_an_attempt_that_was_shut_out_before_it_looked_does_not_go_on_under_the_
 
 
 def test_a_fence_that_comes_while_a_merge_is_under_way_shuts_it_out(
-    table: HandMade, monkeypatch: pytest.MonkeyPatch
+    table: HandMade, kit: TargetKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     staged, _ = table.staged()
-    monkeypatch.setattr(delta, "failpoint", lambda name: fence(table) if name == "merge.before_commit" else None)
+    kit.meanwhile(monkeypatch, lambda: fence(table))
     result = table.merged(staged)
     assert (result.outcome, problem(result)) == (Outcome.FENCED, "TGT030")
     assert table.rows() == [(1, "a")] and control(table).window == 0
@@ -112,33 +107,49 @@ def test_of_two_merges_of_one_batch_at_once_one_applies(table: HandMade) -> None
     assert table.rows() == [(1, "b"), (2, "c")] and control(table).window == 1
 
 
-def test_a_lost_answer_is_read_back_and_a_lost_merge_is_tried_once_more(
-    table: HandMade, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    merge = delta.DeltaWriter._try_merge
-    calls: list[str] = []
-
-    def lose_the_first(*arguments: object) -> MergeCounts | None:
-        calls.append("merge")
-        return None if len(calls) == 1 else merge(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(delta.DeltaWriter, "_try_merge", lose_the_first)
+def test_a_merge_whose_answer_is_lost_counts_as_done(table: HandMade, kit: TargetKit) -> None:
     staged, _ = table.staged()
-    assert table.merged(staged).outcome is Outcome.DONE and len(calls) == 2
+    with kit.lose(reply=True):
+        assert table.merged(staged).outcome is Outcome.DONE
+    assert table.rows() == [(1, "b"), (2, "c")] and control(table).window == 1
 
-    def lose_the_answer(*arguments: object) -> None:
-        merge(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(delta.DeltaWriter, "_try_merge", lose_the_answer)
-    assert table.apply([table.delete(row(2, "c"))]).outcome is Outcome.DONE
-    assert table.rows() == [(1, "b")] and control(table).window == 2
+def test_a_merge_that_is_lost_on_its_way_is_applied_once_in_the_end(table: HandMade, kit: TargetKit) -> None:
+    staged, _ = table.staged()
+    with kit.lose(reply=False):
+        result = table.merged(staged)
+    if result.outcome is not Outcome.DONE:
+        assert result.outcome is Outcome.FAILING and table.rows() == [(1, "a")]
+        result = table.merged(staged)
+    assert result.outcome is Outcome.DONE
+    assert table.rows() == [(1, "b"), (2, "c")] and control(table).window == 1
+
+
+def test_a_compaction_while_a_merge_is_under_way_costs_no_change(
+    table: HandMade, kit: TargetKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged, _ = table.staged()
+    kit.meanwhile(monkeypatch, kit.compact)
+    assert table.merged(staged).outcome is Outcome.DONE
+    assert table.rows() == [(1, "b"), (2, "c")] and control(table).window == 1
+
+
+def test_rows_that_somebody_else_writes_stay_and_the_cursor_is_found_below_them(
+    table: HandMade, kit: TargetKit
+) -> None:
+    kit.write("INSERT INTO {t} VALUES (9, 'z', '00000000')")
+    staged, _ = table.staged()
+    assert table.merged(staged).outcome is Outcome.DONE
+    kit.compact()
+    assert table.rows() == [(1, "b"), (2, "c"), (9, "z")] and control(table).window == 1
 
 
 def test_a_foreign_restore_stops_the_table_until_the_fence_is_raised_and_the_log_applies_again(
-    table: HandMade, spark: SparkSession
+    table: HandMade, kit: TargetKit
 ) -> None:
+    copied = kit.version()
     table.apply([table.insert(row(3, "d"))])
-    spark.sql(f"RESTORE TABLE delta.`{path(table)}` TO VERSION AS OF 0")
+    kit.restore(copied)
     _, result = table.staged()
     assert (result.outcome, problem(result)) == (Outcome.FENCED, "TGT033")
     assert fence(table).window == 0
@@ -147,13 +158,15 @@ def test_a_foreign_restore_stops_the_table_until_the_fence_is_raised_and_the_log
     assert table.rows() == [(1, "b"), (2, "c"), (3, "d")]
 
 
-def test_a_table_dropped_or_made_by_somebody_else_blocks(table: HandMade, spark: SparkSession) -> None:
-    shutil.rmtree(path(table))
+def test_a_table_dropped_or_made_by_somebody_else_blocks(table: HandMade, kit: TargetKit) -> None:
+    before = table.held().identity
+    kit.drop()
     _, result = table.staged()
     assert (result.outcome, problem(result)) == (Outcome.BLOCKED, "TGT012")
-    spark.sql(f"CREATE TABLE delta.`{path(table)}` (id INT) USING delta")
+    kit.create()
     _, result = table.staged()
     assert (result.outcome, problem(result)) == (Outcome.BLOCKED, "TGT012")
+    assert table.held().identity != before
 
 
 def test_a_paused_table_takes_nothing_and_a_resyncing_one_only_the_replay(table: HandMade) -> None:

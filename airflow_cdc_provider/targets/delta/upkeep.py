@@ -1,0 +1,53 @@
+"""When a Delta table needs upkeep, by its own figures.
+
+Every merge adds a few small files and marks rows of others as deleted; what no version needs any more stays in the
+folder until it is vacuumed. None of it harms until there is much of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+FILE_BYTES = 128 << 20
+"""A file of this size is as good as a larger one."""
+
+SPARE_FILES = 30
+"""Small files that are borne with however small the table is: two or three dozen merges."""
+
+MARKED_SHARE = 0.1
+"""Rows marked deleted as a share of the table's rows: every reader skips them one by one."""
+
+BETWEEN_VACUUMS = timedelta(days=1)
+"""A vacuum lists the whole folder, needed or not."""
+
+
+class Chore(StrEnum):
+    PURGE = "purge"
+    COMPACT = "compact"
+    VACUUM = "vacuum"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """``rows``: those marked deleted included. ``unvacuumed``: how long the table has gone without a vacuum while
+    there was something to remove."""
+
+    files: int
+    bytes: int
+    rows: int
+    marked_rows: int
+    unvacuumed: timedelta
+
+
+def due(figures: Figures, keep: timedelta) -> tuple[Chore, ...]:
+    """In the order in which they are to be done. ``keep``: how far back a version must stay readable."""
+    chores: list[Chore] = []
+    if figures.marked_rows > MARKED_SHARE * figures.rows:
+        chores.append(Chore.PURGE)
+    if figures.files > 2 * (figures.bytes // FILE_BYTES + 1) + SPARE_FILES:
+        chores.append(Chore.COMPACT)
+    if figures.unvacuumed > keep + BETWEEN_VACUUMS:
+        chores.append(Chore.VACUUM)
+    return tuple(chores)

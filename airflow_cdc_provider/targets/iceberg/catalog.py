@@ -1,0 +1,75 @@
+"""Which catalog the tables stand in, said once for Spark and once for the library without a JVM.
+
+A folder becomes a warehouse with a catalog of its own, one SQLite file beside the tables. Iceberg's Java has a catalog
+for that (JDBC), and so has its Python (SQL), over the same two tables of the file; the Hadoop catalog, which needs no
+file, is not in Python, so no worker could look into it or fence it without starting Spark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Target
+from airflow_cdc_provider.core.places import place_of
+
+CATALOG = "lake"
+NAMESPACE = "cdc"
+FILE = "catalog.db"
+
+LOCKED_S = 60
+"""How long a writer waits for another one that holds the SQLite file: their transactions take milliseconds."""
+
+
+@dataclass(frozen=True)
+class CatalogPlace:
+    """``warehouse`` is the folder of a catalog of our own; empty where ``uri`` names a REST catalog. ``properties`` are
+    what the connection adds: credentials are among them."""
+
+    name: str
+    namespace: str
+    warehouse: str = ""
+    uri: str = ""
+    properties: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def file(self) -> str:
+        return f"{self.warehouse}/{FILE}"
+
+
+def catalog_place(target: Target, connection: ConnectionInfo) -> CatalogPlace:
+    """``target.catalog`` is ``catalog.namespace``, or the namespace alone."""
+    name, _, namespace = target.catalog.rpartition(".")
+    name, namespace = name or CATALOG, namespace or NAMESPACE
+    if target.location:
+        return CatalogPlace(name, namespace, place_of(target.location).path)
+    uri = connection.host.rstrip("/")
+    properties = {key: str(value) for key, value in connection.extra.items()}
+    if connection.password:
+        properties["credential"] = ":".join(filter(None, (connection.login, connection.password)))
+        properties.setdefault("oauth2-server-uri", f"{uri}/v1/oauth/tokens")
+    return CatalogPlace(name, namespace, uri=uri, properties=properties)
+
+
+def library_properties(place: CatalogPlace) -> dict[str, str]:
+    if place.uri:
+        return {"type": "rest", "uri": place.uri, **place.properties}
+    return {"type": "sql", "uri": f"sqlite:///{place.file}?timeout={LOCKED_S}", "warehouse": place.warehouse}
+
+
+def spark_settings(place: CatalogPlace) -> dict[str, str]:
+    """Settings of a session, not of the application: they may hold credentials, and sessions are not written down."""
+    catalog = f"spark.sql.catalog.{place.name}"
+    # A cached table is an old one: what the fence of another process did would not be seen.
+    common = {catalog: "org.apache.iceberg.spark.SparkCatalog", f"{catalog}.cache-enabled": "false"}
+    if place.uri:
+        told = {"type": "rest", "uri": place.uri, **place.properties}
+    else:
+        told = {
+            "type": "jdbc",
+            "uri": f"jdbc:sqlite:{place.file}",
+            "warehouse": place.warehouse,
+            "jdbc.busy_timeout": str(LOCKED_S * 1000),
+            "jdbc.schema-version": "V1",
+        }
+    return {**common, **{f"{catalog}.{name}": value for name, value in told.items()}}

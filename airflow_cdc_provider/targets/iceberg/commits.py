@@ -1,0 +1,88 @@
+"""Commits to an Iceberg table by its library: conditional on the table and on its current snapshot, or not at all.
+
+Both put a tag on the commit that carries the newest record. Expiring old snapshots spares what is tagged: the cursor
+outlives any upkeep, ours or somebody else's. Both drop the branches of other attempts: those were cut from snapshots
+that are no longer current, so they could not be published any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.targets.iceberg.record_text import schema_property, snapshot_properties
+
+MAIN = "main"
+CURSOR_TAG = "cdc_cursor"
+BRANCH_PREFIX = "cdc_attempt_"
+
+
+def branch_name(record: ControlRecord) -> str:
+    return f"{BRANCH_PREFIX}{record.nonce}"
+
+
+def append_nothing(catalog: Any, table: Any, record: ControlRecord) -> None:
+    """A snapshot without data that carries ``record``, on top of the one that ``table`` was loaded with. Raises the
+    library's CommitFailedException where the table is not that any more."""
+    added, head = _empty_snapshot(table.transaction(), MAIN, record)
+    _commit(catalog, table, record, head, added)
+
+
+def publish(catalog: Any, table: Any, record: ControlRecord, columns: Mapping[str, str | None]) -> None:
+    """Make the head of the record's own branch current, where ``table`` still is what it was loaded as.
+
+    ``columns``: columns to drop (None) and to rename (to that name) in the same commit; then a snapshot without data is
+    put on top, so that who reads the version of this commit sees the new columns, too.
+    """
+    branch = branch_name(record)
+    if not columns:
+        _commit(catalog, table, record, table.snapshot_by_name(branch).snapshot_id, ())
+        return
+    transaction = table.transaction()
+    with transaction.update_schema(allow_incompatible_changes=True) as update:
+        for name, becomes in columns.items():
+            if becomes is None:
+                update.delete_column((name,))
+    with transaction.update_schema() as update:
+        for name, becomes in columns.items():
+            if becomes is not None:
+                update.rename_column((name,), becomes)
+    added, head = _empty_snapshot(transaction, branch, record)
+    _commit(catalog, table, record, head, (*transaction._updates, *added))
+
+
+def _empty_snapshot(transaction: Any, branch: str, record: ControlRecord) -> tuple[tuple[Any, ...], int]:
+    """The update that adds it, and its id. Staged by hand: the library's own append would be tried again on top of
+    whatever has come in between."""
+    append = transaction.update_snapshot(snapshot_properties=snapshot_properties(record), branch=branch).fast_append()
+    updates, _ = append._commit()
+    return updates[:1], append.snapshot_id
+
+
+def _commit(catalog: Any, table: Any, record: ControlRecord, head: int, before: Iterable[Any]) -> None:
+    from pyiceberg.table.refs import SnapshotRefType
+    from pyiceberg.table.update import (
+        AssertRefSnapshotId,
+        AssertTableUUID,
+        RemoveSnapshotRefUpdate,
+        SetPropertiesUpdate,
+        SetSnapshotRefUpdate,
+    )
+
+    metadata = table.metadata
+    schema = {name: text for name, text in schema_property(record).items() if name not in metadata.properties}
+    catalog.commit_table(
+        table,
+        (
+            AssertTableUUID(uuid=metadata.table_uuid),
+            AssertRefSnapshotId(ref=MAIN, snapshot_id=metadata.current_snapshot_id),
+        ),
+        (
+            *before,
+            SetSnapshotRefUpdate(ref_name=MAIN, type=SnapshotRefType.BRANCH, snapshot_id=head),
+            SetSnapshotRefUpdate(ref_name=CURSOR_TAG, type=SnapshotRefType.TAG, snapshot_id=head),
+            *(RemoveSnapshotRefUpdate(ref_name=name) for name in metadata.refs if name.startswith(BRANCH_PREFIX)),
+            *([SetPropertiesUpdate(updates=schema)] if schema else []),
+        ),
+    )

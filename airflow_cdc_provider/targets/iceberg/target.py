@@ -1,0 +1,167 @@
+"""What stands in an Iceberg table, and a fence, without a JVM."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.definition import Target
+from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.targets.fencing import changed_since, claimed, is_ours, left_no_trace
+from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, library_properties
+from airflow_cdc_provider.targets.iceberg.check import check_tables
+from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, append_nothing, publish
+from airflow_cdc_provider.targets.iceberg.history import Entry, Standing, standing
+from airflow_cdc_provider.targets.iceberg.record_text import own_record
+from airflow_cdc_provider.targets.naming import default_name
+from airflow_cdc_provider.targets.target import Held
+
+
+class IcebergTarget:
+    """Tables in one namespace of one catalog."""
+
+    def __init__(self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog) -> None:
+        self.target = target
+        self.place = catalog_place(target, connection)
+        self.replicator = replicator
+        self.log = log
+
+    def table_name(self, source_table: str) -> str:
+        return default_name(source_table)
+
+    def locate(self, target_table: str) -> str:
+        return f"{self.place.name}.{self.place.namespace}.{target_table}"
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        return check_tables(self, tables)
+
+    def held(self, table: str, target_table: str) -> Held:
+        """``version`` is the id of the current snapshot, ``identity`` the table's UUID."""
+        with self._answers(target_table), self.open(target_table) as (_, opened):
+            return Held(exists=False) if opened is None else self._read(opened, table)
+
+    def oldest_token(self, table: str, target_table: str) -> int:
+        with self._answers(target_table), self.open(target_table) as (_, opened):
+            records = (entry.record for entry in self._entries(opened, table).values()) if opened else ()
+            return min((record.token for record in records if record is not None), default=0)
+
+    def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
+        """Commit ``record`` without data, on condition that the table is still as ``expected``: a snapshot that adds
+        nothing, on top of the one expected, and the catalog compares. A lost answer is read back."""
+        record = claimed(self.log, record, expected)
+        for _ in range(2):
+            with self._answers(target_table), self.open(target_table) as (catalog, opened):
+                if opened is None or not self._still(opened, expected, record.table):
+                    raise changed_since(record.table, self.locate(target_table), expected)
+                try:
+                    append_nothing(catalog, opened, record)
+                except Exception:  # whatever the library raised, only the table can tell whether the commit stands
+                    if is_ours(self.held(record.table, target_table), record):
+                        return record
+                else:
+                    return record
+        raise left_no_trace(self.locate(target_table))
+
+    def publish(
+        self, target_table: str, expected: Held, record: ControlRecord, columns: Mapping[str, str | None] | None = None
+    ) -> bool:
+        """Make what stands on the record's own branch the table, on condition that the table is still as ``expected``.
+        False where it is not: nothing has changed then. A lost answer is read back."""
+        with self._answers(target_table), self.open(target_table) as (catalog, opened):
+            if opened is None or not self._still(opened, expected, record.table):
+                return False
+            try:
+                publish(catalog, opened, record, columns or {})
+            except Exception as error:  # as above
+                if not is_ours(self.held(record.table, target_table), record) and not _refused(error):
+                    raise
+        return is_ours(self.held(record.table, target_table), record)
+
+    def summary(self, target_table: str, record: ControlRecord) -> dict[str, str]:
+        """What the snapshots that carry ``record`` say of themselves; the one that wrote the rows has the last word."""
+        with self._answers(target_table), self.open(target_table) as (_, opened):
+            said: dict[str, str] = {}
+            for one in reversed(opened.metadata.snapshots):
+                found = _record_of(one, {}, record.replicator, record.table)
+                if found is not None and found.nonce == record.nonce:
+                    said |= one.summary.additional_properties
+            return said
+
+    @contextlib.contextmanager
+    def open(self, target_table: str) -> Iterator[tuple[Any, Any]]:
+        """The catalog and the table as it is now; None for a table that is not there."""
+        from pyiceberg.catalog import load_catalog
+        from pyiceberg.exceptions import NoSuchTableError
+
+        if self.place.warehouse and not Path(self.place.file).is_file():
+            yield None, None
+            return
+        catalog = load_catalog(self.place.name, **library_properties(self.place))
+        with contextlib.closing(catalog):
+            try:
+                opened = catalog.load_table((self.place.namespace, target_table))
+            except NoSuchTableError:
+                opened = None
+            yield catalog, opened
+
+    def _still(self, opened: Any, expected: Held, table: str) -> bool:
+        found = self._read(opened, table)
+        return (found.identity, found.version, found.token) == (expected.identity, expected.version, expected.token)
+
+    def _read(self, opened: Any, table: str) -> Held:
+        metadata = opened.metadata
+        found = self._standing(opened, table)
+        control = found.record
+        if control is not None:
+            control = self.log.control(table, control.token) or control
+        identity = str(metadata.table_uuid)
+        return Held(True, control, metadata.current_snapshot_id, identity, found.token, found.restored)
+
+    def _standing(self, opened: Any, table: str) -> Standing:
+        metadata = opened.metadata
+        main_line = [one.snapshot_id for one in metadata.snapshot_log]
+        tagged = [ref.snapshot_id for name, ref in metadata.refs.items() if name == CURSOR_TAG]
+        return standing(self._entries(opened, table), metadata.current_snapshot_id, (*main_line, *tagged))
+
+    def _entries(self, opened: Any, table: str) -> dict[int, Entry]:
+        properties = opened.metadata.properties
+        return {
+            one.snapshot_id: Entry(one.parent_snapshot_id, _record_of(one, properties, self.replicator, table))
+            for one in opened.metadata.snapshots
+        }
+
+    @contextlib.contextmanager
+    def _answers(self, target_table: str) -> Iterator[None]:
+        from pyiceberg.exceptions import RESTError
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            yield
+        except (RESTError, SQLAlchemyError, OSError) as error:
+            raise TargetUnavailable(
+                Problem(
+                    "TGT010",
+                    "the Iceberg table cannot be read",
+                    where=self.locate(target_table),
+                    found=f"{type(error).__name__}: {str(error).splitlines()[0][:300]}",
+                    do="look at the catalog, its connection and its permissions; the next run tries again",
+                )
+            ) from error
+
+
+def _record_of(snapshot: Any, properties: Mapping[str, str], replicator: str, table: str) -> ControlRecord | None:
+    summary = snapshot.summary.additional_properties if snapshot.summary else {}
+    return own_record(summary, properties, replicator, table)
+
+
+def _refused(error: Exception) -> bool:
+    """The catalog says that nothing was committed."""
+    from pyiceberg.exceptions import CommitFailedException
+
+    return isinstance(error, CommitFailedException)

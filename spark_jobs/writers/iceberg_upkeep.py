@@ -1,0 +1,48 @@
+"""The chores of an Iceberg table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
+from airflow_cdc_provider.targets.iceberg.upkeep import Chore, due, figures_of
+from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
+
+
+def maintain(spark: SparkSession, tables: IcebergTarget, task: TableTask, keep: timedelta) -> tuple[str, ...]:
+    """Snapshots younger than ``keep`` stay, and so does whatever a branch or tag names: the cursor is tagged."""
+    cutoff = datetime.now(UTC) - keep
+    with tables.open(task.target) as (_, opened):
+        current = opened.current_snapshot()
+        old = sum(one.timestamp_ms < cutoff.timestamp() * 1000 for one in opened.metadata.snapshots)
+        chores = due(figures_of(current.summary.additional_properties, old))
+    for chore in chores:
+        spark.sql(_statement(chore, tables, task, cutoff))
+    return chores
+
+
+def _statement(chore: Chore, tables: IcebergTarget, task: TableTask, cutoff: datetime) -> str:
+    place = tables.place
+    table = f"table => {text_literal(f'{quoted(place.namespace)}.{quoted(task.target)}')}"
+    procedures = f"CALL {quoted(place.name)}.system"
+    match chore:
+        case Chore.COMPACT:
+            options = "map('delete-file-threshold', '1', 'remove-dangling-deletes', 'true')"
+            return f"{procedures}.rewrite_data_files({table}, options => {options}{_sorted(_layout(task))})"
+        case Chore.EXPIRE:
+            at = cutoff.strftime("%Y-%m-%d %H:%M:%S.%f")
+            return f"{procedures}.expire_snapshots({table}, older_than => TIMESTAMP '{at}', retain_last => 1)"
+
+
+def _layout(task: TableTask) -> Sequence[str]:
+    return task.rule.cluster_by or task.schema.key
+
+
+def _sorted(layout: Sequence[str]) -> str:
+    """Files whose key ranges overlap cannot be skipped by a merge, so what is rewritten is sorted anew."""
+    order = ", ".join(quoted(name) for name in layout)
+    return f", strategy => 'sort', sort_order => {text_literal(order)}" if order else ""

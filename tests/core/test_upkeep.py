@@ -1,0 +1,56 @@
+"""When tables need upkeep: figures in, chores out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from airflow_cdc_provider.targets.delta import upkeep as delta
+from airflow_cdc_provider.targets.iceberg import upkeep as iceberg
+
+GB = 1 << 30
+ICEBERG = iceberg.Figures(data_files=20, delete_files=10, rows=1000, deleted_rows=50, bytes=GB, old_snapshots=5)
+DELTA = delta.Figures(files=20, bytes=GB, rows=1000, marked_rows=50, unvacuumed=timedelta(0))
+WEEK = timedelta(days=7)
+
+
+@pytest.mark.parametrize(
+    ("change", "chores"),
+    [
+        ({}, ()),
+        ({"data_files": 60}, ("compact",)),
+        ({"data_files": 60, "bytes": 64 * GB}, ()),
+        ({"delete_files": 41}, ("compact",)),
+        ({"delete_files": 43, "data_files": 25}, ("compact",)),
+        ({"deleted_rows": 101}, ("compact",)),
+        ({"old_snapshots": 51}, ("expire",)),
+        ({"old_snapshots": 51, "deleted_rows": 101}, ("compact", "expire")),
+        ({"rows": 0, "deleted_rows": 0, "data_files": 0, "bytes": 0}, ()),
+    ],
+)
+def test_an_iceberg_table_is_kept_up_by_need(change: dict[str, int], chores: tuple[str, ...]) -> None:
+    assert iceberg.due(replace(ICEBERG, **change)) == chores
+
+
+@pytest.mark.parametrize(
+    ("change", "chores"),
+    [
+        ({}, ()),
+        ({"files": 60}, ("compact",)),
+        ({"files": 60, "bytes": 64 * GB}, ()),
+        ({"marked_rows": 101}, ("purge",)),
+        ({"unvacuumed": timedelta(days=8)}, ()),
+        ({"unvacuumed": timedelta(days=8, hours=1)}, ("vacuum",)),
+        ({"marked_rows": 101, "files": 60, "unvacuumed": timedelta(days=9)}, ("purge", "compact", "vacuum")),
+    ],
+)
+def test_a_delta_table_is_kept_up_by_need(change: dict[str, object], chores: tuple[str, ...]) -> None:
+    assert delta.due(replace(DELTA, **change), WEEK) == chores  # type: ignore[arg-type]
+
+
+def test_the_figures_of_an_iceberg_table_are_those_of_its_current_snapshot() -> None:
+    summary = {"total-data-files": "3", "total-delete-files": "2", "total-records": "10", "total-position-deletes": "4"}
+    figures = iceberg.figures_of(summary | {"total-files-size": "99"}, old_snapshots=7)
+    assert figures == iceberg.Figures(3, 2, 10, 4, 99, 7)

@@ -1,0 +1,65 @@
+"""Delta, read by deltalake, written by another session."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, QueryBuilder
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.definition import Target
+from spark_jobs.sessions import fresh
+from spark_jobs.writers import delta
+from tests.spark.contract.once import before_commit, lost_once
+
+
+class DeltaKit:
+    kind = "delta"
+    jars = ("delta",)
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.target = Target("delta", str(folder / "lake"))
+        self.secrets = Secrets()
+        self.session = fresh(spark)
+        self.path = folder / "lake" / "t"
+
+    def rows(self, *columns: str) -> list[tuple[Any, ...]]:
+        listed = ", ".join(f'"{name}"' for name in columns)
+        found = QueryBuilder().register("t", DeltaTable(self.path)).execute(f"SELECT {listed} FROM t").read_all()
+        table = pa.table(found)
+        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+    def write(self, statement: str) -> None:
+        self.session.sql(statement.format(t=f"delta.`{self.path}`"))
+
+    def compact(self) -> None:
+        self.write("ALTER TABLE {t} SET TBLPROPERTIES ('somebody' = 'was here')")
+        self.write("OPTIMIZE {t}")
+
+    def version(self) -> int:
+        return DeltaTable(self.path).version()
+
+    def restore(self, version: int) -> None:
+        self.write(f"RESTORE TABLE {{t}} TO VERSION AS OF {version}")
+
+    def drop(self) -> None:
+        shutil.rmtree(self.path)
+
+    def create(self) -> None:
+        self.write("CREATE TABLE {t} (id INT) USING delta")
+
+    def meanwhile(self, monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
+        monkeypatch.setattr(delta, "failpoint", before_commit(action))
+
+    @contextlib.contextmanager
+    def lose(self, reply: bool) -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(delta.DeltaWriter, "_try_merge", lost_once(delta.DeltaWriter._try_merge, reply, lambda: None))
+            yield

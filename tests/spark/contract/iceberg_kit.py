@@ -1,0 +1,77 @@
+"""Iceberg in a catalog of a folder, read by pyiceberg, written by another session."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.definition import Target
+from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, spark_settings
+from spark_jobs.sessions import fresh
+from spark_jobs.writers import iceberg
+from tests.spark.contract.once import before_commit, lost_once
+
+TABLE = "lake.cdc.t"
+
+
+class IcebergKit:
+    kind = "iceberg"
+    jars = ("iceberg",)
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.folder = folder / "lake"
+        self.target = Target("iceberg", str(self.folder))
+        self.secrets = Secrets()
+        self.session = fresh(spark)
+        for name, value in spark_settings(catalog_place(self.target, ConnectionInfo())).items():
+            self.session.conf.set(name, value)
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Any]:
+        with contextlib.closing(SqlCatalog("lake", uri=f"sqlite:///{self.folder}/catalog.db")) as catalog:
+            yield catalog.load_table("cdc.t")
+
+    def rows(self, *columns: str) -> list[tuple[Any, ...]]:
+        with self.opened() as table:
+            found = table.scan(selected_fields=columns).to_arrow().select(list(columns))
+        return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+    def write(self, statement: str) -> None:
+        self.session.sql(statement.format(t=TABLE))
+
+    def compact(self) -> None:
+        self.write("CALL lake.system.rewrite_data_files(table => 'cdc.t', options => map('rewrite-all', 'true'))")
+
+    def version(self) -> int:
+        with self.opened() as table:
+            return int(table.current_snapshot().snapshot_id)
+
+    def restore(self, version: int) -> None:
+        self.write(f"CALL lake.system.rollback_to_snapshot('cdc.t', {version})")
+
+    def drop(self) -> None:
+        self.write("DROP TABLE {t}")
+
+    def create(self) -> None:
+        self.folder.mkdir(exist_ok=True)
+        self.write("CREATE NAMESPACE IF NOT EXISTS lake.cdc")
+        self.write("CREATE TABLE {t} (id INT) USING iceberg")
+
+    def meanwhile(self, monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
+        monkeypatch.setattr(iceberg, "failpoint", before_commit(action))
+
+    @contextlib.contextmanager
+    def lose(self, reply: bool) -> Iterator[None]:
+        def as_lost() -> None:
+            raise OSError("connection reset")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(SqlCatalog, "commit_table", lost_once(SqlCatalog.commit_table, reply, as_lost))
+            yield

@@ -1,0 +1,21 @@
+"""A table of hand-made windows on any target, read by somebody else's library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.tables import TableSchema
+from tests.spark.contract.kits import TargetKit
+from tests.spark.hand_made import HandMade
+
+
+class KitTable(HandMade):
+    def __init__(self, kit: TargetKit, folder: Path, schema: TableSchema, on_delete: OnDelete = OnDelete.HARD) -> None:
+        super().__init__(kit.session, folder, schema, on_delete, target=kit.target, secrets=kit.secrets)
+        self.kit = kit
+
+    def rows(self, *technical: str) -> list[tuple[Any, ...]]:
+        found = self.kit.rows(*self.schema.names, *technical)
+        return sorted(found, key=lambda row: [(value is None, str(value)) for value in row])

@@ -1,0 +1,33 @@
+"""A stand-in for one function: it goes wrong the first time it is called, and is itself again after that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def lost_once(real: Callable[..., Any], reply: bool, as_lost: Callable[[], Any]) -> Callable[..., Any]:
+    """``reply``: the work is done and its answer lost; else nothing is done. ``as_lost`` says it, or raises it."""
+    calls: list[None] = []
+
+    def stand_in(*arguments: Any, **named: Any) -> Any:
+        calls.append(None)
+        if len(calls) > 1:
+            return real(*arguments, **named)
+        if reply:
+            real(*arguments, **named)
+        return as_lost()
+
+    return stand_in
+
+
+def before_commit(action: Callable[[], object]) -> Callable[[str], None]:
+    """A failpoint that does something once."""
+    done: list[None] = []
+
+    def failpoint(name: str) -> None:
+        if name == "merge.before_commit" and not done:
+            done.append(None)
+            action()
+
+    return failpoint

@@ -1,0 +1,149 @@
+"""A REST catalog on loopback: the part of Iceberg's REST protocol that tables need, over a SQLite catalog."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+from pyiceberg.catalog.rest import CreateTableRequest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NamespaceAlreadyExistsError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
+from pyiceberg.table import CommitTableRequest, StagedTable
+
+Answer = tuple[int, dict[str, Any] | None]
+STATUS: dict[type[Exception], int] = {
+    NoSuchTableError: 404,
+    NoSuchNamespaceError: 404,
+    NamespaceAlreadyExistsError: 409,
+    TableAlreadyExistsError: 409,
+    CommitFailedException: 409,
+}
+
+
+class Catalog:
+    """``secret`` is what a client must show as its credential to get the token that all other requests need."""
+
+    def __init__(self, folder: Path, secret: str) -> None:
+        self.secret = secret
+        self.tables = SqlCatalog("rest", uri=f"sqlite:///{folder}/catalog.db?timeout=60", warehouse=str(folder))
+        self.one_at_a_time = threading.Lock()
+        self.roads: tuple[tuple[str, str, Callable[..., Answer]], ...] = (
+            ("GET", r"/v1/config", lambda body: (200, {"defaults": {}, "overrides": {}})),
+            ("POST", r"/v1/namespaces", self.create_namespace),
+            ("GET|HEAD", r"/v1/namespaces/(\w+)", self.namespace),
+            ("POST", r"/v1/namespaces/(\w+)/tables", self.create),
+            ("GET|HEAD", r"/v1/namespaces/(\w+)/tables/(\w+)", self.load),
+            ("POST", r"/v1/namespaces/(\w+)/tables/(\w+)", self.commit),
+            ("DELETE", r"/v1/namespaces/(\w+)/tables/(\w+)", self.drop),
+            ("POST", r"/v1/namespaces/(\w+)/tables/(\w+)/metrics", lambda body, *_: (204, None)),
+        )
+
+    def answer(self, method: str, path: str, token: str, body: bytes) -> Answer:
+        if path == "/v1/oauth/tokens":
+            given = parse_qs(body.decode())["client_secret"][0]
+            return (200, {"access_token": "let-me-in", "token_type": "bearer"}) if given == self.secret else _error(401)
+        if token != "Bearer let-me-in":
+            return _error(401)
+        for methods, pattern, road in self.roads:
+            found = re.fullmatch(pattern, path)
+            if found and method in methods.split("|"):
+                try:
+                    with self.one_at_a_time:
+                        return road(json.loads(body or b"{}"), *found.groups())
+                except tuple(STATUS) as error:
+                    return _error(STATUS[type(error)], error)
+        return _error(404)
+
+    def create_namespace(self, body: dict[str, Any]) -> Answer:
+        self.tables.create_namespace(".".join(body["namespace"]))
+        return 200, {"namespace": body["namespace"], "properties": {}}
+
+    def namespace(self, body: dict[str, Any], namespace: str) -> Answer:
+        if not self.tables.namespace_exists(namespace):
+            raise NoSuchNamespaceError(namespace)
+        return 200, {"namespace": [namespace], "properties": {}}
+
+    def create(self, body: dict[str, Any], namespace: str) -> Answer:
+        asked = CreateTableRequest.model_validate(body)
+        make = self.tables._create_staged_table if asked.stage_create else self.tables.create_table
+        spec = {"partition_spec": asked.partition_spec} if asked.partition_spec else {}
+        order = {"sort_order": asked.write_order} if asked.write_order else {}
+        more = {**spec, **order, "location": asked.location, "properties": asked.properties}
+        return 200, _table(make((namespace, asked.name), asked.table_schema, **more))
+
+    def load(self, body: dict[str, Any], namespace: str, name: str) -> Answer:
+        return 200, _table(self.tables.load_table((namespace, name)))
+
+    def commit(self, body: dict[str, Any], namespace: str, name: str) -> Answer:
+        body.setdefault("identifier", {"namespace": [namespace], "name": name})
+        asked = CommitTableRequest.model_validate(body)
+        try:
+            table = self.tables.load_table((namespace, name))
+        except NoSuchTableError:
+            table = StagedTable((namespace, name), None, "", None, self.tables)  # type: ignore[arg-type]
+        done = self.tables.commit_table(table, asked.requirements, asked.updates)
+        return 200, _told(done.metadata, done.metadata_location)
+
+    def drop(self, body: dict[str, Any], namespace: str, name: str) -> Answer:
+        self.tables.drop_table((namespace, name))
+        return 204, None
+
+
+def _table(table: Any) -> dict[str, Any]:
+    return {**_told(table.metadata, table.metadata_location), "config": {}}
+
+
+def _told(metadata: Any, location: str) -> dict[str, Any]:
+    return {"metadata-location": location, "metadata": json.loads(metadata.model_dump_json())}
+
+
+def _error(status: int, error: Exception | None = None) -> Answer:
+    kind = type(error).__name__.replace("Error", "Exception") if error else "Exception"
+    return status, {"error": {"message": str(error or "refused"), "type": kind, "code": status}}
+
+
+@contextlib.contextmanager
+def rest_catalog(folder: Path, secret: str) -> Iterator[str]:
+    """Its URL."""
+    catalog = Catalog(folder, secret)
+
+    class Handler(BaseHTTPRequestHandler):
+        def handle_any(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            path = self.path.partition("?")[0]
+            status, told = catalog.answer(self.command, path, self.headers.get("Authorization", ""), body)
+            content = b"" if told is None or self.command == "HEAD" else json.dumps(told).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = do_HEAD = do_DELETE = handle_any
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+        catalog.tables.close()

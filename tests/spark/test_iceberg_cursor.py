@@ -1,0 +1,345 @@
+"""Cursor and fence of an Iceberg table, read and written by pyiceberg alone: no JVM."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.cursors import ControlRecord, token
+from airflow_cdc_provider.core.definition import OnDelete, TableRule, Target
+from airflow_cdc_provider.core.errors import Fenced, TargetUnavailable
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.staging.local import LocalStore
+from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, branch_name
+from airflow_cdc_provider.targets.iceberg.record_text import schema_property, snapshot_properties
+from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
+
+TABLE, TARGET = "public.orders", "orders"
+SCHEMA = TableSchema(TABLE, (Column("id", LogicalType(Kind.INT64), False),), ("id",))
+COLUMNS = pa.schema([("id", pa.int64())])
+
+
+def control(fence: int, window: int, state: TableState = TableState.REPLICATING, attempt: str = "a") -> ControlRecord:
+    now = State(state, "2026-01-01T00:00:00Z")
+    nonce = f"n{fence}-{window}"
+    return ControlRecord("shop", TABLE, "log", "owner", attempt, fence, window, "00", now, schema=SCHEMA, nonce=nonce)
+
+
+class Lake:
+    """The catalog as somebody else sees it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Any]:
+        self.folder.mkdir(exist_ok=True)
+        where = {"uri": f"sqlite:///{self.folder}/catalog.db", "warehouse": str(self.folder)}
+        with contextlib.closing(SqlCatalog("lake", **where)) as catalog:
+            catalog.create_namespace_if_not_exists("cdc")
+            yield catalog.create_table_if_not_exists(f"cdc.{TARGET}", COLUMNS)
+
+    def append(self, value: int = 9, branch: str = "main", **properties: str) -> int:
+        """A commit with one row; the id of its snapshot."""
+        with self.opened() as table:
+            rows = pa.table({"id": pa.array([value], pa.int64())})
+            table.append(rows, snapshot_properties=properties, branch=branch)
+            return int(table.snapshot_by_name(branch).snapshot_id)
+
+    def commit(self, log: ChangeLog, record: ControlRecord, named: bool = True) -> int:
+        """A data commit of ours, as a merge leaves it."""
+        assert not named or log.write_control(record)
+        head = self.append(record.window, **snapshot_properties(record))
+        with self.opened() as table, table.transaction() as transaction:
+            transaction.set_properties(schema_property(record))
+        return head
+
+    def roll_back(self, snapshot: int) -> None:
+        with self.opened() as table:
+            table.manage_snapshots().set_current_snapshot(snapshot).commit()
+
+    def expire(self) -> None:
+        with self.opened() as table:
+            table.maintenance.expire_snapshots().older_than(datetime.now(UTC)).commit()
+
+    def rows(self) -> list[int]:
+        with self.opened() as table:
+            return sorted(table.scan().to_arrow()["id"].to_pylist())
+
+    def drop(self) -> None:
+        with contextlib.closing(SqlCatalog("lake", uri=f"sqlite:///{self.folder}/catalog.db")) as catalog:
+            catalog.drop_table(f"cdc.{TARGET}")
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> IcebergTarget:
+    log = ChangeLog(LocalStore(str(tmp_path / "staging")))
+    return IcebergTarget(Target("iceberg", str(tmp_path / "lake")), ConnectionInfo(), "shop", log)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path / "lake")
+
+
+def task(rule: TableRule | None = None, schema: TableSchema = SCHEMA) -> TableTask:
+    return TableTask(TABLE, TARGET, schema, rule or TableRule(TABLE), "", TableState.PENDING)
+
+
+def test_a_missing_table_holds_nothing_and_looking_makes_no_catalog(tables: IcebergTarget, tmp_path: Path) -> None:
+    assert not tables.held(TABLE, TARGET).exists
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_table_of_somebody_else_holds_no_control_record(tables: IcebergTarget, lake: Lake) -> None:
+    lake.append()
+    held = tables.held(TABLE, TARGET)
+    assert (held.exists, held.control, held.token) == (True, None, None)
+    assert [problem.code for problem in tables.check([task()])] == ["TGT012"]
+
+
+def test_the_newest_commit_of_ours_counts_below_a_foreign_append(tables: IcebergTarget, lake: Lake) -> None:
+    lake.commit(tables.log, control(1, 1))
+    lake.commit(tables.log, control(1, 2))
+    newest = lake.append()
+    held = tables.held(TABLE, TARGET)
+    assert held.control == control(1, 2)
+    assert (held.version, held.token, held.restored) == (newest, token(1, 2), False)
+
+
+def test_a_control_file_that_is_gone_is_replaced_by_the_commit_itself(tables: IcebergTarget, lake: Lake) -> None:
+    lake.commit(tables.log, control(1, 7), named=False)
+    assert tables.held(TABLE, TARGET).control == control(1, 7)
+
+
+def test_a_foreign_rollback_takes_the_cursor_back_and_the_next_fence_passes_the_old_token(
+    tables: IcebergTarget, lake: Lake
+) -> None:
+    first, *_ = [lake.commit(tables.log, control(4, window)) for window in (1, 2, 3)]
+    lake.roll_back(first)
+    held = tables.held(TABLE, TARGET)
+    assert (held.control, held.restored, held.token) == (control(4, 1), True, token(4, 3))
+    assert held.control is not None
+    fenced = tables.fence(TARGET, held, replace(held.control.fenced(), fence=2))
+    after = tables.held(TABLE, TARGET)
+    assert fenced.fence == 5 and after.control == fenced and fenced.window == 1
+    assert not after.restored and after.token == token(5, 1)
+
+
+def test_a_rollback_to_before_our_first_commit_leaves_no_record(tables: IcebergTarget, lake: Lake) -> None:
+    foreign = lake.append()
+    lake.commit(tables.log, control(1, 1))
+    lake.roll_back(foreign)
+    held = tables.held(TABLE, TARGET)
+    assert (held.control, held.restored, held.token) == (None, True, token(1, 1))
+
+
+def test_the_rollback_announced_by_our_own_rewind_is_not_foreign(tables: IcebergTarget, lake: Lake) -> None:
+    first = lake.commit(tables.log, control(1, 1))
+    lake.commit(tables.log, control(1, 2))
+    rewinding = tables.fence(TARGET, tables.held(TABLE, TARGET), control(2, 2, TableState.REWINDING))
+    lake.roll_back(first)
+    held = tables.held(TABLE, TARGET)
+    assert (held.control, held.restored) == (rewinding, False)
+
+
+def test_a_snapshot_that_never_was_current_counts_for_nothing(tables: IcebergTarget, lake: Lake) -> None:
+    lake.commit(tables.log, control(1, 1))
+    lake.append(2, "cdc_attempt_lost", **snapshot_properties(control(1, 2)))
+    held = tables.held(TABLE, TARGET)
+    assert (held.control, held.token, held.restored) == (control(1, 1), token(1, 1), False)
+
+
+def test_a_fence_changes_no_row_and_is_what_counts_next(tables: IcebergTarget, lake: Lake) -> None:
+    lake.commit(tables.log, control(1, 1))
+    record = tables.fence(TARGET, tables.held(TABLE, TARGET), control(1, 1).fenced())
+    assert (record.fence, record.window) == (2, 1)
+    assert tables.held(TABLE, TARGET).control == record
+    assert lake.rows() == [1]
+
+
+def test_whatever_is_expired_the_cursor_is_still_known(tables: IcebergTarget, lake: Lake) -> None:
+    lake.commit(tables.log, control(1, 1))
+    record = tables.fence(TARGET, tables.held(TABLE, TARGET), control(1, 1).fenced())
+    lake.append()
+    lake.expire()
+    held = tables.held(TABLE, TARGET)
+    assert (held.control, held.restored) == (record, False)
+    assert tables.oldest_token(TABLE, TARGET) == record.token
+
+
+def test_a_history_with_a_gap_above_the_cursor_counts_as_taken_back(tables: IcebergTarget, lake: Lake) -> None:
+    """Two foreign commits, the lower one expired: whether the cursor is below them cannot be proved any more."""
+    lake.commit(tables.log, control(1, 1))
+    record = tables.fence(TARGET, tables.held(TABLE, TARGET), control(1, 1).fenced())
+    lake.append()
+    lake.append()
+    lake.expire()
+    held = tables.held(TABLE, TARGET)
+    assert (held.control, held.restored, held.token) == (None, True, record.token)
+
+
+def test_a_fence_built_on_an_older_look_is_refused(tables: IcebergTarget, lake: Lake) -> None:
+    lake.commit(tables.log, control(1, 1))
+    held = tables.held(TABLE, TARGET)
+    lake.commit(tables.log, control(1, 2))
+    with pytest.raises(Fenced, match="TGT020"):
+        tables.fence(TARGET, held, control(1, 1).fenced())
+    assert tables.held(TABLE, TARGET).control == control(1, 2)
+
+
+def test_of_two_fences_on_one_look_one_wins(tables: IcebergTarget, lake: Lake) -> None:
+    lake.commit(tables.log, control(1, 1))
+    held = tables.held(TABLE, TARGET)
+    first = tables.fence(TARGET, held, control(1, 1).fenced())
+    with pytest.raises(Fenced):
+        tables.fence(TARGET, held, control(1, 1).fenced())
+    assert tables.held(TABLE, TARGET).control == first
+
+
+def test_a_commit_in_the_very_moment_of_a_fence_shuts_the_fence_out(
+    tables: IcebergTarget, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The catalog compares, not we: the other commit comes after our last look."""
+    lake.commit(tables.log, control(1, 1))
+    held = tables.held(TABLE, TARGET)
+    commit = SqlCatalog.commit_table
+
+    def late(catalog: SqlCatalog, *arguments: Any) -> Any:
+        monkeypatch.setattr(SqlCatalog, "commit_table", commit)
+        lake.commit(tables.log, control(1, 2))
+        return commit(catalog, *arguments)
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", late)
+    with pytest.raises(Fenced, match="TGT020"):
+        tables.fence(TARGET, held, control(1, 1).fenced())
+    assert tables.held(TABLE, TARGET).control == control(1, 2)
+
+
+def test_a_lost_answer_counts_where_the_commit_stands(
+    tables: IcebergTarget, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.commit(tables.log, control(1, 1))
+    held = tables.held(TABLE, TARGET)
+    commit = SqlCatalog.commit_table
+
+    def lose_the_answer(*arguments: Any) -> None:
+        commit(*arguments)
+        raise OSError("connection reset")
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", lose_the_answer)
+    record = tables.fence(TARGET, held, control(1, 1).fenced())
+    assert tables.held(TABLE, TARGET).control == record
+
+
+def test_a_fence_that_twice_leaves_no_trace_can_be_tried_again(
+    tables: IcebergTarget, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.commit(tables.log, control(1, 1))
+    held = tables.held(TABLE, TARGET)
+
+    def lose(*arguments: Any) -> None:
+        raise OSError("no space")
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", lose)
+    with pytest.raises(TargetUnavailable, match="TGT021"):
+        tables.fence(TARGET, held, control(1, 1).fenced())
+    assert tables.held(TABLE, TARGET) == held
+
+
+def branched(tables: IcebergTarget, lake: Lake) -> ControlRecord:
+    """A merge that has written to its branch, and not published it."""
+    record = control(1, 2)
+    with lake.opened() as table:
+        head = table.current_snapshot().snapshot_id
+        table.manage_snapshots().create_branch(head, branch_name(record)).commit()
+    lake.append(2, branch_name(record), **snapshot_properties(record))
+    return record
+
+
+def test_a_branch_becomes_the_table_in_one_commit_and_is_gone_after_it(tables: IcebergTarget, lake: Lake) -> None:
+    lake.commit(tables.log, control(1, 1))
+    held = tables.held(TABLE, TARGET)
+    record = branched(tables, lake)
+    assert lake.rows() == [1] and tables.held(TABLE, TARGET) == held
+    assert tables.publish(TARGET, held, record)
+    assert lake.rows() == [1, 2] and tables.held(TABLE, TARGET).control == record
+    with lake.opened() as table:
+        assert set(table.refs()) == {"main", CURSOR_TAG}
+
+
+def test_a_branch_does_not_become_the_table_over_anything_that_came_after_its_cut(
+    tables: IcebergTarget, lake: Lake
+) -> None:
+    lake.commit(tables.log, control(1, 1))
+    held = tables.held(TABLE, TARGET)
+    record = branched(tables, lake)
+    lake.append()
+    assert not tables.publish(TARGET, held, record)
+    assert tables.held(TABLE, TARGET).control == control(1, 1)
+
+
+def test_a_fence_drops_the_branches_of_those_it_shuts_out(tables: IcebergTarget, lake: Lake) -> None:
+    lake.commit(tables.log, control(1, 1))
+    held = tables.held(TABLE, TARGET)
+    record = branched(tables, lake)
+    fence = tables.fence(TARGET, held, control(1, 1).fenced())
+    assert not tables.publish(TARGET, held, record)
+    assert tables.held(TABLE, TARGET).control == fence and lake.rows() == [1]
+
+
+def test_a_branch_cut_before_a_rollback_does_not_undo_it(tables: IcebergTarget, lake: Lake) -> None:
+    """Iceberg's own fast-forward would: the older snapshot is an ancestor of the branch."""
+    first = lake.append()
+    lake.commit(tables.log, control(1, 1))
+    held = tables.held(TABLE, TARGET)
+    record = branched(tables, lake)
+    lake.roll_back(first)
+    assert not tables.publish(TARGET, held, record)
+    assert lake.rows() == [9]
+
+
+def test_a_table_dropped_and_made_anew_is_not_ours(tables: IcebergTarget, lake: Lake) -> None:
+    lake.commit(tables.log, control(1, 1))
+    before = tables.held(TABLE, TARGET)
+    lake.drop()
+    assert not tables.held(TABLE, TARGET).exists
+    lake.append()
+    held = tables.held(TABLE, TARGET)
+    assert held.control is None and held.identity != before.identity
+    with pytest.raises(Fenced, match="TGT020"):
+        tables.fence(TARGET, before, control(1, 1).fenced())
+
+
+def test_every_obstacle_of_a_table_is_reported_at_once(tables: IcebergTarget) -> None:
+    text = LogicalType(Kind.TEXT)
+    columns = tuple(Column(name, text) for name in ("Id", "id", "_cdc_x", "_pos"))
+    rule = TableRule(TABLE, on_delete=OnDelete.SOFT, cluster_by=("nope",))
+    codes = [problem.code for problem in tables.check([task(rule, TableSchema(TABLE, columns))])]
+    assert codes == ["TGT014", "TGT015", "TGT016", "TGT017", "TGT019"]
+
+
+@pytest.mark.parametrize(
+    ("target", "codes"),
+    [
+        (Target("iceberg", catalog="lake.shop"), ["TGT001"]),
+        (Target("iceberg", "s3://bucket/lake"), ["TGT001"]),
+        (Target("iceberg", "/tmp", connection="rest"), ["TGT005"]),
+        (Target("iceberg", "/tmp", catalog="a.b.c"), ["TGT002"]),
+    ],
+)
+def test_a_place_that_cannot_be_is_refused(target: Target, codes: list[str]) -> None:
+    tables = IcebergTarget(target, ConnectionInfo(), "shop", ChangeLog(LocalStore("/nowhere")))
+    assert [problem.code for problem in tables.check([])] == codes
