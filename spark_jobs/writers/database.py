@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from airflow_cdc_provider.connectors.source import JdbcRead
 from airflow_cdc_provider.core import errors
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.errors import CdcError, ForeignTarget, Problem
+from airflow_cdc_provider.core.errors import CdcError, ForeignTarget, Problem, TargetUnavailable
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.merge import DELETED, KNOWN, OP, ORDER, MergePlan
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.steps import Batch, TableTask
@@ -40,6 +42,7 @@ from airflow_cdc_provider.targets.fencing import overtaken_by
 from airflow_cdc_provider.targets.obstacles import not_ours
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
+from airflow_cdc_provider.targets.target import Held
 from spark_jobs.readers.jdbc import read_jdbc
 from spark_jobs.writers import MergeCounts
 
@@ -101,11 +104,12 @@ class DatabaseWriter:
         server, schema = self.tables.server, record.schema or task.schema
         soft = task.rule.on_delete is OnDelete.SOFT
         shadow = staging_table(task.target, COPIED, record.attempt)
-        prepare(server, task.target, self.tables.lock_name(task.target))
-        make_shadow(server, shadow, schema, soft, record.nonce)
-        rows = self._load(frame, shadow, _loaded(self.tables, (*schema.columns, *_technical(schema, soft))))
-        settle_shadow(server, shadow, schema, task.target, record.nonce)
-        put_in_place(self.tables, task.target, shadow, held, record)
+        with self._losing_is_fenced(task, held, record):
+            prepare(server, task.target, self.tables.lock_name(task.target))
+            make_shadow(server, shadow, schema, soft, record.nonce)
+            rows = self._load(frame, shadow, _loaded(self.tables, (*schema.columns, *_technical(schema, soft))))
+            settle_shadow(server, shadow, schema, task.target, record.nonce)
+            put_in_place(self.tables, task.target, shadow, held, record)
         return rows
 
     def merge(self, task: TableTask, batch: Batch, frame: DataFrame, record: ControlRecord) -> MergeCounts:
@@ -118,17 +122,30 @@ class DatabaseWriter:
         server = self.tables.server
         staged = staging_table(task.target, STAGED, record.attempt)
         plan = MergePlan(batch.schema, task.rule.on_delete, batch.partial, batch.truncated, batch.repair, batch.added)
-        prepare(server, task.target, self.tables.lock_name(task.target))
-        make_staged(server, staged, batch.schema)
-        self._load(frame, staged, _staged(self.tables, batch))
-        settle_staged(server, staged, batch.schema)
-        counts = merge(self.tables, task.target, staged, plan, held, record)
+        with self._losing_is_fenced(task, held, record):
+            prepare(server, task.target, self.tables.lock_name(task.target))
+            make_staged(server, staged, batch.schema)
+            self._load(frame, staged, _staged(self.tables, batch))
+            settle_staged(server, staged, batch.schema)
+            failpoint("merge.before_submit")
+            counts = merge(self.tables, task.target, staged, plan, held, record)
         discard(server, staged)
         return MergeCounts(counts.get(Effect.INSERTED, 0), counts.get(Effect.UPDATED, 0), counts.get(Effect.DELETED, 0))
 
     def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
         """Nothing: PostgreSQL's autovacuum and InnoDB's purge keep tables in shape by their own figures."""
         return ()
+
+    @contextlib.contextmanager
+    def _losing_is_fenced(self, task: TableTask, before: Held, record: ControlRecord) -> Iterator[None]:
+        """An attempt that came later takes away the table that our rows wait in."""
+        try:
+            yield
+        except TargetUnavailable:
+            after = self.tables.held(task.table, task.target)
+            if after != before:
+                raise overtaken_by(after, record) from None
+            raise
 
     def _load(self, frame: DataFrame, table: str, columns: Mapping[str, Loaded]) -> int:
         """Load the frame from its tasks, nothing through the driver. The number of rows; raises what a task met."""

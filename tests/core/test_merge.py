@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.merge import Action, Meets, MergePlan, cover
+from airflow_cdc_provider.core.merge import Action, Meets, MergePlan, cover, growth
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 
 ID = Column("id", LogicalType(Kind.INT32), nullable=False)
@@ -80,3 +80,11 @@ def test_ranges_cover_all_that_was_given_in_order_and_in_number(
 
 def test_the_widest_gaps_stay_open() -> None:
     assert cover([(1, 2), (4, 5), (100, 101), (103, 110)], 2) == ((1, 5), (100, 110))
+
+
+def test_a_column_that_the_target_has_already_starts_anew_from_its_initial_value_or_null() -> None:
+    text = LogicalType(Kind.TEXT)
+    new, old, set_before = Column("new", text), Column("Old", text), Column("set", text, initial='"x"')
+    grown = growth([new, old, set_before], ["id", "old", "SET"])
+    assert grown.missing == (new,)
+    assert [(column.name, column.initial) for column in grown.added] == [("new", None), ("Old", "null"), ("set", '"x"')]

@@ -19,6 +19,10 @@ from tests.spark.databases import Database, new_schema
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL, class_path
 
 GROUPS = ("delta", "iceberg", "mysql", "postgres", "s3")
+LONG_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m"
+"""With the first compiler alone, Java sets 48 MB aside for what it compiles; a few dozen tests fill that, and from then
+on it compiles the same code over and over."""
+
 SOCKETS = "Exception ignored in. <socket.socket"
 
 
@@ -34,7 +38,7 @@ def spark() -> Iterator[SparkSession]:
     conf = {
         **LOCAL,
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} {LONG_LIFE}",
         "spark.driver.extraClassPath": ":".join(map(str, class_path(GROUPS))),
         "spark.sql.shuffle.partitions": "2",
         # Both targets in one application: neither may disturb the other.

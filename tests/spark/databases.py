@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 import pymysql
+from psycopg.types.string import TextLoader
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
@@ -46,6 +47,7 @@ class Database:
         server = self.server
         if isinstance(server, EmbeddedPostgres):
             with psycopg.connect(server.dsn(), autocommit=True) as connection:
+                connection.adapters.register_loader("json", TextLoader)
                 yield connection.cursor()
         else:
             options = {"host": server.host, "port": server.port, "user": server.user, "password": server.password}

@@ -171,7 +171,8 @@ class HandMade:
         texts = [tuple(_text(row[name]) for name in self.schema.names) for row in rows]
         technical = [f"'{self._now()}' AS _cdc_order"] if self.schema.key else []
         technical += ["false AS _cdc_deleted"] if self.rule.on_delete is OnDelete.SOFT else []
-        frame = self.spark.createDataFrame(texts, fields).selectExpr(
+        given = self.spark.createDataFrame(texts, fields).coalesce(1)
+        frame = given.selectExpr(
             *(f"{from_text(f'`{column.name}`', column.type)} AS `{column.name}`" for column in self.schema.columns),
             *technical,
         )

@@ -37,7 +37,7 @@ def publish(catalog: Any, table: Any, record: ControlRecord, columns: Mapping[st
     """
     branch = branch_name(record)
     if not columns:
-        _commit(catalog, table, record, table.snapshot_by_name(branch).snapshot_id, ())
+        _commit(catalog, table, record, table.snapshot_by_name(branch).snapshot_id, (), branch)
         return
     transaction = table.transaction()
     with transaction.update_schema(allow_incompatible_changes=True) as update:
@@ -49,7 +49,22 @@ def publish(catalog: Any, table: Any, record: ControlRecord, columns: Mapping[st
             if becomes is not None:
                 update.rename_column((name,), becomes)
     added, head = _empty_snapshot(transaction, branch, record)
-    _commit(catalog, table, record, head, (*transaction._updates, *added))
+    _commit(catalog, table, record, head, (*transaction._updates, *added), branch)
+
+
+def take_back(catalog: Any, table: Any, version: int) -> None:
+    """Make an older snapshot current again, where ``table`` still is what it was loaded as."""
+    from pyiceberg.table.refs import SnapshotRefType
+    from pyiceberg.table.update import RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
+
+    catalog.commit_table(
+        table,
+        _as_loaded(table),
+        (
+            SetSnapshotRefUpdate(ref_name=MAIN, type=SnapshotRefType.BRANCH, snapshot_id=version),
+            *(RemoveSnapshotRefUpdate(ref_name=name) for name in _attempts(table)),
+        ),
+    )
 
 
 def _empty_snapshot(transaction: Any, branch: str, record: ControlRecord) -> tuple[tuple[Any, ...], int]:
@@ -60,29 +75,40 @@ def _empty_snapshot(transaction: Any, branch: str, record: ControlRecord) -> tup
     return updates[:1], append.snapshot_id
 
 
-def _commit(catalog: Any, table: Any, record: ControlRecord, head: int, before: Iterable[Any]) -> None:
+def _commit(
+    catalog: Any, table: Any, record: ControlRecord, head: int, before: Iterable[Any], branch: str = MAIN
+) -> None:
+    """``branch`` must stand as it was loaded, too: taken back, a table may have the very snapshot current again that an
+    attempt of long ago began at."""
     from pyiceberg.table.refs import SnapshotRefType
-    from pyiceberg.table.update import (
-        AssertRefSnapshotId,
-        AssertTableUUID,
-        RemoveSnapshotRefUpdate,
-        SetPropertiesUpdate,
-        SetSnapshotRefUpdate,
-    )
+    from pyiceberg.table.update import RemoveSnapshotRefUpdate, SetPropertiesUpdate, SetSnapshotRefUpdate
 
-    metadata = table.metadata
-    schema = {name: text for name, text in schema_property(record).items() if name not in metadata.properties}
+    properties = table.metadata.properties
+    schema = {name: text for name, text in schema_property(record).items() if name not in properties}
     catalog.commit_table(
         table,
-        (
-            AssertTableUUID(uuid=metadata.table_uuid),
-            AssertRefSnapshotId(ref=MAIN, snapshot_id=metadata.current_snapshot_id),
-        ),
+        _as_loaded(table, branch),
         (
             *before,
             SetSnapshotRefUpdate(ref_name=MAIN, type=SnapshotRefType.BRANCH, snapshot_id=head),
             SetSnapshotRefUpdate(ref_name=CURSOR_TAG, type=SnapshotRefType.TAG, snapshot_id=head),
-            *(RemoveSnapshotRefUpdate(ref_name=name) for name in metadata.refs if name.startswith(BRANCH_PREFIX)),
+            *(RemoveSnapshotRefUpdate(ref_name=name) for name in _attempts(table)),
             *([SetPropertiesUpdate(updates=schema)] if schema else []),
         ),
     )
+
+
+def _as_loaded(table: Any, branch: str = MAIN) -> tuple[Any, ...]:
+    from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID
+
+    metadata = table.metadata
+    own = metadata.refs[branch].snapshot_id if branch in metadata.refs else None
+    return (
+        AssertTableUUID(uuid=metadata.table_uuid),
+        AssertRefSnapshotId(ref=MAIN, snapshot_id=metadata.current_snapshot_id),
+        AssertRefSnapshotId(ref=branch, snapshot_id=own),
+    )
+
+
+def _attempts(table: Any) -> list[str]:
+    return [name for name in table.metadata.refs if name.startswith(BRANCH_PREFIX)]

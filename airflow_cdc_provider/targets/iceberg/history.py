@@ -56,3 +56,22 @@ def _ancestors(entries: Mapping[int, Entry], current: int | None) -> Iterator[in
 
 def _newest_record(ids: Iterable[int], entries: Mapping[int, Entry]) -> ControlRecord | None:
     return next((record for one in ids if (record := entries[one].record) is not None), None)
+
+
+def record_at(entries: Mapping[int, Entry], version: int) -> ControlRecord | None:
+    """The record that counts at a snapshot."""
+    return _newest_record(_ancestors(entries, version), entries)
+
+
+def first_behind(entries: Mapping[int, Entry], current: int | None, window: int) -> tuple[int, ControlRecord] | None:
+    """The newest cursor at ``window`` or before that an ancestor of the current snapshot carries, and the first of its
+    snapshots: nobody else had touched the table since it came to that cursor."""
+    found: tuple[int, ControlRecord] | None = None
+    for one in _ancestors(entries, current):
+        record = entries[one].record
+        if record is None or record.window > window:
+            continue
+        if found is not None and record.window != found[1].window:
+            break
+        found = (one, record)
+    return found

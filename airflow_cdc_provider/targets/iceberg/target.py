@@ -10,17 +10,17 @@ from typing import Any
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.fencing import changed_since, claimed, is_ours, left_no_trace
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, library_properties
 from airflow_cdc_provider.targets.iceberg.check import check_tables
-from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, append_nothing, publish
-from airflow_cdc_provider.targets.iceberg.history import Entry, Standing, standing
+from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, append_nothing, publish, take_back
+from airflow_cdc_provider.targets.iceberg.history import Entry, Standing, first_behind, record_at, standing
 from airflow_cdc_provider.targets.iceberg.record_text import own_record
 from airflow_cdc_provider.targets.naming import default_name
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.targets.target import Held, Past
 
 
 class IcebergTarget:
@@ -50,6 +50,33 @@ class IcebergTarget:
         with self._answers(target_table), self.open(target_table) as (_, opened):
             records = (entry.record for entry in self._entries(opened, table).values()) if opened else ()
             return min((record.token for record in records if record is not None), default=0)
+
+    def version_behind(self, table: str, target_table: str, window: int) -> Past | None:
+        with self._answers(target_table), self.open(target_table) as (_, opened):
+            if opened is None:
+                return None
+            found = first_behind(self._entries(opened, table), opened.metadata.current_snapshot_id, window)
+        return Past(found[0], self.log.control(table, found[1].token) or found[1]) if found else None
+
+    def control_at(self, table: str, target_table: str, version: int) -> ControlRecord | None:
+        with self._answers(target_table), self.open(target_table) as (_, opened):
+            record = record_at(self._entries(opened, table), version)
+        return record and (self.log.control(table, record.token) or record)
+
+    def take_back(self, target_table: str, expected: Held, version: int) -> None:
+        assert expected.control is not None
+        moved = changed_since(expected.control.table, self.locate(target_table), expected)
+        with self._answers(target_table), self.open(target_table) as (catalog, opened):
+            if opened is None or not self._still(opened, expected, expected.control.table):
+                raise moved
+            if opened.snapshot_by_id(version) is None:
+                raise Blocked(self._gone(target_table, version))
+            try:
+                take_back(catalog, opened, version)
+            except Exception as error:  # as below; what is done already is found done by the next try
+                if _refused(error):
+                    raise moved from error
+                raise
 
     def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
         """Commit ``record`` without data, on condition that the table is still as ``expected``: a snapshot that adds
@@ -135,6 +162,16 @@ class IcebergTarget:
             one.snapshot_id: Entry(one.parent_snapshot_id, _record_of(one, properties, self.replicator, table))
             for one in opened.metadata.snapshots
         }
+
+    def _gone(self, target_table: str, version: int) -> Problem:
+        return Problem(
+            "TGT024",
+            f"the table cannot be taken back to snapshot {version}",
+            where=self.locate(target_table),
+            found="the snapshot has expired",
+            do="rewind less far, or resync the table",
+            data="the table is as it was",
+        )
 
     @contextlib.contextmanager
     def _answers(self, target_table: str) -> Iterator[None]:

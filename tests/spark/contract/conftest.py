@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,5 +12,6 @@ from tests.spark.contract.kits import KITS, TargetKit
 
 
 @pytest.fixture(params=sorted(KITS))
-def kit(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> TargetKit:
-    return KITS[request.param](spark, tmp_path)
+def kit(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[TargetKit]:
+    with KITS[request.param](spark, tmp_path, request.getfixturevalue) as kit:
+        yield kit

@@ -15,19 +15,23 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections import Secrets
 from airflow_cdc_provider.core.definition import Target
-from spark_jobs.sessions import fresh
 from spark_jobs.writers import delta
-from tests.spark.contract.once import before_commit, lost_once
+from tests.spark.contract.once import lost_once, once_at
+from tests.spark.contract.sessions import small_session
 
 
 class DeltaKit:
     kind = "delta"
     jars = ("delta",)
+    keeps_versions = True
+    chores = frozenset({"purge", "compact", "vacuum"})
+    knows_odd_numbers = True
+    before_commit = "merge.before_commit"
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.target = Target("delta", str(folder / "lake"))
         self.secrets = Secrets()
-        self.session = fresh(spark)
+        self.session = small_session(spark)
         self.path = folder / "lake" / "t"
 
     def rows(self, *columns: str) -> list[tuple[Any, ...]]:
@@ -56,7 +60,7 @@ class DeltaKit:
         self.write("CREATE TABLE {t} (id INT) USING delta")
 
     def meanwhile(self, monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
-        monkeypatch.setattr(delta, "failpoint", before_commit(action))
+        monkeypatch.setattr(delta, "failpoint", once_at(self.before_commit, action))
 
     @contextlib.contextmanager
     def lose(self, reply: bool) -> Iterator[None]:

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, spark_settings
-from spark_jobs.sessions import fresh
 from spark_jobs.writers import iceberg
-from tests.spark.contract.once import before_commit, lost_once
+from tests.spark.contract.once import lost_once, once_at
+from tests.spark.contract.sessions import small_session
 
 TABLE = "lake.cdc.t"
 
@@ -24,12 +24,16 @@ TABLE = "lake.cdc.t"
 class IcebergKit:
     kind = "iceberg"
     jars = ("iceberg",)
+    keeps_versions = True
+    chores = frozenset({"compact", "expire"})
+    knows_odd_numbers = True
+    before_commit = "merge.before_commit"
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.folder = folder / "lake"
         self.target = Target("iceberg", str(self.folder))
         self.secrets = Secrets()
-        self.session = fresh(spark)
+        self.session = small_session(spark)
         for name, value in spark_settings(catalog_place(self.target, ConnectionInfo())).items():
             self.session.conf.set(name, value)
 
@@ -65,7 +69,7 @@ class IcebergKit:
         self.write("CREATE TABLE {t} (id INT) USING iceberg")
 
     def meanwhile(self, monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
-        monkeypatch.setattr(iceberg, "failpoint", before_commit(action))
+        monkeypatch.setattr(iceberg, "failpoint", once_at(self.before_commit, action))
 
     @contextlib.contextmanager
     def lose(self, reply: bool) -> Iterator[None]:

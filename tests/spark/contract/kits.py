@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,16 +15,26 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections import Secrets
 from airflow_cdc_provider.core.definition import Target
+from tests.spark.contract.database_kit import database_kit
 from tests.spark.contract.delta_kit import DeltaKit
 from tests.spark.contract.iceberg_kit import IcebergKit
 
 
 class TargetKit(Protocol):
     """One table ``t`` of one target in a place of its own. ``session`` knows nothing of other kits' catalogs. ``jars``
-    are the groups a driver needs."""
+    are the groups a driver needs.
+
+    ``keeps_versions``: an older version can be read, and restored alone; the target's own history tells of it. Where
+    it keeps none, what is restored is a backup, with the cursor in it. ``chores``: what upkeep may find to do.
+    ``knows_odd_numbers``: its floats
+    know NaN and a negative zero. ``before_commit``: the failpoint up to which others get at the table."""
 
     kind: str
     jars: tuple[str, ...]
+    keeps_versions: bool
+    chores: frozenset[str]
+    knows_odd_numbers: bool
+    before_commit: str
     target: Target
     secrets: Secrets
     session: SparkSession
@@ -34,9 +46,10 @@ class TargetKit(Protocol):
         """As another client: SQL in which ``{t}`` stands for the table."""
 
     def compact(self) -> None:
-        """A commit of somebody else that changes no row."""
+        """Somebody else's upkeep: it changes no row."""
 
-    def version(self) -> Any: ...
+    def version(self) -> Any:
+        """What ``restore`` takes the table back to."""
 
     def restore(self, version: Any) -> None:
         """Take the table back, as another client."""
@@ -49,8 +62,16 @@ class TargetKit(Protocol):
     def meanwhile(self, monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
         """Do something once, just before the next merge commits."""
 
-    def lose(self, reply: bool) -> contextlib.AbstractContextManager[None]:
+    def lose(self, reply: bool) -> AbstractContextManager[None]:
         """The next commit of a merge is lost on its way, or its reply is."""
 
 
-KITS: dict[str, Callable[[SparkSession, Path], TargetKit]] = {"delta": DeltaKit, "iceberg": IcebergKit}
+Fixture = Callable[[str], Any]
+"""A fixture of the session, by its name: the servers that some kits need."""
+
+KITS: dict[str, Callable[[SparkSession, Path, Fixture], AbstractContextManager[TargetKit]]] = {
+    "delta": lambda spark, folder, _: contextlib.nullcontext(DeltaKit(spark, folder)),
+    "iceberg": lambda spark, folder, _: contextlib.nullcontext(IcebergKit(spark, folder)),
+    "mysql": partial(database_kit, "mysql"),
+    "postgres": partial(database_kit, "postgres"),
+}

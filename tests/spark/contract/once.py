@@ -21,12 +21,12 @@ def lost_once(real: Callable[..., Any], reply: bool, as_lost: Callable[[], Any])
     return stand_in
 
 
-def before_commit(action: Callable[[], object]) -> Callable[[str], None]:
-    """A failpoint that does something once."""
+def once_at(place: str, action: Callable[[], object]) -> Callable[[str], None]:
+    """A failpoint that does something when its ``place`` is passed for the first time."""
     done: list[None] = []
 
     def failpoint(name: str) -> None:
-        if name == "merge.before_commit" and not done:
+        if name == place and not done:
             done.append(None)
             action()
 

@@ -19,10 +19,10 @@ from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, StepKind
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, library_properties, spark_settings
-from spark_jobs.sessions import fresh
 from tests.spark.contract.iceberg_kit import IcebergKit
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.rest_catalog import rest_catalog
+from tests.spark.contract.sessions import small_session
 
 pytestmark = pytest.mark.jvm
 
@@ -35,7 +35,7 @@ class RestKit(IcebergKit):
         self.target = Target("iceberg", connection="rest", catalog="lake.cdc")
         self.connection = ConnectionInfo("rest", url, login="cdc", password=SECRET)
         self.secrets = Secrets(target=self.connection)
-        self.session = fresh(spark)
+        self.session = small_session(spark)
         for name, value in spark_settings(catalog_place(self.target, self.connection)).items():
             self.session.conf.set(name, value)
 

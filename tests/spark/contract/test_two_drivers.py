@@ -1,4 +1,4 @@
-"""Two drivers, each a JVM of its own, at one table in the same moment."""
+"""Two drivers, this process and one of its own, each with a JVM, at one table in the same moment."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
+from tests.spark.contract.standing import control
 from tests.spark.hand_made import HandMade
 from tests.spark.replicator import spark_submit
 
@@ -37,36 +38,34 @@ def merge_step(kit: TargetKit, table: HandMade, folder: Path, staged: str) -> St
     return step
 
 
-def test_of_two_drivers_that_merge_one_batch_at_once_one_applies(kit: TargetKit, tmp_path: Path) -> None:
-    """Both are held just before they commit, and let go together. The table has no key: no row guards itself."""
+def test_of_two_drivers_that_merge_one_batch_at_once_one_applies(
+    kit: TargetKit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one is held just before its commit, and let go when this one is as far. The table has no key: no row
+    guards itself."""
     table = KitTable(kit, tmp_path, KEYLESS)
     table.copy([{"id": 1, "v": "a"}, {"id": 1, "v": "a"}])
     table.land([table.insert({"id": 2, "v": "b"}), table.delete({"id": 1, "v": "a"})])
     job, _ = table.staged()
-    go = tmp_path / "go"
-    steps = [merge_step(kit, table, tmp_path, job.step.attempt) for _ in range(2)]
-    tokens = [tmp_path / f"token{number}" for number in range(2)]
-    drivers = []
-    for step, token in zip(steps, tokens, strict=True):
-        token.touch()
-        armed = {ARMED: f"merge.before_commit=stop:{go}", TOKEN: str(token)}
-        url = table.log.store.url(f"{step.folder}/step.json")
-        drivers.append(spark_submit(step, url, tmp_path, kit.jars, environment=armed))
+    go, token = tmp_path / "go", tmp_path / "token"
+    token.touch()
+    step = merge_step(kit, table, tmp_path, job.step.attempt)
+    armed = {ARMED: f"{kit.before_commit}=stop:{go}", TOKEN: str(token)}
+    driver = spark_submit(step, table.log.store.url(f"{step.folder}/step.json"), tmp_path, kit.jars, environment=armed)
     try:
-        wait_until_held_or_ended(drivers, tokens)
+        wait_until_held_or_ended(driver, token)
+        kit.meanwhile(monkeypatch, go.touch)
+        ours = table.merged(job).outcome
     finally:
         go.touch()
-    told = [driver.communicate(timeout=LIMIT_S)[0] for driver in drivers]
-    results = [from_plain(StepResult, json.loads(table.log.store.read(f"{s.folder}/result.json"))) for s in steps]
-    outcomes = sorted(result.tables[0].outcome for result in results)
-    assert outcomes == [Outcome.DONE, Outcome.FENCED], "\n".join(told)
-    assert table.rows() == [(1, "a"), (2, "b")]
-    control = table.held().control
-    assert control is not None and control.window == 1
+        told, _ = driver.communicate(timeout=LIMIT_S)
+    theirs = from_plain(StepResult, json.loads(table.log.store.read(f"{step.folder}/result.json"))).tables[0].outcome
+    assert sorted([ours, theirs]) == [Outcome.DONE, Outcome.FENCED], told
+    assert table.rows() == [(1, "a"), (2, "b")] and control(table).window == 1
 
 
-def wait_until_held_or_ended(drivers: list[subprocess.Popen[str]], tokens: list[Path]) -> None:
+def wait_until_held_or_ended(driver: subprocess.Popen[str], token: Path) -> None:
     end = time.monotonic() + LIMIT_S
-    while any(token.exists() and driver.poll() is None for driver, token in zip(drivers, tokens, strict=True)):
-        assert time.monotonic() < end, "the drivers did not get to their commits"
+    while token.exists() and driver.poll() is None:
+        assert time.monotonic() < end, "the driver did not get to its commit"
         time.sleep(0.2)

@@ -1,0 +1,26 @@
+"""What a table's control record says, and fences on it."""
+
+from __future__ import annotations
+
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import StepKind, TableResult
+from tests.spark.hand_made import HandMade
+
+
+def control(table: HandMade) -> ControlRecord:
+    found = table.held().control
+    assert found is not None
+    return found
+
+
+def fence(table: HandMade, state: TableState = TableState.REPLICATING) -> ControlRecord:
+    held = table.held()
+    assert held.control is not None
+    record = held.control.fenced(State(state, "2026-01-01T00:00:00Z"))
+    return table.job(StepKind.STAGE, ()).tables.fence("t", held, record)
+
+
+def problem(result: TableResult) -> str:
+    assert result.problem is not None
+    return result.problem.code

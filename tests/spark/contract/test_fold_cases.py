@@ -1,0 +1,91 @@
+"""The log folded and merged, case by case, as the source would hold the rows. One batch holds all cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.steps import Outcome
+from tests.spark.contract.fold_cases import BARE, KEYED, KEYLESS, ODD_NUMBERS, PARTIAL, WHOLE, BareTeller, Case, Teller
+from tests.spark.contract.kit_table import KitTable
+from tests.spark.contract.kits import KITS
+from tests.spark.hand_made import HandMade
+
+pytestmark = pytest.mark.jvm
+
+BLOCK = 100
+"""Every case has its own hundred keys."""
+
+KEYED_CASES = WHOLE | PARTIAL
+Left = Mapping[str, Sequence[tuple[Any, ...]]]
+
+
+@pytest.fixture(
+    scope="module",
+    params=product(sorted(KITS), (OnDelete.HARD, OnDelete.SOFT)),
+    ids=lambda parameter: "-".join(parameter),
+)
+def keyed(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Left]:
+    """The live rows that a table holds in the end, by case."""
+    kind, on_delete = request.param
+    folder = tmp_path_factory.mktemp("keyed")
+    with KITS[kind](spark, folder, request.getfixturevalue) as kit:
+        yield keyed_cases(KitTable(kit, folder, KEYED, on_delete))
+
+
+def keyed_cases(table: HandMade) -> Left:
+    bases = {name: BLOCK * number for number, name in enumerate(KEYED_CASES)}
+    table.copy([Teller(table, base).row(*values) for name, base in bases.items() for values in KEYED_CASES[name].held])
+    for cases in (WHOLE, PARTIAL):
+        told = [change for name, case in cases.items() for change in case.changes(Teller(table, bases[name]))]
+        result = table.apply(told)
+        assert result.outcome is Outcome.DONE, result.problem
+    soft = table.rule.on_delete is OnDelete.SOFT
+    live = [row[:3] for row in table.rows(*(["_cdc_deleted"] if soft else [])) if not (soft and row[3])]
+    return {
+        name: sorted((key - base, *rest) for key, *rest in live if base <= key < base + BLOCK)
+        for name, base in bases.items()
+    }
+
+
+@pytest.mark.parametrize("case", KEYED_CASES)
+def test_keyed_rows_end_as_the_source_holds_them(keyed: Left, case: str) -> None:
+    assert keyed[case] == KEYED_CASES[case].left
+
+
+@pytest.fixture(scope="module", params=sorted(KITS))
+def bare(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Left]:
+    """The rows that a table without key holds in the end, by case."""
+    folder = tmp_path_factory.mktemp("bare")
+    with KITS[request.param](spark, folder, request.getfixturevalue) as kit:
+        yield bare_cases(KitTable(kit, folder, KEYLESS), BARE | (ODD_NUMBERS if kit.knows_odd_numbers else {}))
+
+
+def bare_cases(table: HandMade, cases: Mapping[str, Case]) -> Left:
+    tellers = {name: BareTeller(table, number) for number, name in enumerate(cases)}
+    table.copy([tellers[name].row(*values) for name, case in cases.items() for values in case.held])
+    result = table.apply([change for name, case in cases.items() for change in case.changes(tellers[name])])
+    assert result.outcome is Outcome.DONE, result.problem
+    found = table.rows()
+    return {name: [row[1:] for row in found if row[0] == teller.case] for name, teller in tellers.items()}
+
+
+@pytest.mark.parametrize("case", [*BARE, *ODD_NUMBERS])
+def test_rows_without_key_end_as_often_as_the_source_holds_them(bare: Left, case: str) -> None:
+    if case not in bare:
+        pytest.skip("the database has no such numbers; what it does instead is a test of its own")
+    assert [as_text(row) for row in bare[case]] == [as_text(row) for row in (BARE | ODD_NUMBERS)[case].left]
+
+
+def as_text(row: tuple[Any, ...]) -> tuple[Any, str]:
+    """Zeros differ by their sign, and NaN is like NaN."""
+    return row[0], str(row[1]).lower()

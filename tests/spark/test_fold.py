@@ -1,0 +1,173 @@
+"""What a batch takes from the log, whatever the target: which records count, and when a table is blocked or waits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.changelog import manifest_path
+from airflow_cdc_provider.core.plain import from_plain
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import Batch, Outcome, StepKind
+from airflow_cdc_provider.core.tables import Column, TableSchema
+from spark_jobs import replay, stage
+from tests.spark.contract.fold_cases import INT, KEYED, TEXT, Teller
+from tests.spark.contract.standing import control, fence, problem
+from tests.spark.hand_made import HandMade
+
+pytestmark = pytest.mark.jvm
+
+OTHER = Column("p", TEXT)
+
+
+def with_columns(*columns: Column) -> TableSchema:
+    return TableSchema("public.t", (KEYED.columns[0], *columns), ("id",))
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path) -> HandMade:
+    return HandMade(spark, tmp_path, KEYED)
+
+
+@pytest.fixture
+def tell(table: HandMade) -> Teller:
+    return Teller(table, 0)
+
+
+def test_a_moved_row_without_its_origin_blocks_the_table(table: HandMade, tell: Teller) -> None:
+    table.copy([tell.row(1, "a", "w")])
+    result = table.apply([tell.move(5, 6, "b")])
+    assert (result.outcome, problem(result)) == (Outcome.BLOCKED, "TGT031")
+
+
+def test_a_partial_update_behind_a_truncate_blocks_the_table(table: HandMade, tell: Teller) -> None:
+    table.copy([tell.row(1, "a", "w")])
+    result = table.apply([table.truncate(), tell.update(1, "b")])
+    assert (result.outcome, problem(result)) == (Outcome.BLOCKED, "TGT031")
+
+
+def test_records_up_to_the_floor_are_in_the_copy_already(table: HandMade, tell: Teller) -> None:
+    table.land([])
+    early = [tell.update(1, "old", "w"), tell.delete(2, "b", "w")]
+    table.copy([tell.row(1, "new", "w"), tell.row(2, "b", "w")])
+    table.apply([*early, tell.insert(3, "c", "w")])
+    assert table.rows() == [(1, "new", "w"), (2, "b", "w"), (3, "c", "w")]
+
+
+def test_several_windows_are_one_batch_and_windows_without_records_pass(table: HandMade, tell: Teller) -> None:
+    table.copy([tell.row(1, "a", "w")])
+    table.land([tell.update(1, "b", "w")])
+    table.land([])
+    table.land([tell.update(1, "c")])
+    assert table.apply().window == 4
+    assert table.rows() == [(1, "c", "w")]
+    assert table.apply().outcome is Outcome.UNCHANGED
+    assert (control(table).window, control(table).hi) == (4, {"s": str(table.order)})
+
+
+def test_the_bounds_of_a_batch_cover_its_keys_in_few_ranges(table: HandMade, tell: Teller) -> None:
+    table.copy([tell.row(0, "a", "w")])
+    table.land([tell.insert(key, "x", "w") for key in [*range(10, 20), *range(1000, 1010), 5000]])
+    job, _ = table.staged()
+    text = job.log.store.read(f"batches/public.t/{job.step.attempt}/batch.json")
+    batch = from_plain(Batch, json.loads(text))
+    assert 1 <= len(batch.bounds) <= 16
+    assert all(name == "id" for name, _, _ in batch.bounds)
+    assert table.merged(job).counts["inserted"] == 21
+
+
+def test_an_interval_the_log_has_lost_is_not_repaired(table: HandMade, tell: Teller) -> None:
+    table.copy([tell.row(1, "a", "w")])
+    table.apply([tell.update(1, "A", "w")])
+    _, result = table.staged(repair=(0, 1))
+    assert result.problem is not None and result.problem.code == "CMD010" and "oldest window 1" in result.problem.found
+
+
+def test_a_keyless_table_is_not_repaired(spark: SparkSession, tmp_path: Path) -> None:
+    table = HandMade(spark, tmp_path, TableSchema("public.t", KEYED.columns))
+    table.copy([])
+    table.land([table.insert({"id": 2, "v": "b", "w": None})])
+    _, result = table.staged(repair=(1, 1))
+    assert result.problem is not None and "no key" in result.problem.found
+
+
+def test_an_attempt_that_was_shut_out_before_it_looked_does_not_go_on_under_the_new_fence(
+    table: HandMade, tell: Teller
+) -> None:
+    table.copy([tell.row(1, "a", "w")])
+    table.land([tell.update(1, "b", "w")])
+    told = table.task()
+    fence(table)
+    for job, run in (
+        (table.job(StepKind.STAGE, (told,)), stage.run),
+        (table.job(StepKind.REPLAY, (told,)), replay.run),
+    ):
+        (result,) = run(job).tables
+        assert (result.outcome, problem(result)) == (Outcome.FENCED, "TGT035")
+    assert table.rows() == [(1, "a", "w")]
+
+
+def test_a_paused_table_takes_nothing_and_a_resyncing_one_only_the_replay(table: HandMade, tell: Teller) -> None:
+    table.copy([tell.row(1, "a", "w")])
+    table.land([tell.update(1, "b", "w")])
+    fence(table, TableState.PAUSED)
+    assert table.staged()[1].outcome is Outcome.FENCED
+    fence(table, TableState.RESYNCING)
+    assert table.staged()[1].outcome is Outcome.FENCED
+    result = replay.run(table.job(StepKind.REPLAY, (table.task(),))).tables[0]
+    assert result.outcome is Outcome.DONE
+    assert table.rows() == [(1, "b", "w")] and control(table).state.name is TableState.RESYNCING
+
+
+def test_a_damaged_missing_or_incomplete_log_blocks_before_anything_is_applied(table: HandMade, tell: Teller) -> None:
+    table.copy([tell.row(1, "a", "w")])
+    table.land([tell.update(1, "b", "w"), tell.insert(2, "c", "w")])
+    window = table.log.manifest(1).tables["public.t"].files[0]
+    file = Path(table.log.store.url(window.path))
+    content = file.read_bytes()
+    file.write_bytes(content[:-1])
+    assert problem(table.staged()[1]) == "STG005"
+    file.unlink()
+    assert problem(table.staged()[1]) == "STG005"
+    file.write_bytes(content)
+    manifest = Path(table.log.store.url(manifest_path(1)))
+    sealed = manifest.read_bytes()
+    manifest.write_bytes(sealed.replace(b'"rows": 2', b'"rows": 3'))
+    assert problem(table.staged()[1]) == "STG002"
+    manifest.unlink()
+    assert problem(table.staged()[1]) == "STG001"
+    manifest.write_bytes(sealed)
+    job, result = table.staged()
+    assert result.outcome is Outcome.DONE and table.merged(job).outcome is Outcome.DONE
+
+
+def test_a_schema_change_that_the_copy_holds_already_is_passed_over(table: HandMade, tell: Teller) -> None:
+    """The first window after a resync may begin before its anchor."""
+    table.copy([tell.row(1, "a", "w")])
+    early = [tell.update(1, "A", "w"), table.alter(with_columns(OTHER))]
+    table.copy([{"id": 1, "p": "P"}])
+    assert table.apply([*early, table.insert({"id": 2, "p": "Q"})]).outcome is Outcome.DONE
+    assert table.rows() == [(1, "P"), (2, "Q")]
+
+
+def test_a_breaking_change_blocks_behind_what_came_before_it(table: HandMade, tell: Teller) -> None:
+    table.copy([tell.row(1, "a", "w")])
+    table.land([tell.update(1, "A", "w")])
+    table.land([table.alter(with_columns(Column("v", INT))), table.insert({"id": 9, "v": 5})])
+    job, result = table.staged()
+    assert (result.outcome, result.window) == (Outcome.BLOCKED, 1)
+    assert result.problem is not None and "resync hand --table public.t" in result.problem.do
+    assert table.merged(job).window == 1
+    assert (1, "A") in {values[:2] for values in table.rows()}
+    _, result = table.staged()
+    assert (result.outcome, result.window) == (Outcome.BLOCKED, None)
+
+
+def test_an_added_column_whose_older_values_nobody_knows_blocks(table: HandMade, tell: Teller) -> None:
+    table.copy([tell.row(1, "a", "w")])
+    table.land([table.alter(with_columns(*KEYED.columns[1:], OTHER), warnings=["initial_unknown"])])
+    _, result = table.staged()
+    assert result.outcome is Outcome.BLOCKED and result.problem is not None and "hold: p" in result.problem.found
