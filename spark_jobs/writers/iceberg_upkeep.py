@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
@@ -21,21 +21,24 @@ def maintain(spark: SparkSession, tables: IcebergTarget, task: TableTask, keep: 
         old = sum(one.timestamp_ms < cutoff.timestamp() * 1000 for one in opened.metadata.snapshots)
         chores = due(figures_of(current.summary.additional_properties, old))
     for chore in chores:
-        spark.sql(_statement(chore, tables, task, cutoff))
+        for statement in _statements(chore, tables, task, cutoff):
+            spark.sql(statement)
     return chores
 
 
-def _statement(chore: Chore, tables: IcebergTarget, task: TableTask, cutoff: datetime) -> str:
+def _statements(chore: Chore, tables: IcebergTarget, task: TableTask, cutoff: datetime) -> Iterator[str]:
+    """Deletes of rows that were rewritten away lie on until they are rewritten, too, and the figures count them."""
     place = tables.place
     table = f"table => {text_literal(f'{quoted(place.namespace)}.{quoted(task.target)}')}"
     procedures = f"CALL {quoted(place.name)}.system"
     match chore:
         case Chore.COMPACT:
             options = "map('delete-file-threshold', '1', 'remove-dangling-deletes', 'true')"
-            return f"{procedures}.rewrite_data_files({table}, options => {options}{_sorted(_layout(task))})"
+            yield f"{procedures}.rewrite_data_files({table}, options => {options}{_sorted(_layout(task))})"
+            yield f"{procedures}.rewrite_position_delete_files({table}, options => map('rewrite-all', 'true'))"
         case Chore.EXPIRE:
             at = cutoff.strftime("%Y-%m-%d %H:%M:%S.%f")
-            return f"{procedures}.expire_snapshots({table}, older_than => TIMESTAMP '{at}', retain_last => 1)"
+            yield f"{procedures}.expire_snapshots({table}, older_than => TIMESTAMP '{at}', retain_last => 1)"
 
 
 def _layout(task: TableTask) -> Sequence[str]:

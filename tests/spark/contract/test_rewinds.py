@@ -1,0 +1,55 @@
+"""A target that keeps versions takes its table back on condition; one that keeps none says that it cannot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.core.errors import Blocked, Fenced
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import Outcome
+from tests.spark.contract.fold_cases import KEYED, Teller
+from tests.spark.contract.kit_table import KitTable
+from tests.spark.contract.kits import TargetKit
+from tests.spark.contract.standing import control, fence
+
+pytestmark = pytest.mark.jvm
+
+
+def test_a_table_goes_back_to_the_first_version_of_a_cursor_and_comes_forward_again(
+    kit: TargetKit, tmp_path: Path
+) -> None:
+    """Somebody damaged it after that version. An attempt that looked before the table went back is shut out."""
+    table = KitTable(kit, tmp_path, KEYED)
+    tell = Teller(table, 0)
+    table.copy([tell.row(1, "a", "w")])
+    table.apply([tell.update(1, "b", "w")])
+    kit.write("UPDATE {t} SET v = 'damaged'")
+    table.land([tell.insert(2, "c", "w")])
+    before = table.held()
+    late, _ = table.staged()
+    tables = table.job_tables()
+    past = tables.version_behind("public.t", "t", 1)
+    nonce = fence(table, TableState.REWINDING).nonce
+    announced = table.held()
+    if past is None:
+        assert not kit.keeps_versions and tables.control_at("public.t", "t", 1) is None
+        with pytest.raises(Blocked, match="TGT024"):
+            tables.take_back("t", announced, 1)
+        return
+    assert past.control.window == 1 and tables.control_at("public.t", "t", past.version) == past.control
+    with pytest.raises(Fenced):
+        tables.take_back("t", before, past.version)
+    tables.take_back("t", announced, past.version)
+    assert table.rows() == [(1, "b", "w")]
+    assert not table.held().restored and control(table).nonce == nonce
+    state = State(TableState.REPLICATING, "2026-01-01T00:00:00Z")
+    record = replace(past.control, fence=control(table).fence + 1, state=state, nonce="ended")
+    tables.fence("t", table.held(), record)
+    assert table.merged(late).outcome is Outcome.FENCED
+    assert table.rows() == [(1, "b", "w")] and control(table).window == 1
+    job, _ = table.staged()
+    assert table.merged(job).outcome is Outcome.DONE
+    assert table.rows() == [(1, "b", "w"), (2, "c", "w")]
