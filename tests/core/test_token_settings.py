@@ -9,8 +9,9 @@ import pytest
 
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.targets.fencing import is_ours
 from airflow_cdc_provider.targets.target import Held
-from spark_jobs.writers.delta import APP_ID, METADATA, VERSION, _is_ours, _token
+from spark_jobs.writers.delta import APP_ID, METADATA, VERSION, _token
 
 RECORD = ControlRecord(
     "r", "public.t", "log", "owner", "a", 2, 5, "f", State(TableState.REPLICATING, "2026-01-01"), nonce="n"
@@ -37,7 +38,7 @@ def test_the_token_stands_in_the_settings_during_the_merge_only(dies: bool) -> N
 
 
 def test_a_commit_is_ours_by_token_attempt_and_nonce() -> None:
-    assert _is_ours(Held(True, RECORD), RECORD)
+    assert is_ours(Held(True, RECORD), RECORD)
     for other in (replace(RECORD, nonce="x"), replace(RECORD, attempt="b"), replace(RECORD, window=6)):
-        assert not _is_ours(Held(True, other), RECORD)
-    assert not _is_ours(Held(True), RECORD)
+        assert not is_ours(Held(True, other), RECORD)
+    assert not is_ours(Held(True), RECORD)

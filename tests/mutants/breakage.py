@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-ON_THE_SQL = tuple(f"tests/spark/test_{name}" for name in ("merge", "keyless", "double", "unordered"))
+ON_THE_SQL = (
+    "tests/spark/contract",
+    *(f"tests/spark/test_{name}" for name in ("fold", "merge", "keyless", "double", "unordered")),
+)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from tests.mutants.breakage import Breakage
 CORE = "airflow_cdc_provider/core"
 DELTA = "airflow_cdc_provider/targets/delta"
 LOG = "airflow_cdc_provider/staging/log.py"
+FENCING = "airflow_cdc_provider/targets/fencing.py"
 WRITER = "spark_jobs/writers/delta.py"
 
 COMMITS = (
@@ -55,15 +56,15 @@ COMMITS = (
     Breakage(
         "a fence whose answer was lost is believed",
         f"{DELTA}/target.py",
-        "if self._stands(target_table, record):",
+        "if is_ours(self.held(record.table, target_table), record):",
         "if True:",
         ("tests/spark/test_delta_cursor.py",),
     ),
     Breakage(
         "a fence after a restore does not pass the recorded token",
-        f"{DELTA}/target.py",
-        "record = named_fence(self.log, above(expected.token, record))",
-        "record = named_fence(self.log, record)",
+        FENCING,
+        "record.token <= expected.token:",
+        "record.token < 0:",
         ("tests/spark/test_delta_cursor.py",),
     ),
     Breakage(
@@ -138,7 +139,7 @@ COMMITS = (
     ),
     Breakage(
         "a merge whose answer says nothing is believed",
-        WRITER,
+        FENCING,
         "    return found is not None and (found.token, found.attempt, found.nonce) == (",
         "    return True or found is not None and (found.token, found.attempt, found.nonce) == (",
         ("tests/core/test_token_settings.py",),

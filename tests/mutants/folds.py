@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from tests.mutants.breakage import Breakage
 
-KEYED = "tests/spark/test_merge_keyed.py"
-KEYLESS = "tests/spark/test_merge_keyless.py"
+CASES = "tests/spark/contract/test_fold_cases.py::test_keyed_rows_end_as_the_source_holds_them"
+BARE_CASES = "tests/spark/contract/test_fold_cases.py::test_rows_without_key_end_as_often_as_the_source_holds_them"
+KEYED = "tests/spark/contract/test_merge_keyed.py"
+KEYLESS = "tests/spark/contract/test_merge_keyless.py"
+FOLD = "tests/spark/test_fold.py"
 DOUBLE = "tests/spark/test_double_holding.py"
 UNORDERED = "tests/spark/test_unordered.py"
 RANDOM = "tests/spark/test_merge_random.py"
@@ -16,42 +19,42 @@ FOLDS = (
         "spark_jobs/fold.py",
         '.agg(F.max_by(last, "order_key").alias("last"))',
         '.agg(F.max_by(last, F.struct("op", "order_key")).alias("last"))',
-        (f"{KEYED}::test_the_copy_holds_what_the_source_holds",),
+        (f"{CASES}[delta-hard-6b delete, insert, update]",),
     ),
     Breakage(
         "a known NULL is taken for an unknown value",
         "spark_jobs/fold.py",
         'F.col("after").isNotNull() & (F.col("whole") | F.array_contains("names", name)),',
         'F.col("after").isNotNull() & F.col("v").getField(name).isNotNull(),',
-        (f"{KEYED}::test_a_known_null_is_a_value_and_an_absent_column_is_not",),
+        (f"{CASES}[delta-hard-15 a known NULL is a value, an absent column is not]",),
     ),
     Breakage(
         "a row that is born anew keeps columns of the one before it",
         "spark_jobs/fold.py",
         'return begins & ~_arrived() | F.col("first.whole")',
         'return F.col("first.whole")',
-        (f"{KEYED}::test_a_new_life_knows_nothing_of_the_old_one",),
+        (f"{CASES}[delta-hard-a new life knows nothing of the old one]",),
     ),
     Breakage(
         "a partial change behind a truncate is taken for a row",
         "spark_jobs/fold.py",
         'dead = (F.col("first.begins") | F.lit(fold.truncated)) & ~F.col("born")',
         'dead = F.col("first.begins") & ~F.col("born")',
-        (f"{KEYED}::test_a_partial_update_behind_a_truncate_blocks_the_table",),
+        (f"{FOLD}::test_a_partial_update_behind_a_truncate_blocks_the_table",),
     ),
     Breakage(
         "an upsert behind a truncate is taken for a change of a row that is gone",
         "spark_jobs/fold.py",
         '(F.col("first.begins") | F.lit(truncated))',
         'F.col("first.begins")',
-        (f"{KEYED}::test_a_partial_upsert_behind_a_truncate_is_a_new_row",),
+        (f"{FOLD}::test_a_partial_upsert_behind_a_truncate_is_a_new_row",),
     ),
     Breakage(
         "a flagged row forgets its last values",
         "spark_jobs/fold.py",
         'slow = per_key.where(F.col("partial") | kept).select("k")',
         'slow = per_key.where(F.col("partial")).select("k")',
-        (f"{KEYED}::TestSoftDelete::test_a_deleted_row_is_flagged_and_keeps_its_last_values",),
+        (f"{KEYED}::test_a_soft_delete_flags_and_keeps_an_insert_revives_and_a_truncate_flags_all[delta]",),
     ),
     Breakage(
         "a record delivered twice begins a life of its own",
@@ -72,35 +75,35 @@ FOLDS = (
         "spark_jobs/stage.py",
         "truncated_at or control.floor",
         "control.floor",
-        (f"{KEYED}::test_a_truncate_removes_rows_staged_before_it",),
+        (f"{KEYED}::test_a_truncate_removes_what_came_before_it_and_a_change_without_its_row_applies_nothing[delta]",),
     ),
     Breakage(
         "a truncate empties a table that ignores deletes",
         "spark_jobs/stage.py",
         "truncated_at = None if task.rule.on_delete is OnDelete.IGNORE else contents.truncated_at",
         "truncated_at = contents.truncated_at",
-        (f"{KEYED}::test_ignored_deletes_and_truncates_leave_the_rows",),
+        (f"{KEYED}::test_ignored_deletes_and_truncates_leave_the_rows[delta]",),
     ),
     Breakage(
         "what the copy holds already is applied to it once more",
         "spark_jobs/log_slice.py",
         '(F.col("order_key") > after) &',
         '(F.col("order_key") > "") &',
-        (f"{KEYLESS}::test_records_up_to_the_floor_are_in_the_copy_already",),
+        (f"{FOLD}::test_rows_without_key_up_to_the_floor_are_in_the_copy_already",),
     ),
     Breakage(
         "a row that moved leaves its unknown columns behind",
         "spark_jobs/folding.py",
         "moved=self.contents.moved > 0,",
         "moved=self.contents.moved < 0,",
-        (f"{KEYED}::test_a_moved_row_takes_its_unknown_columns_along",),
+        (f"{CASES}[delta-hard-15b a move takes the unknown column along]",),
     ),
     Breakage(
         "a row that is put and moves on must have been there",
         "spark_jobs/lineage.py",
         '            .when(F.col(f"{ROOT}.put"), F.lit(None))\n',
         "",
-        (f"{KEYED}::test_a_row_that_is_put_and_moves_on_takes_along_what_is_there",),
+        (f"{CASES}[delta-hard-15b a row that is put moves on with what is there]",),
     ),
     Breakage(
         "a NULL in the key of a row that moved meets nothing",
@@ -114,42 +117,42 @@ FOLDS = (
         "airflow_cdc_provider/targets/sparksql/merge_sql.py",
         'unknown = f" WHEN t.{DELETED} THEN NULL" if plan.soft else ""',
         'unknown = ""',
-        (f"{KEYED}::TestSoftDelete::test_a_partial_upsert_revives_a_flagged_row_without_its_old_values",),
+        (f"{KEYED}::test_a_flagged_row_that_is_put_again_keeps_nothing_of_the_old_one[delta]",),
     ),
     Breakage(
         "equal rows that came are one row",
         "spark_jobs/multiset.py",
         'records = records.dropDuplicates(["order_key"])',
         'records = records.dropDuplicates(["after"])',
-        (f"{KEYLESS}::test_equal_rows_are_counted",),
+        (f"{BARE_CASES}[delta-8b two equal rows come, one goes]",),
     ),
     Breakage(
         "a record delivered twice counts twice",
         "spark_jobs/multiset.py",
         'records = records.dropDuplicates(["order_key"])',
         'records = records.where("true")',
-        (f"{KEYLESS}::test_records_delivered_twice_count_once",),
+        (f"{BARE_CASES}[delta-18 everything delivered twice]",),
     ),
     Breakage(
         "one of several equal rows takes the others with it",
         "spark_jobs/multiset.py",
         'stay = F.coalesce(HELD, F.lit(0)).cast("int") + F.col(NET)',
         "stay = F.lit(0)",
-        (f"{KEYLESS}::test_equal_rows_are_counted",),
+        (f"{BARE_CASES}[delta-8 of two equal rows one goes]",),
     ),
     Breakage(
         "fewer equal rows than shall go are passed over",
         "spark_jobs/multiset.py",
         'F.when(stay >= 0, stay).otherwise(F.raise_error(F.lit(NO_ROW)).cast("int"))',
         "F.greatest(stay, F.lit(0))",
-        (f"{KEYLESS}::test_fewer_equal_rows_than_shall_go_block_the_table",),
+        (f"{KEYLESS}::test_a_truncate_takes_all_equal_rows_and_fewer_rows_than_shall_go_block_the_table[delta]",),
     ),
     Breakage(
         "equal floats of different text are one row",
         "spark_jobs/multiset.py",
         "if column.type.kind in FLOATING else left.eqNullSafe(right)",
         "if column.name in FLOATING else left.eqNullSafe(right)",
-        (f"{KEYLESS}::test_equal_rows_are_counted",),
+        (f"{BARE_CASES}[delta-equal numbers that are not equal copies]",),
     ),
     Breakage(
         "of a source without order the oldest news win",

@@ -14,7 +14,7 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Batch, Outcome, StepKind
 from airflow_cdc_provider.core.tables import Column, TableSchema
 from spark_jobs import replay, stage
-from tests.spark.contract.fold_cases import INT, KEYED, TEXT, Teller
+from tests.spark.contract.fold_cases import INT, KEYED, KEYLESS, TEXT, BareTeller, Teller
 from tests.spark.contract.standing import control, fence, problem
 from tests.spark.hand_made import HandMade
 
@@ -49,12 +49,38 @@ def test_a_partial_update_behind_a_truncate_blocks_the_table(table: HandMade, te
     assert (result.outcome, problem(result)) == (Outcome.BLOCKED, "TGT031")
 
 
+def test_a_partial_upsert_behind_a_truncate_is_a_new_row(table: HandMade, tell: Teller) -> None:
+    table.copy([tell.row(1, "a", "w")])
+    table.apply([table.truncate(), tell.update(1, "b", op="upsert")])
+    assert table.rows() == [(1, "b", None)]
+
+
+def test_a_repair_across_a_truncate_leaves_a_row_that_moved_behind_it_as_it_is(table: HandMade, tell: Teller) -> None:
+    table.copy([tell.row(1, "a", "w")])
+    table.apply([table.truncate(), tell.insert(2, "b", "w"), tell.move(2, 3, "c")])
+    before = table.rows()
+    job, staged = table.staged(repair=(1, 1))
+    assert staged.outcome is Outcome.DONE, staged.problem
+    assert table.merged(job).outcome is Outcome.DONE
+    assert table.rows() == before == [(3, "c", "w")]
+
+
 def test_records_up_to_the_floor_are_in_the_copy_already(table: HandMade, tell: Teller) -> None:
     table.land([])
     early = [tell.update(1, "old", "w"), tell.delete(2, "b", "w")]
     table.copy([tell.row(1, "new", "w"), tell.row(2, "b", "w")])
     table.apply([*early, tell.insert(3, "c", "w")])
     assert table.rows() == [(1, "new", "w"), (2, "b", "w"), (3, "c", "w")]
+
+
+def test_rows_without_key_up_to_the_floor_are_in_the_copy_already(spark: SparkSession, tmp_path: Path) -> None:
+    table = HandMade(spark, tmp_path, KEYLESS)
+    tell = BareTeller(table, 1)
+    table.land([])
+    early = tell.insert("a", 1.0)
+    table.copy([tell.row("a", 1.0)])
+    table.apply([early, tell.insert("b", 1.0)])
+    assert [row[1] for row in table.rows()] == ["a", "b"]
 
 
 def test_several_windows_are_one_batch_and_windows_without_records_pass(table: HandMade, tell: Teller) -> None:

@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from airflow_cdc_provider.core.merge import DELETED, GONE, KNOWN, LIVE, OP, ORDER, Action, Clause, Meets, MergePlan
+from airflow_cdc_provider.core.merge import DELETED, GONE, KNOWN, LIVE, OP, ORDER, PUT, Action, Clause, Meets, MergePlan
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.database.names import ROW
 from airflow_cdc_provider.targets.database.sql import Sql
 
 
 class Effect(StrEnum):
-    """What the number of rows that a statement answers with means. Any row of REFUSE refuses the whole merge."""
+    """What the number of rows that a statement answers with means: nothing where it is FILL. Any row of REFUSE refuses
+    the whole merge."""
 
     FILL = "fill"
     REFUSE = "refuse"
@@ -41,7 +42,7 @@ def merge_statements(sql: Sql, target: str, staged: str, plan: MergePlan) -> lis
     rendered = _Rendering(sql, target, staged, plan)
     clauses = [clause for clause in plan.clauses() if clause.action is not Action.FILL]
     ordered = sorted(clauses, key=lambda clause: RANK[clause.action])
-    return [*rendered.fill(), *(rendered.statement(clause) for clause in ordered)]
+    return [*rendered.fill(), *rendered.forget(), *(rendered.statement(clause) for clause in ordered)]
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,13 @@ class _Rendering:
         if initial:
             sets = ", ".join(f"{self.sql.quoted(name)} = {value}" for name, value in initial.items())
             yield Statement(Effect.FILL, f"UPDATE {self.target} SET {sets}")
+
+    def forget(self) -> Iterator[Statement]:
+        """A row flagged deleted that is put again partly known is a new row: it keeps nothing of the old one."""
+        if not (self.plan.soft and self.plan.partial and self.plan.schema.key):
+            return
+        put = Clause(Meets.BOTH, Action.DELETE, (PUT,), partial_only=True, flagged_only=True, guarded=True)
+        yield Statement(Effect.FILL, self._delete(put))
 
     def statement(self, clause: Clause) -> Statement:
         match clause.action:

@@ -138,6 +138,14 @@ PARTIAL: dict[str, Case] = {
     "15b a move takes the unknown column along": Case(
         [(0, "a", "big")], lambda t: [t.move(0, 1, "b")], [(1, "b", "big")]
     ),
+    "15b a row that is put moves on with what is there": Case(
+        [(1, "a", "big")],
+        lambda t: [
+            *(t.update(1, "b", op="upsert"), t.move(1, 3, "c")),
+            *(t.update(2, "b", op="upsert"), t.move(2, 4, "c")),
+        ],
+        [(3, "c", "big"), (4, "c", None)],
+    ),
     "15b over a swap and a chain": Case(
         [(1, "a", "one"), (2, "b", "two"), (3, "c", "three")],
         lambda t: [

@@ -55,6 +55,15 @@ def test_a_soft_delete_flags_and_keeps_an_insert_revives_and_a_truncate_flags_al
     assert refused(table.apply([tell.update(1, "x")]))
 
 
+def test_a_flagged_row_that_is_put_again_keeps_nothing_of_the_old_one(kit: TargetKit, tmp_path: Path) -> None:
+    table = KitTable(kit, tmp_path, KEYED, OnDelete.SOFT)
+    tell = teller(table)
+    table.copy([tell.row(1, "a", "w"), tell.row(2, "b", "w")])
+    table.apply([tell.delete(1)])
+    table.apply([tell.update(1, "A", op="upsert"), tell.update(2, "B", op="upsert")])
+    assert table.rows("_cdc_deleted") == [(1, "A", None, False), (2, "B", "w", False)]
+
+
 def test_ignored_deletes_and_truncates_leave_the_rows(kit: TargetKit, tmp_path: Path) -> None:
     table = KitTable(kit, tmp_path, KEYED, OnDelete.IGNORE)
     tell = teller(table)
