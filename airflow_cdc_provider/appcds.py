@@ -31,7 +31,7 @@ BUILD_LIMIT_S = 300
 # Environments come and go, and each leaves some 70 MB.
 UNUSED_S = 7 * 24 * 3600
 # The quick compiler and the plain collector start sooner; an archive fits only the options it was made with. With that
-# compiler alone Java keeps 48 MB for compiled code: many tables need more, and then it throws code away and begins anew.
+# compiler alone Java keeps 48 MB for compiled code: many tables need more, and code would be thrown away.
 SHORT_JOB = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=200m", "-XX:+UseSerialGC")
 QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 # Spark puts these folders on the class path.
