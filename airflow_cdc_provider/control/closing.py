@@ -13,6 +13,7 @@ from airflow_cdc_provider.control.cleaning import Stand, clean
 from airflow_cdc_provider.control.ending import end_requests
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.opening import decision_of
+from airflow_cdc_provider.control.publishing import publish_cut
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.results import Results, results_of
 from airflow_cdc_provider.control.rows import blocked_row, counted, failing_row, held_row, recovered_row
@@ -79,8 +80,21 @@ def _close(replicator: Replicator, decision: Decision, failed: Sequence[str], te
     for line in decision.notes:
         tell(line)
     moved = tuple(task.target for task in plan.tables if task.table in results.committed())
+    if moved:
+        _publish(replicator, {**before, **rows}, log.sealed, tell)
     problems = _problems(decision, rows.values(), failed, results)
     return Closing(tuple(rows.values()), moved, problems, acknowledged, results.phases())
+
+
+def _publish(replicator: Replicator, rows: Mapping[str, TableRow], sealed: int, tell: Tell) -> None:
+    """Readers of several tables wait a run longer where the target does not answer now; nothing else depends on it."""
+    try:
+        cut = publish_cut(replicator, rows.values(), sealed)
+    except Retryable as error:
+        tell(f"no cut is published: {error}")
+        return
+    if cut:
+        tell(f"{len(cut.tables)} tables can be read together at window {cut.window}")
 
 
 def _row(

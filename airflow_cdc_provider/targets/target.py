@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.steps import TableTask
 
@@ -66,6 +67,10 @@ class TargetTables(Protocol):
     def take_back(self, target_table: str, expected: Held, version: int) -> None:
         """Make the data of an earlier version those of the table, on condition that it is still as ``expected``. Raises
         Fenced where it is not, Blocked where that version cannot be read any more."""
+
+    def publish_cut(self, cut: Cut) -> None:
+        """Let readers know of a cut, where they look for it; one that is older than what they know changes nothing.
+        Raises TargetUnavailable."""
 
     def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
         """Commit ``record`` (made by ``ControlRecord.fenced``) without data, on condition that the table is still as

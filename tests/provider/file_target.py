@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.definition import Source, Target
 from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.plain import from_plain, to_plain
@@ -56,6 +57,9 @@ class FileTarget:
 
     def take_back(self, target_table: str, expected: Held, version: int) -> None:
         """There are no data: only records stand here."""
+
+    def publish_cut(self, cut: Cut) -> None:
+        self.store.write("_cuts.json", json.dumps(to_plain(cut)).encode())
 
     def commit(self, target_table: str, version: int, record: ControlRecord) -> bool:
         return self.store.create(f"{target_table}/{version:06d}.json", json.dumps(to_plain(record)).encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from airflow_cdc_provider.control.reconciling import find_holes, pause_stream
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.commands import CommandKind
+from airflow_cdc_provider.core.cuts import Cut
+from airflow_cdc_provider.core.plain import from_plain
 from airflow_cdc_provider.core.states import State, TableState
 from tests.provider.small_world import World
 
@@ -129,6 +132,27 @@ def test_a_pause_is_a_fence_in_the_target_and_holds_until_resume(world: World) -
     world.spark(decision)
     assert world.close("r3").problems == ()
     assert (world.control("public.a").window, world.control("public.a").state.name) == (2, TableState.REPLICATING)
+
+
+def test_a_run_that_moved_tables_publishes_where_they_stand_together(world: World) -> None:
+    def cut() -> Cut | None:
+        file = world.folder / "lake/_cuts.json"
+        return from_plain(Cut, json.loads(file.read_text())) if file.exists() else None
+
+    world.run("r1")
+    world.source.change("public.a")
+    world.run("r2")
+    first = cut()
+    assert first is not None and first.window == 2
+    assert [(one.target, one.window) for one in first.tables] == [("public_a", 2), ("public_b", 1)]
+    world.ask(CommandKind.PAUSE, "public.b")
+    world.source.change("public.a", "public.b")
+    world.run("r3")
+    second = cut()
+    assert second is not None and [(one.target, one.window) for one in second.tables] == [("public_a", 3)]
+    world.run("r4")
+    assert cut() == second, "nothing moved"
+    assert world.told[-1] == "1 tables can be read together at window 3"
 
 
 def test_a_rewind_that_nobody_ended_is_ended_by_the_next_run(world: World) -> None:

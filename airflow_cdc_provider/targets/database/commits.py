@@ -10,6 +10,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.merge import MergePlan, growth
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.database import control
+from airflow_cdc_provider.targets.database.cuts import leave_cut
 from airflow_cdc_provider.targets.database.merge_sql import Effect, merge_statements
 from airflow_cdc_provider.targets.database.names import REPLACED, staging_table
 from airflow_cdc_provider.targets.database.sql import add_columns
@@ -71,6 +72,7 @@ def _put_in_place(
         target.require(cursor, target_table, expected, record)
         control.forget_others(cursor, target.sql, target_table, expected.identity)
         control.make(cursor, target.sql, target_table, record.nonce, record)
+        leave_cut(cursor, target.sql, target_table)
         forget_loads(target.sql, cursor, shadow)
         target.server.swap(connection, shadow, target_table, replaced, expected.exists)
 

@@ -11,6 +11,9 @@ CONTROL = "_cdc_control"
 LOADS = "_cdc_loads"
 """One row per share of a staging table that has been loaded: whoever loads it again finds it and leaves it."""
 
+CUT, PUBLISHED = "_cdc_cut", "_cdc_published"
+"""At which cursors the tables stood together, and the view that says whether they still do."""
+
 STAGED, COPIED, REPLACED = "s", "c", "o"
 """What a staging table holds: rows to merge, a new copy, or the copy that a new one has replaced."""
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.targets.database import control
-from airflow_cdc_provider.targets.database.names import CONTROL, LOADS, ROW, comment, identity_in, staging_prefix
+from airflow_cdc_provider.targets.database.cuts import cut_statements
+from airflow_cdc_provider.targets.database.names import CONTROL, CUT, LOADS, ROW, comment, identity_in, staging_prefix
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import (
     Sql,
@@ -29,9 +30,9 @@ def prepare(server: Server, target_table: str, lock_name: str) -> None:
     with server.session("prepare") as connection:
         cursor = connection.cursor()
         server.lock(cursor, lock_name)
-        if server.comment(cursor, CONTROL) is None or server.comment(cursor, LOADS) is None:
+        if any(server.comment(cursor, name) is None for name in (CONTROL, LOADS, CUT)):
             server.lock(cursor, "cdc:control")
-            for statement in control_tables(sql):
+            for statement in (*control_tables(sql), *cut_statements(sql)):
                 cursor.execute(statement)
         for left in server.tables_like(cursor, staging_prefix(target_table)):
             drop(server, connection, left)

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.check import check_tables
+from airflow_cdc_provider.targets.database.cuts import write_cut
 from airflow_cdc_provider.targets.database.names import CONTROL, identity_in
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import Sql
@@ -89,6 +91,13 @@ class DatabaseTarget:
     def take_back(self, target_table: str, expected: Held, version: int) -> None:
         where, do = self.locate(target_table), "copy the table again: airflow cdc resync"
         raise Blocked(Problem("TGT024", "a database keeps no versions", where, f"version {version}", do=do))
+
+    def publish_cut(self, cut: Cut) -> None:
+        with self.server.session("publish") as connection:
+            cursor = connection.cursor()
+            self.server.lock(cursor, f"cdc:cut:{cut.replicator}")
+            write_cut(cursor, self.sql, cut)
+            connection.commit()
 
     def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
         record = claimed(self.log, record, expected)

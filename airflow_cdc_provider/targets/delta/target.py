@@ -9,12 +9,15 @@ from typing import Any
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
 from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.staging.places import open_store
 from airflow_cdc_provider.targets.delta.check import check_tables
+from airflow_cdc_provider.targets.delta.cuts import write_cut
 from airflow_cdc_provider.targets.delta.history import Commit, Standing, read_commit, standing
 from airflow_cdc_provider.targets.delta.reach import log_files, oldest_version
 from airflow_cdc_provider.targets.delta.record_text import record_text
@@ -101,6 +104,9 @@ class DeltaTarget:
                 if self.open(target_table).version() != expected.version:
                     raise  # somebody committed meanwhile, or it is done and the answer was lost: the next try tells
                 raise Blocked(self._gone(target_table, version, error)) from error
+
+    def publish_cut(self, cut: Cut) -> None:
+        write_cut(open_store(self.location, self.connection), cut)
 
     def is_small(self, target_table: str, rows: int) -> bool:
         """The table's files hold at most so many rows, and say so."""

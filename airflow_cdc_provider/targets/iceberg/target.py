@@ -9,6 +9,7 @@ from typing import Any
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
 from airflow_cdc_provider.core.steps import TableTask
@@ -17,6 +18,7 @@ from airflow_cdc_provider.targets.fencing import changed_since, claimed, is_ours
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, library_properties
 from airflow_cdc_provider.targets.iceberg.check import check_tables
 from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, append_nothing, publish, take_back
+from airflow_cdc_provider.targets.iceberg.cuts import write_cut
 from airflow_cdc_provider.targets.iceberg.history import Entry, Standing, first_behind, record_at, standing
 from airflow_cdc_provider.targets.iceberg.record_text import own_record
 from airflow_cdc_provider.targets.naming import default_name
@@ -77,6 +79,10 @@ class IcebergTarget:
                 if _refused(error):
                     raise moved from error
                 raise
+
+    def publish_cut(self, cut: Cut) -> None:
+        with self._answers(cut.tables[0].target), self.open(cut.tables[0].target) as (catalog, _):
+            write_cut(catalog, self.place.namespace, cut)
 
     def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
         """Commit ``record`` without data, on condition that the table is still as ``expected``: a snapshot that adds

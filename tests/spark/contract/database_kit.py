@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections import Secrets
 from airflow_cdc_provider.targets.database import commits
-from airflow_cdc_provider.targets.database.names import CONTROL
+from airflow_cdc_provider.targets.database.names import CONTROL, PUBLISHED
 from spark_jobs.writers import database as writer
 from tests.spark.contract.once import once_at
 from tests.spark.contract.sessions import small_session
@@ -47,6 +47,20 @@ class DatabaseKit:
 
     def write(self, statement: str) -> None:
         self.database.execute(statement.format(t=self._t))
+
+    def cut(self, *columns: str) -> tuple[int, list[tuple[Any, ...]]] | None:
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+        if self.kind == "mysql":
+            begin = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
+        view = f"{self.database.schema}.{PUBLISHED}"
+        with self.database.session() as cursor:
+            cursor.execute(begin)
+            cursor.execute(f"SELECT cut_window FROM {view} WHERE replicator = 'hand' AND valid = 1")
+            told = cursor.fetchone()
+            cursor.execute(f"SELECT {', '.join(columns)} FROM {self._t}")
+            rows = list(cursor.fetchall())
+            cursor.execute("COMMIT")
+        return (told[0], rows) if told else None
 
     def compact(self) -> None:
         self.write("VACUUM FULL {t}" if self.kind == "postgres" else "OPTIMIZE TABLE {t}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +36,17 @@ class DeltaKit:
         self.path = folder / "lake" / "t"
 
     def rows(self, *columns: str) -> list[tuple[Any, ...]]:
-        listed = ", ".join(f'"{name}"' for name in columns)
-        found = QueryBuilder().register("t", DeltaTable(self.path)).execute(f"SELECT {listed} FROM t").read_all()
-        table = pa.table(found)
-        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        return self._rows(DeltaTable(self.path), columns)
 
     def write(self, statement: str) -> None:
         self.session.sql(statement.format(t=f"delta.`{self.path}`"))
+
+    def cut(self, *columns: str) -> tuple[int, list[tuple[Any, ...]]] | None:
+        newest = sorted(self.path.parent.glob("_cdc_cuts/hand/*.json"))[-1:]
+        if not newest:
+            return None
+        told = json.loads(newest[0].read_text())
+        return told["window"], self._rows(DeltaTable(self.path, version=told["tables"]["t"]), columns)
 
     def compact(self) -> None:
         self.write("ALTER TABLE {t} SET TBLPROPERTIES ('somebody' = 'was here')")
@@ -61,6 +66,11 @@ class DeltaKit:
 
     def meanwhile(self, monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
         monkeypatch.setattr(delta, "failpoint", once_at(self.before_commit, action))
+
+    def _rows(self, opened: DeltaTable, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+        listed = ", ".join(f'"{name}"' for name in columns)
+        table = pa.table(QueryBuilder().register("t", opened).execute(f"SELECT {listed} FROM t").read_all())
+        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
     @contextlib.contextmanager
     def lose(self, reply: bool) -> Iterator[None]:

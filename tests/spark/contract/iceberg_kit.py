@@ -50,6 +50,15 @@ class IcebergKit:
     def write(self, statement: str) -> None:
         self.session.sql(statement.format(t=TABLE))
 
+    def cut(self, *columns: str) -> tuple[int, list[tuple[Any, ...]]] | None:
+        with self.opened() as table:
+            told = table.catalog.load_namespace_properties("cdc")
+            if "cdc.cut.hand.window" not in told:
+                return None
+            snapshot = int(told["cdc.cut.hand.table.t"])
+            found = table.scan(selected_fields=columns, snapshot_id=snapshot).to_arrow().to_pylist()
+        return int(told["cdc.cut.hand.window"]), [tuple(row[name] for name in columns) for row in found]
+
     def compact(self) -> None:
         self.write("CALL lake.system.rewrite_data_files(table => 'cdc.t', options => map('rewrite-all', 'true'))")
 

@@ -26,8 +26,8 @@ class TargetKit(Protocol):
 
     ``keeps_versions``: an older version can be read, and restored alone; the target's own history tells of it. Where
     it keeps none, what is restored is a backup, with the cursor in it. ``chores``: what upkeep may find to do.
-    ``knows_odd_numbers``: its floats
-    know NaN and a negative zero. ``before_commit``: the failpoint up to which others get at the table."""
+    ``knows_odd_numbers``: its floats know NaN and a negative zero. ``before_commit``: the failpoint up to which others
+    get at the table."""
 
     kind: str
     jars: tuple[str, ...]
@@ -44,6 +44,10 @@ class TargetKit(Protocol):
 
     def write(self, statement: str) -> None:
         """As another client: SQL in which ``{t}`` stands for the table."""
+
+    def cut(self, *columns: str) -> tuple[int, list[tuple[Any, ...]]] | None:
+        """Its window and the table's rows, as a reader of the published cut of ``hand`` sees them; None where there is
+        no cut, or the tables do not stand at it now and cannot be read as of it."""
 
     def compact(self) -> None:
         """Somebody else's upkeep: it changes no row."""

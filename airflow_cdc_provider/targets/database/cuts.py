@@ -1,0 +1,54 @@
+"""The published cut of a database: rows that say at which cursors the tables stood together, and a view that says
+whether they still do. Cursors move in the transactions that move the data, so a reader who sees ``valid`` and the
+tables in one transaction sees one moment of the source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_cdc_provider.core.cuts import Cut
+from airflow_cdc_provider.targets.database.names import CONTROL, CUT, PUBLISHED
+from airflow_cdc_provider.targets.database.sql import Sql
+
+COLUMNS = ("replicator", "target_table", "identity", "cursor_window", "cut_window", "cut_at")
+
+
+def cut_statements(sql: Sql) -> list[str]:
+    """Table and view, as statements that change nothing where they are there."""
+    quoted, name = sql.quoted, sql.short_text_type
+    columns = [
+        *(f"{quoted(column)} {name} NOT NULL" for column in ("replicator", "target_table", "identity", "cut_at")),
+        f"{quoted('cursor_window')} BIGINT NOT NULL",
+        f"{quoted('cut_window')} BIGINT NOT NULL",
+        f"PRIMARY KEY ({quoted('replicator')}, {quoted('target_table')})",
+    ]
+    said = ", ".join(f"p.{quoted(column)}" for column in ("replicator", "cut_window", "cut_at"))
+    same = " AND ".join(f"c.{quoted(column)} = p.{quoted(column)}" for column in ("target_table", "identity"))
+    stands = f"CASE WHEN c.{quoted('cursor_window')} = p.{quoted('cursor_window')} THEN 1 ELSE 0 END"
+    return [
+        sql.create_table(CUT, columns, "", staging=False),
+        f"CREATE OR REPLACE VIEW {sql.table(PUBLISHED)} AS SELECT {said}, MIN({stands}) AS {quoted('valid')}"
+        f" FROM {sql.table(CUT)} AS p LEFT JOIN {sql.table(CONTROL)} AS c ON {same} GROUP BY {said}",
+    ]
+
+
+def write_cut(cursor: Any, sql: Sql, cut: Cut) -> None:
+    """Puts the cut in the place of an older one. The caller holds the cut's lock."""
+    where = f"{sql.quoted('replicator')} = %s"
+    cursor.execute(
+        f"SELECT MAX({sql.quoted('cut_window')}) FROM {sql.table(CUT)} WHERE {where}",
+        (cut.replicator,),
+    )
+    if (cursor.fetchone()[0] or 0) > cut.window:
+        return
+    cursor.execute(f"DELETE FROM {sql.table(CUT)} WHERE {where}", (cut.replicator,))
+    names, values = ", ".join(map(sql.quoted, COLUMNS)), ", ".join("%s" for _ in COLUMNS)
+    for table in cut.tables:
+        row = (cut.replicator, table.target, table.identity, table.window, cut.window, cut.at)
+        cursor.execute(f"INSERT INTO {sql.table(CUT)} ({names}) VALUES ({values})", row)
+
+
+def leave_cut(cursor: Any, sql: Sql, target_table: str) -> None:
+    """The table that the cut means gives way to another one."""
+    sets, where = f"{sql.quoted('identity')} = ''", f"{sql.quoted('target_table')} = %s"
+    cursor.execute(f"UPDATE {sql.table(CUT)} SET {sets} WHERE {where}", (target_table,))
