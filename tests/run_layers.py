@@ -1,36 +1,33 @@
-"""Runs the layers of tests, two at a time, each in its own pytest and within its time.
+"""Runs the layers of tests one after another, each in its own pytest and within its time.
 
-Most of a scheduler's time is waiting, most of Spark's is not: together they fill two cores. A layer that needs half as
-much again as its budget is stopped and has failed. The last line counts all layers the way pytest counts one.
+A layer that needs half as much again as its budget is stopped and has failed. The last line counts all layers the way
+pytest counts one.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from asyncio.subprocess import DEVNULL, STDOUT, Process, create_subprocess_exec
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 TESTS = Path(__file__).parent
-# Seconds on two busy cores. Layers begin in this order: the longest first, so that the last one is not alone for long.
+# Seconds on two busy cores.
 BUDGETS_S = {
-    "spark": 720,
     "architecture": 90,
     "core": 30,
     "connectors": 240,
     "provider": 180,
+    "spark": 720,
     "e2e": 720,
     "faults": 480,
 }
-AT_ONCE = 2
 GRACE = 1.5
 INTERRUPTED_LIMIT_S = 60
 NOTHING_COLLECTED = 5
@@ -52,51 +49,31 @@ class Outcome:
         return self.status not in (0, NOTHING_COLLECTED) or self.late
 
 
-async def run(layer: str, tests: Path) -> Outcome:
-    """Own process group, so that a layer stopped the hard way leaves no server or JVM behind. What it says comes out
-    whole when it ends: lanes do not talk at once."""
+def run(layer: str, tests: Path = TESTS) -> Outcome:
+    """Own process group, so that a layer stopped the hard way leaves no server or JVM behind."""
     with tempfile.TemporaryDirectory(prefix="cdc-layer-") as scratch:
-        report, said = Path(scratch) / "report.xml", Path(scratch) / "said"
-        options = ["-q", "--durations=3", "--color=no", f"--junitxml={report}"]
+        report = Path(scratch) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "--durations=12", f"--junitxml={report}", str(tests / layer)]
         began = time.monotonic()
-        with said.open("wb") as output:
-            process = await create_subprocess_exec(
-                *(sys.executable, "-m", "pytest", *options, str(tests / layer)),
-                cwd=tests.parent,
-                stdin=DEVNULL,
-                stdout=output,
-                stderr=STDOUT,
-                start_new_session=True,
-            )
-            try:
-                status = await asyncio.wait_for(process.wait(), BUDGETS_S[layer] * GRACE)
-            except TimeoutError:
-                status = await interrupt(process)
-            except asyncio.CancelledError:
-                await interrupt(process)
-                raise
-        print(f"\n--- {layer} ---\n{said.read_text(errors='replace')}", end="", flush=True)
+        process = subprocess.Popen(command, cwd=tests.parent, stdin=subprocess.DEVNULL, start_new_session=True)
+        try:
+            status = process.wait(BUDGETS_S[layer] * GRACE)
+        except subprocess.TimeoutExpired:
+            status = interrupt(process)
+        except KeyboardInterrupt:
+            interrupt(process)
+            raise
         return Outcome(layer, status, time.monotonic() - began, counts(report))
 
 
-async def interrupt(process: Process) -> int:
+def interrupt(process: subprocess.Popen[bytes]) -> int:
     """SIGINT first: pytest then says which test it was in and lets fixtures stop their servers."""
     process.send_signal(signal.SIGINT)
     try:
-        return await asyncio.wait_for(process.wait(), INTERRUPTED_LIMIT_S)
-    except TimeoutError:
+        return process.wait(INTERRUPTED_LIMIT_S)
+    except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        return await process.wait()
-
-
-async def run_all(layers: Sequence[str], tests: Path) -> list[Outcome]:
-    lanes = asyncio.Semaphore(AT_ONCE)
-
-    async def in_lane(layer: str) -> Outcome:
-        async with lanes:
-            return await run(layer, tests)
-
-    return await asyncio.gather(*map(in_lane, layers))
+        return process.wait()
 
 
 def counts(report: Path) -> dict[str, int]:
@@ -121,7 +98,7 @@ def table(outcomes: list[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def closing_line(outcomes: list[Outcome], took_s: float) -> str:
+def closing_line(outcomes: list[Outcome]) -> str:
     """As pytest writes its own: ``== 2 failed, 40 passed in 12.34s ==``. A layer cut short counts as an error."""
     totals = {
         name: sum(outcome.counts.get(name, 0) for outcome in outcomes)
@@ -130,7 +107,7 @@ def closing_line(outcomes: list[Outcome], took_s: float) -> str:
     cut_short = [outcome for outcome in outcomes if outcome.failed and not has_failures(outcome)]
     totals["errors"] += len(cut_short)
     said = ", ".join(f"{number} {name}" for name, number in totals.items() if number) or "no tests ran"
-    return f" {said} in {took_s:.2f}s ".center(80, "=")
+    return f" {said} in {sum(outcome.took_s for outcome in outcomes):.2f}s ".center(80, "=")
 
 
 def has_failures(outcome: Outcome) -> bool:
@@ -144,10 +121,11 @@ def main() -> int:
     if unknown := set(chosen) - BUDGETS_S.keys():
         parser.error(f"no such layer: {', '.join(sorted(unknown))}")
     present = [layer for layer in BUDGETS_S if layer in chosen and any((TESTS / layer).rglob("test_*.py"))]
-    print(f"{', '.join(present)}: each is reported when it ends", flush=True)
-    began = time.monotonic()
-    outcomes = asyncio.run(run_all(present, TESTS))
-    print(f"\n{table(outcomes)}\n{closing_line(outcomes, time.monotonic() - began)}", flush=True)
+    outcomes = []
+    for layer in present:
+        print(f"\n--- {layer} ---", flush=True)
+        outcomes.append(run(layer))
+    print(f"\n{table(outcomes)}\n{closing_line(outcomes)}", flush=True)
     return int(not outcomes or any(outcome.failed for outcome in outcomes))
 
 
