@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import ClassVar, Protocol
 
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
-
-
-class Ordering(StrEnum):
-    """How far the order keys of a source can be trusted; the fold chooses its regime by it."""
-
-    ORDERED = "ordered"
-    DOUBLE_HOLDING = "double_holding"
-    UNORDERED = "unordered"
+from airflow_cdc_provider.core.tables import Regime, TableSchema
 
 
 @dataclass(frozen=True)
@@ -106,9 +97,10 @@ class SourceConnector(Protocol):
     """Made from the definition's source, its connection, and the replicator's name. Opens nothing until asked.
 
     Every method raises SourceUnavailable where a retry can help, PositionLost or IdentityChanged where it cannot.
+    ``ordering`` is what its tables are described with, unless a table's own key says otherwise.
     """
 
-    ordering: ClassVar[Ordering]
+    ordering: ClassVar[Regime]
     has_transactions: ClassVar[bool]
     full_images: ClassVar[bool]
     exact_snapshot: ClassVar[bool]

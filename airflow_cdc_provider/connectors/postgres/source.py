@@ -12,19 +12,19 @@ from airflow_cdc_provider.connectors.postgres.client import Client
 from airflow_cdc_provider.connectors.postgres.copy import open_copy
 from airflow_cdc_provider.connectors.postgres.options import read_options
 from airflow_cdc_provider.connectors.postgres.stream import Stream
-from airflow_cdc_provider.connectors.source import Copy, News, Ordering, Partition, StreamItem
+from airflow_cdc_provider.connectors.source import Copy, News, Partition, StreamItem
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Regime, TableSchema
 
 
 class PostgresSource:
     """One database, one publication, one slot. Whether images are full is a matter of each table's replica identity."""
 
-    ordering: ClassVar[Ordering] = Ordering.ORDERED
+    ordering: ClassVar[Regime] = Regime.SINGLE
     has_transactions: ClassVar[bool] = True
     full_images: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = True
