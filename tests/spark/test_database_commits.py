@@ -70,7 +70,7 @@ def test_what_dead_attempts_left_is_gone_behind_the_next_one(table: HandMade, wa
         f"INSERT INTO {warehouse.schema}._cdc_loads VALUES ('{dead}', 0, 5)",
     )
     assert table.merged(staged).outcome is Outcome.DONE
-    assert warehouse.tables() == ["_cdc_control", "_cdc_loads", "t"]
+    assert warehouse.tables() == ["_cdc_control", "_cdc_cut", "_cdc_loads", "_cdc_published", "t"]
     assert warehouse.execute(f"SELECT * FROM {warehouse.schema}._cdc_loads") == []
 
 
@@ -120,5 +120,5 @@ def test_a_copy_that_dies_between_its_statements_leaves_the_old_table_or_the_new
     table.copy([row(6, "f")])
     table.apply([table.insert(row(7, "g"))])
     assert held_rows(warehouse) == [(6, "f"), (7, "g")]
-    assert warehouse.tables() == ["_cdc_control", "_cdc_loads", "t"]
+    assert warehouse.tables() == ["_cdc_control", "_cdc_cut", "_cdc_loads", "_cdc_published", "t"]
     assert len(warehouse.execute(f"SELECT * FROM {warehouse.schema}._cdc_control")) == 1
