@@ -32,6 +32,16 @@ def test_a_layer_is_counted(tests: Path) -> None:
     assert outcome.counts == {"passed": 1, "failed": 1, "skipped": 1, "errors": 1}
 
 
+def test_a_layer_inside_of_another_is_counted_once(tests: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(run_layers.BUDGETS_S, "quick/inner", 4)
+    (tests / "quick" / "inner").mkdir()
+    for folder in ("quick", "quick/inner"):
+        (tests / folder / "test_some.py").write_text("def test_good(): pass\n")
+    (tests / "quick" / "__init__.py").touch()
+    (tests / "quick" / "inner" / "__init__.py").touch()
+    assert [run_layers.run(layer, tests).counts["passed"] for layer in ("quick", "quick/inner")] == [1, 1]
+
+
 def test_a_layer_past_its_budget_is_stopped_and_has_failed(tests: Path) -> None:
     (tests / "quick" / "test_some.py").write_text("import time\ndef test_endless(): time.sleep(600)\n")
     outcome = run_layers.run("quick", tests)
