@@ -21,7 +21,7 @@ from airflow_cdc_provider.control.rows import opening_rows
 from airflow_cdc_provider.core.changelog import Hole, Manifest, TableSlice, run_plan_path
 from airflow_cdc_provider.core.commands import CommandKind
 from airflow_cdc_provider.core.decide import Decision, decide
-from airflow_cdc_provider.core.errors import Blocked, Fenced
+from airflow_cdc_provider.core.errors import Blocked, Fenced, Retryable
 from airflow_cdc_provider.core.facts import Facts
 from airflow_cdc_provider.core.index import LEASE_S, Lane
 from airflow_cdc_provider.core.plain import from_plain, to_plain
@@ -77,7 +77,7 @@ def _finish_rewinds(
         with contextlib.suppress(Fenced):  # another process ends it
             try:
                 finish(replicator, table, targets[table], run_id)
-            except Blocked as error:
+            except (Blocked, Retryable) as error:
                 tell(f"{table}: {error}")
     return bool(left)
 

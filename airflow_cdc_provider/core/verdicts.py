@@ -180,7 +180,8 @@ def _by_state(facts: Facts, table: TableFacts, control: ControlRecord) -> Verdic
         case TableState.RESYNCING:
             return Verdict(name, Move.RECONCILE, state.reason or "an earlier resync did not end", command=state.command)
         case TableState.REWINDING:
-            problem = Problem("TBL002", f"a rewind of {name} did not end", where=name, do=resync_line(facts, name))
+            do = f"nothing: the next run ends it; if that lasts: {resync_line(facts, name)}"
+            problem = Problem("TBL002", f"a rewind of {name} did not end", where=name, do=do)
             return Verdict(name, Move.BLOCKED, problem.what, problem)
         case _:
             return _moving(facts, table, control)
