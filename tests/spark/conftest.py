@@ -33,8 +33,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings(f"ignore:{SOCKETS}:pytest.PytestUnraisableExceptionWarning"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def spark() -> Iterator[SparkSession]:
+    """There before the first test, also where that does not ask for it: a job that runs in this process would make a
+    session of its own, without any jars."""
     conf = {
         **LOCAL,
         "spark.driver.memory": "1g",
