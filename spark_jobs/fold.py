@@ -28,17 +28,18 @@ IMAGE_OPERATIONS = (*BEGINS, Operation.UPDATE.value, Operation.UPSERT.value)
 
 @dataclass(frozen=True)
 class KeyedFold:
-    """``doubly_held``: two rows may have held a key within a transaction, and some departed.
-    ``partial``: there are incomplete images. ``moved``: some of them arrive from another key. ``keep_deleted``: a
-    deleted row keeps its last values (soft delete). ``truncated``: no row from before the records lives.
-    ``own_row``: moved rows take unknown columns from their own row, not the departed one's (repair).
-    ``target``: the table as it was when the batch was begun; asked only where rows moved."""
+    """``doubly_held``: two rows may have held a key within a transaction, and some departed. ``partial``: there are
+    incomplete images. ``moved``: some of them arrive from another key. ``keep_deleted``: a deleted row keeps its last
+    values (soft delete). ``ignore_deletes``: it stays as it was. ``truncated``: no row from before the records lives.
+    ``own_row``: moved rows take unknown columns from their own row, not the departed one's (repair). ``target``: the
+    table as it was when the batch was begun; asked only where rows moved."""
 
     images: Images
     doubly_held: bool
     partial: bool
     moved: bool
     keep_deleted: bool
+    ignore_deletes: bool
     truncated: bool
     own_row: bool
     target: Callable[[], DataFrame]
@@ -51,11 +52,17 @@ def fold_keyed(records: DataFrame, fold: KeyedFold) -> DataFrame:
     entries = records.withColumn("k", F.when(F.col("op") == DELETE, F.col("key_before")).otherwise(F.col("key")))
     if fold.doubly_held:
         entries = settled(entries)
+    if fold.ignore_deletes:  # what departs is told still: rows that come from there may bring columns along
+        entries = entries.where((F.col("op") != DELETE) | F.col("phase").isNotNull())
     if not fold.partial and not fold.keep_deleted:
-        return _last_entries(entries, fold, with_known=False)
+        return _last_entries(_staying(entries, fold), fold, with_known=False)
     slow = _slow_keys(entries, fold).localCheckpoint()
-    fast = _last_entries(entries.join(slow, "k", "left_anti"), fold, with_known=True)
+    fast = _last_entries(_staying(entries.join(slow, "k", "left_anti"), fold), fold, with_known=True)
     return fast.unionByName(_lives(entries.join(slow, "k", "left_semi"), fold))
+
+
+def _staying(entries: DataFrame, fold: KeyedFold) -> DataFrame:
+    return entries.where(F.col("op") != DELETE) if fold.ignore_deletes else entries
 
 
 def of_touched_keys(records: DataFrame, touching: DataFrame) -> DataFrame:
@@ -160,6 +167,7 @@ def _folded_lives(entries: DataFrame, fold: KeyedFold) -> DataFrame:
             F.min_by(first, "order_key").alias("first"),
             F.max_by(F.struct("op", "order_key", "phase", "link_id"), "order_key").alias("last"),
             F.bool_or(F.col("op") == Operation.UPSERT.value).alias("put"),
+            F.bool_or(F.col("op") != DELETE).alias("told"),
             *newest,
         )
         .withColumn("arrived", _arrived())
@@ -185,6 +193,8 @@ def _staged(rows: DataFrame, fold: KeyedFold) -> DataFrame:
         F.array(*(F.when(F.col(f"w{n}").isNotNull(), F.lit(name)) for n, name in enumerate(schema.names)))
     )
     gone = F.col("last.op") == DELETE
+    if fold.ignore_deletes:
+        gone = gone & ~F.col("told")
     whole = F.size(known) == len(schema.names)
     gone_known = F.when(whole, F.lit(None)).otherwise(known) if fold.keep_deleted else F.array().cast("array<string>")
     live_known = F.when(F.col("root_born") | whole, F.lit(None)).otherwise(known)

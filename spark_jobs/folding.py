@@ -69,6 +69,7 @@ class Folding:
             partial=self.contents.incomplete > 0,
             moved=self.contents.moved > 0,
             keep_deleted=deletes and self.task.rule.on_delete is OnDelete.SOFT,
+            ignore_deletes=deletes and self.task.rule.on_delete is OnDelete.IGNORE,
             truncated=self.truncated_at is not None,
             own_row=bool(self.plan.touched),
             target=self.target,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, Operation
@@ -31,25 +31,19 @@ def departed_keys(entries: DataFrame) -> DataFrame:
 
 
 def with_roots(lives: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Every life with the newest known values of its whole chain, a departed one with its own.
+    """Every life with the newest values that its chain knew by then.
 
     ``ROOT`` is the key whose target row knows the rest, and whether that row was put and so may be missing; NULL where
     the row's own key knows the rest, or no row at all. ``root_born``: the chain began in this batch."""
     lives = lives.withColumn("id", F.concat_ws("|", "life", "k"))
     chained = _chains(lives)
     members = lives.join(chained, "id", "left").withColumn("chain", F.coalesce("chain", "id"))
-    newest = [F.max(f"w{number}").alias(f"c{number}") for number in range(len(names))]
-    begun = F.min_by(F.struct("k", "born", "put"), F.when(F.col("id") == F.col("chain"), F.lit(0)))
-    whole = members.groupBy("chain").agg(begun.alias("begun"), *newest)
+    so_far = Window.partitionBy("chain").orderBy("last.order_key").rowsBetween(Window.unboundedPreceding, 0)
+    members = members.withColumn("begun", F.first(F.struct("k", "born", "put")).over(so_far))
     moved = F.col("id") != F.col("chain")
-    gone = F.col("last.op") == Operation.DELETE.value
-    values = (
-        F.when(gone, F.col(f"w{number}")).otherwise(F.col(f"c{number}")).alias(f"w{number}")
-        for number in range(len(names))
-    )
-    return members.join(whole, "chain").select(
-        *("k", "life", "first", "last", "put", "arrived", "born"),
-        *values,
+    return members.select(
+        *("k", "life", "first", "last", "put", "told", "arrived", "born"),
+        *(F.max(f"w{number}").over(so_far).alias(f"w{number}") for number in range(len(names))),
         F.when(moved & ~F.col("begun.born"), F.struct("begun.k", "begun.put")).alias(ROOT),
         F.col("begun.born").alias("root_born"),
     )

@@ -47,10 +47,10 @@ class Source:
         return +rows
 
     def kept(self, before: Rows, since: int, position: int) -> Rows:
-        """What a copy that never deletes holds at ``position``, if its commit before was at ``since`` and left it with
-        ``before``. A row that was born and died between the two was never in it."""
+        """What a copy that never deletes holds at ``position``, if it held ``before`` at ``since``."""
         if self.key:
-            by_key = {row[: self.key]: row for row in (*before, *self.state_at(position))}
+            by_key = {row[: self.key]: row for row in before}
+            by_key |= {one.new[: self.key]: one.new for one in self._changes(since, position) if one.new is not None}
             return Counter(by_key.values())
         rows = Counter(before)
         for change in self._changes(since, position):
