@@ -8,6 +8,7 @@ compare-and-set of the catalog.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -44,6 +45,10 @@ MERGE_SETTINGS = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "0",
 }
+MAKING_CATALOG = threading.Lock()
+"""First copies of several tables meet at a catalog that is not there yet. Java's looks, and then makes what it lacks:
+two at once would fail."""
+
 TRIES = 3
 """How often a merge is done over because somebody else's commit (a compaction, say) came in between."""
 
@@ -133,9 +138,10 @@ class IcebergWriter:
 
     def _create(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> None:
         place = self.tables.place
-        if place.warehouse:
-            Path(place.warehouse).mkdir(parents=True, exist_ok=True)
-        self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quoted(place.name)}.{quoted(place.namespace)}")
+        with MAKING_CATALOG:
+            if place.warehouse:
+                Path(place.warehouse).mkdir(parents=True, exist_ok=True)
+            self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quoted(place.name)}.{quoted(place.namespace)}")
         writer = frame.writeTo(self._name(task)).using("iceberg")
         for name, value in (TABLE_PROPERTIES | schema_property(record)).items():
             writer = writer.tableProperty(name, value)
