@@ -15,7 +15,10 @@ from airflow_cdc_provider.staging.log import ChangeLog
 from spark_jobs.log_slice import RECORD, require_unchanged
 from spark_jobs.parquet_files import opened, parts
 
-CARRIED = f"{RECORD}, kind STRING, since STRING, reason STRING"
+BESIDE = ("kind", "since", "reason")
+"""What a carried record has beside its own columns."""
+
+CARRIED = ", ".join([RECORD, *(f"{name} STRING" for name in BESIDE)])
 PIECE_BYTES = 1 << 20
 
 

@@ -49,7 +49,7 @@ def fold_keyed(records: DataFrame, fold: KeyedFold) -> DataFrame:
     """Staged rows (see ``core.merge``) of change records without control events."""
     if fold.keep_deleted and fold.own_row:
         records = _with_last_images(records)
-    entries = records.withColumn("k", F.when(F.col("op") == DELETE, F.col("key_before")).otherwise(F.col("key")))
+    entries = records.withColumn("k", own_key())
     if fold.doubly_held:
         entries = settled(entries)
     if fold.ignore_deletes:  # what departs is told still: rows that come from there may bring columns along
@@ -61,6 +61,11 @@ def fold_keyed(records: DataFrame, fold: KeyedFold) -> DataFrame:
     return fast.unionByName(_lives(entries.join(slow, "k", "left_semi"), fold))
 
 
+def own_key() -> SparkColumn:
+    """The key that a change record is an entry of: where a row goes, the one it goes from."""
+    return F.when(F.col("op") == DELETE, F.col("key_before")).otherwise(F.col("key"))
+
+
 def _staying(entries: DataFrame, fold: KeyedFold) -> DataFrame:
     return entries.where(F.col("op") != DELETE) if fold.ignore_deletes else entries
 
@@ -68,15 +73,13 @@ def _staying(entries: DataFrame, fold: KeyedFold) -> DataFrame:
 def of_touched_keys(records: DataFrame, touching: DataFrame) -> DataFrame:
     """The records of keys that any record of ``touching`` departs from or arrives at."""
     keys = touching.select(F.explode(F.array("key_before", "key")).alias("k")).where("k IS NOT NULL").distinct()
-    own = F.when(F.col("op") == DELETE, F.col("key_before")).otherwise(F.col("key"))
-    return records.withColumn("k", own).join(keys, "k", "left_semi").drop("k")
+    return records.withColumn("k", own_key()).join(keys, "k", "left_semi").drop("k")
 
 
 def without_carried(records: DataFrame, carried: DataFrame) -> DataFrame:
     """The records of keys that wait for nothing in the carry-over: a repair leaves those alone."""
-    own = F.when(F.col("op") == DELETE, F.col("key_before")).otherwise(F.col("key"))
-    waiting = carried.select(own.alias("k")).distinct()
-    return records.withColumn("k", own).join(waiting, "k", "left_anti").drop("k")
+    waiting = carried.select(own_key().alias("k")).distinct()
+    return records.withColumn("k", own_key()).join(waiting, "k", "left_anti").drop("k")
 
 
 def _with_last_images(records: DataFrame) -> DataFrame:

@@ -45,7 +45,7 @@ class Folding:
     truncated_at: str | None
     plan: BatchPlan
     control: ControlRecord
-    carried: DataFrame
+    carried: Callable[[], DataFrame]
     target: Callable[[], DataFrame]
 
     def staged(self) -> Staged:
@@ -90,7 +90,7 @@ class Folding:
         )
         folded = fold_unordered(
             self.entries.where(F.col("op") != DELETE) if ignore else self.entries,
-            self.carried.limit(0) if repair else self.carried,
+            self.carried().limit(0) if repair else self.carried(),
             fold,
         )
         return Staged(folded.rows, None if repair else folded.carry)

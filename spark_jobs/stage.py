@@ -89,10 +89,10 @@ def _fold(job: Job, work: TableWork, control: ControlRecord, plan: BatchPlan, ve
     records = read_records(spark, log, plan.windows)
     truncated_at = None if task.rule.on_delete is OnDelete.IGNORE else contents.truncated_at
     entries = row_records(records, truncated_at or control.floor)
-    carried = read_carry(spark, log, control.carry)
+    carried = partial(read_carry, spark, log, control.carry)
     if plan.touched:
         if control.carry.files:
-            entries = without_carried(entries, carried)
+            entries = without_carried(entries, carried())
         if truncated_at is None:
             slice_records = row_records(read_records(spark, log, plan.touched), control.floor)
             entries = of_touched_keys(entries, slice_records)

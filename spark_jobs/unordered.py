@@ -20,11 +20,12 @@ from airflow_cdc_provider.core.carry import Carried
 from airflow_cdc_provider.core.changes import FIELDS, Operation
 from airflow_cdc_provider.core.merge import GONE, LIVE, OP, ORDER
 from airflow_cdc_provider.targets.sparksql.names import quoted
+from spark_jobs.carry_files import BESIDE
+from spark_jobs.fold import own_key
 from spark_jobs.images import Images, typed, typed_columns
 
 DELETE = Operation.DELETE.value
 LATE = "late: older than the barrier, and the target does not hold its row"
-CARRIED_BESIDE = ("kind", "since", "reason")
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,12 @@ def fold_unordered(records: DataFrame, carried: DataFrame, fold: UnorderedFold) 
 
 
 def _newest(entries: DataFrame) -> DataFrame:
-    key = F.when(F.col("op") == DELETE, F.col("key_before")).otherwise(F.col("key"))
     # Of equals, what is carried is what has been dealt with.
     rank = F.struct("order_key", F.col("kind").isNotNull())
-    columns = F.struct(*FIELDS, *CARRIED_BESIDE)
-    return entries.withColumn("k", key).groupBy("k").agg(F.max_by(columns, rank).alias("last")).select("k", "last.*")
+    columns = F.struct(*FIELDS, *BESIDE)
+    return (
+        entries.withColumn("k", own_key()).groupBy("k").agg(F.max_by(columns, rank).alias("last")).select("k", "last.*")
+    )
 
 
 def _late(last: DataFrame, fold: UnorderedFold) -> DataFrame:
@@ -94,7 +96,7 @@ def _carry(last: DataFrame, late: DataFrame, fold: UnorderedFold) -> DataFrame:
     gone = last.where(_tombstone() & (F.col("order_key") > fold.retired)).withColumn("kind", F.lit(Carried.TOMBSTONE))
     parked = last.where(F.col("kind") == Carried.PARKED)
     newly = late.withColumns({"kind": F.lit(Carried.PARKED), "reason": F.lit(LATE)})
-    return gone.unionByName(parked).unionByName(newly).select(*FIELDS, *CARRIED_BESIDE)
+    return gone.unionByName(parked).unionByName(newly).select(*FIELDS, *BESIDE)
 
 
 def _tombstone() -> SparkColumn:

@@ -6,12 +6,10 @@ back; a fence with the cursor that counts there. Dies between them: whoever find
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import replace
 
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
-from airflow_cdc_provider.core import changelog
 from airflow_cdc_provider.core.commands import Command
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.errors import Blocked, CommandRefused, Fenced, Problem
@@ -47,12 +45,13 @@ def finish(replicator: Replicator, table: str, target_table: str, by: str) -> Co
     failpoint("rewind.after_fence")
     held = replicator.target.held(table, target_table)
     announced = held.control
-    assert announced is not None and announced.state.version is not None
+    assert announced is not None
     told = announced.state
-    past = replicator.target.control_at(table, target_table, announced.state.version)
+    assert told.version is not None
+    past = replicator.target.control_at(table, target_table, told.version)
     try:
         assert past is not None, "a version is announced only with its record"
-        replicator.target.take_back(target_table, held, announced.state.version)
+        replicator.target.take_back(target_table, held, told.version)
     except Blocked:
         state = State(TableState.REPLICATING, utc_now(), "the target could not be taken back", set_by=by)
         commit_fence(replicator, table, target_table, held, by, state)
@@ -62,16 +61,8 @@ def finish(replicator: Replicator, table: str, target_table: str, by: str) -> Co
     held = replicator.target.held(table, target_table)
     if held.control is None or held.control.nonce != announced.nonce:
         raise Fenced(Problem("FEN004", f"another process has ended the rewind of {table}", table, do="nothing"))
-    record = replace(
-        past,
-        owner=announced.owner,
-        fence=announced.fence + 1,
-        attempt=by,
-        state=state,
-        counts={},
-        committed_at=utc_now(),
-        nonce=uuid.uuid4().hex,
-    )
+    back = replace(past, owner=announced.owner, fence=announced.fence)
+    record = back.fenced(state, attempt=by, committed_at=utc_now())
     record = replicator.target.fence(target_table, held, record)
     detail = {"table": table, "fence": record.fence, "window": record.window, "from_window": announced.window}
     replicator.state.note(replicator.name, by, "rewind", detail)
@@ -82,11 +73,11 @@ def _announce(replicator: Replicator, command: Command, standing: Standing, held
     """Raises CommandRefused, with nothing done, where the table cannot go back so far."""
     control, log = standing.control, replicator.log
     assert control is not None
-    numbers = [int(name) for name in log.store.names(changelog.WINDOWS)]
-    kept = [log.manifest(one) for one in numbers if log.store.exists(changelog.manifest_path(one))]
+    oldest = log.oldest()
+    kept = (log.manifest(number) for number in range(oldest, log.sealed() + 1) if number)
     window = wanted_window(str(command.arguments["to"]), kept)
     past = replicator.target.version_behind(standing.table, standing.target, window)
-    if problem := refusal(command, control, window, past.control if past else None, log.oldest()):
+    if problem := refusal(command, control, window, past.control if past else None, oldest):
         raise CommandRefused(problem)
     assert past is not None, "without a version to go back to it is refused"
     reason = str(command.arguments.get("reason") or f"rewind to window {window} by {command.requested_by}")

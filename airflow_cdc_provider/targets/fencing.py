@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_cdc_provider.core.cursors import ControlRecord, split_token
-from airflow_cdc_provider.core.errors import Fenced, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Blocked, Fenced, Problem, TargetUnavailable
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.target import Held
 
@@ -56,6 +56,19 @@ def left_no_trace(place: str) -> TargetUnavailable:
             found="the table is as it was",
             do="look at the permissions and the space of the target; the next run tries again",
             data="unchanged",
+        )
+    )
+
+
+def cannot_go_back(place: str, to: str, found: str) -> Blocked:
+    return Blocked(
+        Problem(
+            "TGT024",
+            f"the table cannot be taken back to {to}",
+            where=place,
+            found=found,
+            do="rewind less far, or resync the table",
+            data="the table is as it was",
         )
     )
 

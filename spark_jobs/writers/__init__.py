@@ -9,8 +9,10 @@ from typing import Protocol, cast
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.merge import MergePlan
 from airflow_cdc_provider.core.registry import class_of
 from airflow_cdc_provider.core.steps import Batch, TableTask
+from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.target import TargetTables
 
 WRITERS: dict[str, str] = {
@@ -46,6 +48,19 @@ class Writer(Protocol):
     def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
         """Do the chores that the table's figures ask for, none by which a version younger than ``keep``, or the cursor,
         would be lost; their names. Each is a commit that changes no row, or none at all."""
+
+
+def merge_plan(task: TableTask, batch: Batch, added: tuple[Column, ...]) -> MergePlan:
+    """``added``: the columns new to the target, as it must take them."""
+    return MergePlan(
+        batch.schema,
+        task.rule.on_delete,
+        batch.partial,
+        batch.truncated,
+        batch.repair,
+        added,
+        tuple((low, high) for _, low, high in batch.bounds),
+    )
 
 
 def open_writer(kind: str, spark: SparkSession, tables: TargetTables) -> Writer:

@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import CdcError, ForeignTarget, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.merge import DELETED, KNOWN, OP, ORDER, MergePlan
+from airflow_cdc_provider.core.merge import DELETED, KNOWN, OP, ORDER
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.steps import Batch, TableTask
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
@@ -44,7 +44,7 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.readers.jdbc import read_jdbc
-from spark_jobs.writers import MergeCounts
+from spark_jobs.writers import MergeCounts, merge_plan
 
 FETCH_ROWS = 5_000
 ORDER_COLUMN = Column(ORDER, LogicalType(Kind.TEXT))
@@ -121,7 +121,7 @@ class DatabaseWriter:
             raise overtaken_by(held, record)
         server = self.tables.server
         staged = staging_table(task.target, STAGED, record.attempt)
-        plan = MergePlan(batch.schema, task.rule.on_delete, batch.partial, batch.truncated, batch.repair, batch.added)
+        plan = merge_plan(task, batch, batch.added)
         with self._losing_is_fenced(task, held, record):
             prepare(server, task.target, self.tables.lock_name(task.target))
             make_staged(server, staged, batch.schema)

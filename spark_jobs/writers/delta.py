@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.errors import ForeignTarget, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.merge import MergePlan, growth
+from airflow_cdc_provider.core.merge import growth
 from airflow_cdc_provider.core.steps import Batch, TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.delta.ddl import (
@@ -33,7 +33,7 @@ from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.broken_integrity import broken_integrity_told
 from spark_jobs.sessions import FEW_ROWS, interpreted
-from spark_jobs.writers import MergeCounts
+from spark_jobs.writers import MergeCounts, merge_plan
 from spark_jobs.writers.catalog_names import ensure_registered, require_free
 from spark_jobs.writers.delta_upkeep import maintain
 
@@ -90,16 +90,7 @@ class DeltaWriter:
         """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the
         token stands, and the same batch can never apply twice."""
         self._register(task)
-        added = self._grow(task, batch.added)
-        plan = MergePlan(
-            batch.schema,
-            task.rule.on_delete,
-            batch.partial,
-            batch.truncated,
-            batch.repair,
-            added,
-            tuple((low, high) for _, low, high in batch.bounds),
-        )
+        plan = merge_plan(task, batch, self._grow(task, batch.added))
         staged = "staged_rows"
         frame.createOrReplaceTempView(staged)
         before = self.tables.held(task.table, task.target)

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.errors import ForeignTarget
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.merge import MergePlan, growth
+from airflow_cdc_provider.core.merge import growth
 from airflow_cdc_provider.core.steps import Batch, TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.fencing import is_ours, overtaken_by
@@ -36,7 +36,7 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.broken_integrity import broken_integrity_told
-from spark_jobs.writers import MergeCounts
+from spark_jobs.writers import MergeCounts, merge_plan
 from spark_jobs.writers.iceberg_upkeep import maintain
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
@@ -87,16 +87,7 @@ class IcebergWriter:
         """``record`` is already named in the change log. Died before the branch became the table: nothing happened.
         Died after it: the cursor stands. A commit of somebody else that is no fence makes us begin anew on top of it.
         """
-        added = self._grow(task, batch.added)
-        plan = MergePlan(
-            batch.schema,
-            task.rule.on_delete,
-            batch.partial,
-            batch.truncated,
-            batch.repair,
-            added,
-            tuple((low, high) for _, low, high in batch.bounds),
-        )
+        plan = merge_plan(task, batch, self._grow(task, batch.added))
         staged = "staged_rows"
         frame.createOrReplaceTempView(staged)
         statement = merge_sql(f"{self._name(task)}.{quoted('branch_' + branch_name(record))}", staged, plan)

@@ -11,7 +11,7 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
 from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.log import ChangeLog
@@ -22,7 +22,7 @@ from airflow_cdc_provider.targets.delta.history import Commit, Standing, read_co
 from airflow_cdc_provider.targets.delta.reach import log_files, oldest_version
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.storage import in_words, storage_options
-from airflow_cdc_provider.targets.fencing import changed_since, claimed, is_ours, left_no_trace
+from airflow_cdc_provider.targets.fencing import cannot_go_back, changed_since, claimed, is_ours, left_no_trace
 from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.target import Held, Past
 
@@ -103,7 +103,7 @@ class DeltaTarget:
             except DeltaError as error:
                 if self.open(target_table).version() != expected.version:
                     raise  # somebody committed meanwhile, or it is done and the answer was lost: the next try tells
-                raise Blocked(self._gone(target_table, version, error)) from error
+                raise cannot_go_back(self.locate(target_table), f"version {version}", in_words(error)) from error
 
     def publish_cut(self, cut: Cut) -> None:
         write_cut(open_store(self.location, self.connection), cut)
@@ -177,16 +177,6 @@ class DeltaTarget:
 
     def _commits(self, opened: Any, table: str, limit: int | None = None) -> list[Commit]:
         return [read_commit(entry, self.replicator, table) for entry in opened.history(limit)]
-
-    def _gone(self, target_table: str, version: int, error: Exception) -> Problem:
-        return Problem(
-            "TGT024",
-            f"the table cannot be taken back to version {version}",
-            where=self.locate(target_table),
-            found=in_words(error),
-            do="rewind less far, or resync the table",
-            data="the table is as it was",
-        )
 
     @contextlib.contextmanager
     def _answers(self, target_table: str) -> Iterator[None]:

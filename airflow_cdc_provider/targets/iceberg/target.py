@@ -11,10 +11,10 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.log import ChangeLog
-from airflow_cdc_provider.targets.fencing import changed_since, claimed, is_ours, left_no_trace
+from airflow_cdc_provider.targets.fencing import cannot_go_back, changed_since, claimed, is_ours, left_no_trace
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, library_properties
 from airflow_cdc_provider.targets.iceberg.check import check_tables
 from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, append_nothing, publish, take_back
@@ -72,7 +72,7 @@ class IcebergTarget:
             if opened is None or not self._still(opened, expected, expected.control.table):
                 raise moved
             if opened.snapshot_by_id(version) is None:
-                raise Blocked(self._gone(target_table, version))
+                raise cannot_go_back(self.locate(target_table), f"snapshot {version}", "the snapshot has expired")
             try:
                 take_back(catalog, opened, version)
             except Exception as error:  # as below; what is done already is found done by the next try
@@ -168,16 +168,6 @@ class IcebergTarget:
             one.snapshot_id: Entry(one.parent_snapshot_id, _record_of(one, properties, self.replicator, table))
             for one in opened.metadata.snapshots
         }
-
-    def _gone(self, target_table: str, version: int) -> Problem:
-        return Problem(
-            "TGT024",
-            f"the table cannot be taken back to snapshot {version}",
-            where=self.locate(target_table),
-            found="the snapshot has expired",
-            do="rewind less far, or resync the table",
-            data="the table is as it was",
-        )
 
     @contextlib.contextmanager
     def _answers(self, target_table: str) -> Iterator[None]:
