@@ -11,9 +11,11 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.steps import Outcome
+from tests.spark.contract.double_cases import DOUBLE, DOUBLE_CASES, Told, row
 from tests.spark.contract.fold_cases import BARE, KEYED, KEYLESS, ODD_NUMBERS, PARTIAL, WHOLE, BareTeller, Case, Teller
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import KITS
+from tests.spark.contract.unordered_cases import UNORDERED, UNORDERED_CASES, WINDOWS, Sender
 from tests.spark.hand_made import HandMade
 
 pytestmark = pytest.mark.jvm
@@ -22,7 +24,8 @@ BLOCK = 100
 """Every case has its own hundred keys."""
 
 KEYED_CASES = WHOLE | PARTIAL
-Left = Mapping[str, Sequence[tuple[Any, ...]]]
+TOLD = list(product(DOUBLE_CASES, ("by images", "by row ids")))
+Left = Mapping[Any, Sequence[tuple[Any, ...]]]
 
 
 @pytest.fixture(
@@ -84,6 +87,63 @@ def test_rows_without_key_end_as_often_as_the_source_holds_them(bare: Left, case
     if case not in bare:
         pytest.skip("the database has no such numbers; what it does instead is a test of its own")
     assert [as_text(row) for row in bare[case]] == [as_text(row) for row in (BARE | ODD_NUMBERS)[case].left]
+
+
+@pytest.fixture(scope="module", params=sorted(KITS))
+def double(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Left]:
+    """The rows that a table holds in the end whose keys two rows may hold for a moment, by case and way of telling."""
+    folder = tmp_path_factory.mktemp("double")
+    with KITS[request.param](spark, folder, request.getfixturevalue) as kit:
+        yield double_cases(KitTable(kit, folder, DOUBLE))
+
+
+def double_cases(table: HandMade) -> Left:
+    based = {told: number * BLOCK for number, told in enumerate(TOLD)}
+    table.copy([row(based[one] + key, v) for one in TOLD for key, v in DOUBLE_CASES[one[0]].held])
+    transactions = []
+    for case, way in TOLD:
+        told = Told(table, by_id=way == "by row ids")
+        transactions.append(told.transaction(*DOUBLE_CASES[case].changes(told, based[case, way])))
+    result = table.apply(transactions)
+    assert result.outcome is Outcome.DONE, result.problem
+    found = table.rows()
+    return {one: [(key - base, v) for key, v in found if base <= key < base + BLOCK] for one, base in based.items()}
+
+
+@pytest.mark.parametrize(("case", "way"), TOLD)
+def test_of_two_rows_with_one_key_the_one_that_stays_holds_it(double: Left, case: str, way: str) -> None:
+    assert double[case, way] == DOUBLE_CASES[case].left
+
+
+@pytest.fixture(scope="module", params=sorted(KITS))
+def unordered(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Left]:
+    """The rows that a table holds in the end whose records come in no order, by case."""
+    folder = tmp_path_factory.mktemp("unordered")
+    with KITS[request.param](spark, folder, request.getfixturevalue) as kit:
+        yield unordered_cases(KitTable(kit, folder, UNORDERED))
+
+
+def unordered_cases(table: HandMade) -> Left:
+    senders = {name: Sender(table, number * BLOCK) for number, name in enumerate(UNORDERED_CASES)}
+    table.copy([senders[name].row(*values) for name, case in UNORDERED_CASES.items() for values in case.held])
+    sent = [case.windows(senders[name]) for name, case in UNORDERED_CASES.items()]
+    for window in range(WINDOWS):
+        result = table.apply([change for windows in sent for change in windows[window]])
+        assert result.outcome is Outcome.DONE, result.problem
+    found = table.rows()
+    return {
+        name: [(key - sender.base, v) for key, v in found if sender.base <= key < sender.base + BLOCK]
+        for name, sender in senders.items()
+    }
+
+
+@pytest.mark.parametrize("case", UNORDERED_CASES)
+def test_the_newest_news_of_a_key_wins_whenever_it_comes(unordered: Left, case: str) -> None:
+    assert unordered[case] == UNORDERED_CASES[case].left
 
 
 def as_text(row: tuple[Any, ...]) -> tuple[Any, str]:
