@@ -49,7 +49,6 @@ class EmbeddedAirflow:
             "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(worker_port),
             "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(trigger_port),
             "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
-            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
             "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.2",
             "AIRFLOW__WORKERS__SOCKET_CLEANUP_TIMEOUT": "5",
             "PATH": f"{Path(python).parent}{os.pathsep}{os.environ.get('PATH', '')}",
@@ -59,7 +58,6 @@ class EmbeddedAirflow:
         self._token = ""
 
     def __enter__(self) -> EmbeddedAirflow:
-        self.cli("db", "migrate")
         with (self.home / "standalone.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self.python, "-m", "airflow", "standalone"],
