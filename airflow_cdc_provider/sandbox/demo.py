@@ -50,7 +50,7 @@ dag = build_dag(__file__)  # an Airflow DAG, made of replicators/shop.yaml
 STEPS_PER_ROUND = 150
 """Transactions the load generator makes before each further run; each changes up to 160 rows."""
 
-console = Console(highlight=False)
+console = Console(highlight=False, soft_wrap=True)
 
 
 def main() -> int:
