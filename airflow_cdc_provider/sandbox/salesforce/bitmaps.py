@@ -1,0 +1,20 @@
+"""Which fields of an event changed, as the header writes it: bit *i* of a hexadecimal number is field *i*."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+
+def bitmap(positions: Iterable[int]) -> str:
+    """``0x`` and whole bytes, the highest bit first, upper case: positions 11 and 22 are ``0x400800``."""
+    number = 0
+    for position in positions:
+        number |= 1 << position
+    return f"0x{number.to_bytes(max(1, (number.bit_length() + 7) // 8), 'big').hex().upper()}"
+
+
+def field_bitmaps(top: Iterable[int], nested: Mapping[int, Iterable[int]]) -> list[str]:
+    """One element for whole fields, where there are any, and one ``<position>-0x…`` per compound with changed parts."""
+    whole = sorted(top)
+    elements = [bitmap(whole)] if whole else []
+    return elements + [f"{parent}-{bitmap(members)}" for parent, members in sorted(nested.items())]

@@ -1,0 +1,209 @@
+"""The objects that the org starts with. Accounts stand in events as a real org of API 66 lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_cdc_provider.sandbox.salesforce.clock import milliseconds
+from airflow_cdc_provider.sandbox.salesforce.fields import (
+    Field,
+    address,
+    area,
+    blob,
+    boolean,
+    currency,
+    date,
+    double,
+    email,
+    encrypted,
+    integer,
+    location,
+    moment,
+    multipicklist,
+    percent,
+    person_name,
+    phone,
+    picklist,
+    reference,
+    text,
+    time_of_day,
+    url,
+)
+from airflow_cdc_provider.sandbox.salesforce.objects import ObjectType, object_type
+
+# Of a person account: field of the account → field of its contact.
+PERSON_FIELDS = {
+    "Salutation": "Salutation",
+    "FirstName": "FirstName",
+    "LastName": "LastName",
+    "PersonEmail": "Email",
+    "PersonTitle": "Title",
+    "PersonBirthdate": "Birthdate",
+    "Loyalty__pc": "Loyalty__c",
+}
+
+
+def catalog() -> list[ObjectType]:
+    return [_user(), _account(), _contact(), _invoice(), _task(), _attachment(), _history(), _task_status()]
+
+
+def _record() -> list[Field]:
+    """Id and what every ordinary object has that events do not carry."""
+    return [
+        Field("Id", "id", None, length=18, nillable=False, writable=False),
+        Field("IsDeleted", "boolean", None, nillable=False, writable=False),
+        Field("SystemModstamp", "datetime", None, nillable=False, writable=False),
+    ]
+
+
+def _audit() -> list[Field]:
+    created = Field("CreatedDate", "datetime", "DateTime", nillable=False, writable=False, event_role="CreatedDate")
+    by = reference("CreatedById", "User", nillable=False, writable=False)
+    modified = moment("LastModifiedDate", nillable=False, writable=False)
+    return [created, by, modified, reference("LastModifiedById", "User", nillable=False, writable=False)]
+
+
+def _account() -> ObjectType:
+    name = person_name("Switchable_PersonName")
+    name[0] = Field("Name", "string", "Switchable_PersonName", length=255, members=name[0].members, nillable=False)
+    fields = [
+        *_record(),
+        reference("MasterRecordId", "Account", writable=False).silent(),
+        *name,
+        picklist("Type"),
+        reference("RecordTypeId", "RecordType"),
+        reference("ParentId", "Account"),
+        *address("Billing", codes=True),
+        *address("Shipping", codes=True),
+        phone("Phone"),
+        phone("Fax"),
+        text("AccountNumber", 40),
+        url("Website"),
+        text("Sic", 20),
+        picklist("Industry"),
+        currency("AnnualRevenue", 18, 0),
+        integer("NumberOfEmployees"),
+        picklist("Ownership"),
+        text("TickerSymbol", 20),
+        area("Description"),
+        picklist("Rating"),
+        text("Site", 80),
+        reference("OwnerId", "User", nillable=False),
+        *_audit(),
+        boolean("IsPersonAccount", writable=False).silent(),
+        reference("PersonContactId", "Contact", writable=False),
+        email("PersonEmail"),
+        text("PersonTitle", 80),
+        date("PersonBirthdate"),
+        date("LastActivityDate", writable=False).silent(),
+        text("Loyalty__pc", 20),
+        text("ERP_Number__c", 30, external_id=True),
+        currency("Amount_Owed__c", 18, 2),
+        multipicklist("Regions__c"),
+        Field("Age_Days__c", "double", "Double", precision=18, scale=0, formula=_age_days, writable=False),
+    ]
+    return object_type("Account", "001", fields)
+
+
+def _contact() -> ObjectType:
+    fields = [
+        *_record(),
+        reference("MasterRecordId", "Contact", writable=False).silent(),
+        reference("AccountId", "Account", cascade=True),
+        boolean("IsPersonAccount", writable=False),
+        *person_name(),
+        *address("Other", codes=True),
+        *address("Mailing", codes=True),
+        phone("Phone"),
+        phone("MobilePhone"),
+        reference("ReportsToId", "Contact"),
+        email("Email"),
+        text("Title", 128),
+        text("Department", 80),
+        picklist("LeadSource"),
+        date("Birthdate"),
+        area("Description"),
+        reference("OwnerId", "User", nillable=False),
+        boolean("DoNotCall"),
+        *_audit(),
+        text("Loyalty__c", 20),
+        text("Languages__c", 100),
+    ]
+    return object_type("Contact", "003", fields)
+
+
+def _invoice() -> ObjectType:
+    """A custom object with a field of every kind, its name an auto number."""
+    fields = [
+        *_record(),
+        reference("OwnerId", "User", nillable=False),
+        text("Name", 80, auto_number="INV-{0:06}", nillable=False, writable=False),
+        *_audit(),
+        reference("Account__c", "Account", cascade=True),
+        text("Number__c", 40, external_id=True),
+        currency("Amount__c", 16, 2),
+        double("Quantity__c", 18, 6),
+        double("Weight__c", 18, 0),
+        percent("Discount__c", 5, 2),
+        date("Issued__c"),
+        moment("Due__c"),
+        time_of_day("Call_At__c"),
+        boolean("Paid__c"),
+        picklist("Status__c"),
+        multipicklist("Tags__c"),
+        email("Bill_To__c"),
+        phone("Phone__c"),
+        url("Link__c"),
+        area("Terms__c"),
+        area("Letter__c", 131_072, html=True),
+        area("Note__c", 255),
+        encrypted("Iban__c"),
+        *location("Place__c"),
+        Field("Net__c", "currency", "Currency", precision=18, scale=2, formula=_net, writable=False),
+    ]
+    return object_type("Invoice__c", "a00", fields)
+
+
+def _task() -> ObjectType:
+    """Old tasks are archived: out of queries, but not deleted."""
+    archived = boolean("IsArchived", writable=False).silent()
+    fields = [*_record(), archived, reference("WhoId", "Contact"), reference("WhatId", "Account")]
+    fields += [text("Subject"), date("ActivityDate"), picklist("Status"), area("Description")]
+    return object_type("Task", "00T", [*fields, reference("OwnerId", "User", nillable=False), *_audit()])
+
+
+def _user() -> ObjectType:
+    identity, _, modstamp = _record()
+    fields = [identity, modstamp, text("Username", 80), *person_name(), email("Email"), boolean("IsActive"), *_audit()]
+    return object_type("User", "005", fields)
+
+
+def _attachment() -> ObjectType:
+    """Has a blob, which Bulk API and events do not take."""
+    fields = [*_record(), reference("ParentId", "Account", "Contact"), text("Name"), blob("Body"), *_audit()]
+    return object_type("Attachment", "00P", fields, captured=False)
+
+
+def _history() -> ObjectType:
+    """Rows that never change have no SystemModstamp."""
+    identity, deleted, _ = _record()
+    fields = [identity, deleted, reference("AccountId", "Account"), picklist("Field"), text("OldValue")]
+    fields += [text("NewValue"), *_audit()[:2]]
+    return object_type("AccountHistory", "017", fields, captured=False, replicateable=False)
+
+
+def _task_status() -> ObjectType:
+    identity, _, modstamp = _record()
+    fields = [identity, modstamp, text("MasterLabel"), boolean("IsClosed"), *_audit()]
+    return object_type("TaskStatus", "01J", fields, bulk=False, captured=False, replicateable=False)
+
+
+def _age_days(values: Mapping[str, Any], now: str) -> float:
+    """Changes by itself as time goes by."""
+    return float((milliseconds(now) - milliseconds(values["CreatedDate"])) // 86_400_000)
+
+
+def _net(values: Mapping[str, Any], now: str) -> float | None:
+    amount, discount = values["Amount__c"], values["Discount__c"]
+    return None if amount is None else round(float(amount) * (1 - (discount or 0.0) / 100), 2)

@@ -1,0 +1,50 @@
+"""The org's own time. It runs like the wall clock until it is moved or stopped, so nobody waits 72 hours for a test."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+
+class Clock:
+    """Milliseconds since 1970, UTC. ``advance`` moves it forward, ``freeze`` stops it, ``run`` lets it go on."""
+
+    def __init__(self) -> None:
+        self._offset_ms = 0
+        self._frozen_ms: int | None = None
+
+    def now_ms(self) -> int:
+        return self._frozen_ms if self._frozen_ms is not None else int(time.time() * 1000) + self._offset_ms
+
+    def second(self) -> str:
+        """This second as records are stamped with it: ``2026-11-21T10:00:00.000Z``."""
+        return stamp(self.now_ms())
+
+    def advance(self, seconds: float) -> None:
+        if self._frozen_ms is not None:
+            self._frozen_ms += int(seconds * 1000)
+        else:
+            self._offset_ms += int(seconds * 1000)
+
+    def freeze(self) -> None:
+        self._frozen_ms = self.now_ms()
+
+    def run(self) -> None:
+        if self._frozen_ms is not None:
+            self._offset_ms = self._frozen_ms - int(time.time() * 1000)
+            self._frozen_ms = None
+
+
+def moment_text(ms: int) -> str:
+    """With milliseconds: ``2026-11-21T10:00:00.123Z``."""
+    return f"{datetime.fromtimestamp(ms // 1000, UTC):%Y-%m-%dT%H:%M:%S}.{ms % 1000:03}Z"
+
+
+def stamp(ms: int) -> str:
+    """Records know whole seconds only."""
+    return moment_text(ms // 1000 * 1000)
+
+
+def milliseconds(text: str) -> int:
+    """Of an ISO moment with a zone."""
+    return round(datetime.fromisoformat(text).timestamp() * 1000)

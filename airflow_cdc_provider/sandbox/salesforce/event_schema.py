@@ -1,0 +1,176 @@
+"""The Avro schema of an object's change events at one version of its definition, and rows in its terms.
+
+Named types are defined where they are met first and named afterwards. The type of a field is told in its ``doc``.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, time
+from functools import cached_property, lru_cache
+from typing import Any
+
+import fastavro
+
+from airflow_cdc_provider.sandbox.salesforce.clock import milliseconds
+from airflow_cdc_provider.sandbox.salesforce.fields import Field
+from airflow_cdc_provider.sandbox.salesforce.objects import ObjectType, Row
+
+NAMESPACE = "com.sforce.eventbus"
+EPOCH = date(1970, 1, 1).toordinal()
+CHANGE_TYPES = ("CREATE", "UPDATE", "DELETE", "UNDELETE")
+GAP_TYPES = tuple(f"GAP_{kind}" for kind in CHANGE_TYPES)
+HEADER = {
+    "type": "record",
+    "name": "ChangeEventHeader",
+    "fields": [
+        {"name": "entityName", "type": "string"},
+        {"name": "recordIds", "type": {"type": "array", "items": "string"}},
+        {
+            "name": "changeType",
+            "type": {
+                "type": "enum",
+                "name": "ChangeType",
+                "symbols": [*CHANGE_TYPES, *GAP_TYPES, "GAP_OVERFLOW", "SNAPSHOT"],
+            },
+        },
+        {"name": "changeOrigin", "type": "string"},
+        {"name": "transactionKey", "type": "string"},
+        {"name": "sequenceNumber", "type": "int"},
+        {"name": "commitTimestamp", "type": "long"},
+        {"name": "commitNumber", "type": "long"},
+        {"name": "commitUser", "type": "string"},
+        *({"name": name, "type": {"type": "array", "items": "string"}} for name in ("nulledFields", "diffFields")),
+        {"name": "changedFields", "type": {"type": "array", "items": "string"}},
+    ],
+}
+# The names of compound records; members of other kinds are text.
+RECORDS = ("Address", "Location", "PersonName", "Switchable_PersonName")
+AVRO_TYPES = {
+    "Boolean": "boolean",
+    "Integer": "int",
+    "Double": "double",
+    "Currency": "double",
+    "Percent": "double",
+    "DateTime": "long",
+    "DateOnly": "long",
+    "TimeOnly": "long",
+}
+
+
+@lru_cache(maxsize=100_000)
+def _moment(text: str) -> int:
+    return milliseconds(text)
+
+
+def _day(text: str) -> int:
+    return (date.fromisoformat(text).toordinal() - EPOCH) * 86_400_000
+
+
+def _time(text: str) -> int:
+    moment = time.fromisoformat(text)
+    return ((moment.hour * 60 + moment.minute) * 60 + moment.second) * 1000 + moment.microsecond // 1000
+
+
+CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {"datetime": _moment, "date": _day, "time": _time}
+
+
+@dataclass(frozen=True)
+class EventSchema:
+    """``places``: slot of a row → (position of the event field, position of the member in it, or None)."""
+
+    type: ObjectType
+
+    @cached_property
+    def json(self) -> str:
+        known: set[str] = set()
+        fields: list[dict[str, Any]] = [
+            {"name": "ChangeEventHeader", "type": HEADER, "doc": "Data:ComplexValueType"},
+            *(self._field(field, known) for field in self.type.event_fields),
+        ]
+        schema = {"type": "record", "name": self.type.event_name, "namespace": NAMESPACE, "fields": fields}
+        return json.dumps(schema, separators=(",", ":"))
+
+    @cached_property
+    def id(self) -> str:
+        """A fingerprint: the same definition has the same id."""
+        return base64.urlsafe_b64encode(hashlib.md5(self.json.encode()).digest()).decode().rstrip("=")
+
+    @cached_property
+    def parsed(self) -> Any:
+        return fastavro.parse_schema(json.loads(self.json))
+
+    @cached_property
+    def places(self) -> Mapping[int, tuple[int, int | None]]:
+        found: dict[int, tuple[int, int | None]] = {}
+        for position, field in enumerate(self.type.event_fields, 1):
+            for index, (_, part) in enumerate(field.members):
+                found[self.type.slots[part]] = (position, index)
+            if field.stored and field.event_type != "PersonName":
+                found[self.type.slots[field.name]] = (position, None)
+        return found
+
+    def field(self, position: int) -> Field:
+        return self.type.event_fields[position - 1]
+
+    def body(self, row: Row, now: str) -> dict[str, Any]:
+        """All values of a record, formulas too, as far as they are not null."""
+        found = {}
+        values = self.type.values(row, now) if self._has_formulas else {}
+        for field in self.type.event_fields:
+            value = values[field.name] if field.formula else self.value(field, row)
+            if value is not None:
+                found[field.name] = value
+        return found
+
+    def value(self, field: Field, row: Row) -> Any:
+        """Of one field: None, a value, or a record of its members. A person's name is a record, a company's is not."""
+        if field.members:
+            members = {member: self.member(part, row) for member, part in field.members}
+            if field.event_type != "Switchable_PersonName" or members["LastName"] is not None:
+                return None if set(members.values()) == {None} else members
+        return self._converted(field, row[self.type.slots[field.name]])
+
+    def member(self, part: str, row: Row) -> Any:
+        return row[self.type.slots[part]]
+
+    def encode(self, header: Mapping[str, Any], body: Mapping[str, Any]) -> bytes:
+        """Bare Avro, without a container around it."""
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, self.parsed, {"ChangeEventHeader": header, **body})
+        return out.getvalue()
+
+    @cached_property
+    def _has_formulas(self) -> bool:
+        return any(field.formula for field in self.type.event_fields)
+
+    @staticmethod
+    def _converted(field: Field, value: Any) -> Any:
+        convert = CONVERSIONS.get(field.kind)
+        return convert(value) if convert and value is not None else value
+
+    def _field(self, field: Field, known: set[str]) -> dict[str, Any]:
+        event_type = field.event_type or ""
+        types: list[Any] = ["null"]
+        if event_type not in RECORDS or event_type == "Switchable_PersonName":
+            types.append(AVRO_TYPES.get(event_type, "string"))
+        if event_type in RECORDS:
+            types.append(event_type if event_type in known else self._record(event_type, field))
+            known.add(event_type)
+        doc = f"{field.event_role}:{event_type}"
+        if field.custom:
+            number = hashlib.md5(f"{self.type.name}.{field.name}".encode()).hexdigest()[:9]
+            doc += f":00N5g{number}0"
+        return {"name": field.name, "type": types, "doc": doc, "default": None}
+
+    def _record(self, name: str, field: Field) -> dict[str, Any]:
+        members = []
+        for member, part in field.members:
+            avro = "double" if self.type.by_name[part].kind == "double" else "string"
+            members.append({"name": member, "type": ["null", avro], "default": None})
+        return {"type": "record", "name": name, "fields": members}

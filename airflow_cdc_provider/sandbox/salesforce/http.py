@@ -1,0 +1,78 @@
+"""One request, one answer, without a server around them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+from airflow_cdc_provider.sandbox.salesforce.errors import ApiError
+
+JSON_TYPE = "application/json;charset=UTF-8"
+CSV_TYPE = "text/csv; charset=UTF-8"
+
+
+@dataclass(frozen=True)
+class Request:
+    """``headers`` by lower-case name; ``query`` holds the last value of each name."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+    @property
+    def token(self) -> str:
+        return self.headers.get("authorization", "").removeprefix("Bearer ").removeprefix("OAuth ")
+
+    @property
+    def form(self) -> dict[str, str]:
+        return dict(parse_qsl(self.body.decode()))
+
+    def json(self) -> Any:
+        """Raises ApiError JSON_PARSER_ERROR (400)."""
+        try:
+            return json.loads(self.body or b"{}")
+        except ValueError as error:
+            raise ApiError(400, "JSON_PARSER_ERROR", f"Unexpected character: {error}") from error
+
+    def fields(self) -> dict[str, Any]:
+        """A body that must be one JSON object."""
+        found = self.json()
+        if not isinstance(found, dict):
+            raise ApiError(400, "JSON_PARSER_ERROR", "Can not deserialize: an object is expected")
+        return found
+
+    def number(self, name: str, default: int) -> int:
+        text = self.query.get(name, "")
+        if not text:
+            return default
+        if not text.isdigit():
+            raise ApiError(400, "INVALID_QUERY_PARAMETER", f"{name} must be a number: {text}")
+        return int(text)
+
+
+@dataclass(frozen=True)
+class Response:
+    """``cut`` breaks the connection off after that many bytes of the body."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = JSON_TYPE
+    headers: Mapping[str, str] = field(default_factory=dict)
+    cut: int | None = None
+
+
+def answer(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(status, json.dumps(body, ensure_ascii=False).encode(), headers=headers or {})
+
+
+def refused(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:
+    """The org's shape of an error: a list with one object."""
+    one: dict[str, Any] = {"message": error.message, "errorCode": error.code}
+    if error.fields:
+        one["fields"] = list(error.fields)
+    return answer([one], error.status, headers)

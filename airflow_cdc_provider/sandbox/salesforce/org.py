@@ -1,0 +1,69 @@
+"""The org with its servers, in threads of this process."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+from airflow_cdc_provider.sandbox.salesforce.change_events import Rules
+from airflow_cdc_provider.sandbox.salesforce.pubsub import PubSub
+from airflow_cdc_provider.sandbox.salesforce.routes import handle
+from airflow_cdc_provider.sandbox.salesforce.server import Server
+from airflow_cdc_provider.sandbox.salesforce.state import CAPTURED, OrgState
+from airflow_cdc_provider.sandbox.salesforce.tls import certificate, server_context
+
+
+class SalesforceOrg(OrgState):
+    """``with SalesforceOrg() as org``: ``org.instance_url`` (HTTP) and ``org.pubsub_endpoint`` (gRPC), on loopback.
+
+    ``tls``: a second front at ``org.tls_url`` whose certificate is in the file ``org.certificate``. ``port`` and
+    ``pubsub_port`` 0: any free one. ``keepalive_s``: the real service lets up to 270 s go by.
+    """
+
+    def __init__(
+        self,
+        port: int = 0,
+        pubsub_port: int = 0,
+        tls: bool = False,
+        keepalive_s: float = 5.0,
+        seed: int = 1,
+        rules: Rules | None = None,
+        captured: Iterable[str] = CAPTURED,
+    ) -> None:
+        super().__init__(seed, rules, captured)
+        self.pubsub = PubSub(self.bus, self.channels, self.schemas, self.tokens, self.faults, keepalive_s)
+        self._ports = port, pubsub_port
+        self._folder = Path(tempfile.mkdtemp(prefix="cdc-salesforce-"))
+        self.certificate = certificate(self._folder) if tls else None
+        self._servers: list[Server] = []
+
+    def __enter__(self) -> SalesforceOrg:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        port, pubsub_port = self._ports
+        answer = partial(handle, self)
+        plain = Server(answer, self.clock.now_ms, port)
+        self.instance_url = f"http://127.0.0.1:{plain.port}"
+        self._servers = [plain]
+        if self.certificate is not None:
+            secure = Server(answer, self.clock.now_ms, tls=server_context(self.certificate))
+            self.tls_url = f"https://127.0.0.1:{secure.port}"
+            self._servers.append(secure)
+        for server in self._servers:
+            server.start()
+        self.pubsub_endpoint = f"127.0.0.1:{self.pubsub.start(pubsub_port)}"
+
+    def stop(self) -> None:
+        self.bulk.release()
+        self.pubsub.stop()
+        for server in self._servers:
+            server.stop()
+        shutil.rmtree(self._folder)

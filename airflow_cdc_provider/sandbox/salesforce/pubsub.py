@@ -1,0 +1,261 @@
+"""The Pub/Sub service: GetTopic, GetSchema and Subscribe with the client's flow control."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from typing import Any, NoReturn
+
+import grpc
+
+from airflow_cdc_provider.sandbox.salesforce import wire
+from airflow_cdc_provider.sandbox.salesforce.bus import Bus, Entry
+from airflow_cdc_provider.sandbox.salesforce.channels import Channels, RpcRefusal
+from airflow_cdc_provider.sandbox.salesforce.faults import Faults
+from airflow_cdc_provider.sandbox.salesforce.masking import masked
+from airflow_cdc_provider.sandbox.salesforce.oauth import Tokens
+from airflow_cdc_provider.sandbox.salesforce.schemas import Schemas
+from airflow_cdc_provider.sandbox.salesforce.users import User
+
+MOST_PENDING = 100
+LARGEST_RESPONSE_BYTES = 3_000_000
+HEADERS = ("accesstoken", "instanceurl", "tenantid")
+STREAMS = 100
+
+
+class PubSub:
+    """``keepalive_s``: an empty answer after so long without an event; ``idle_limit_s``: how long nothing may be asked.
+
+    ``answer_events`` splits answers into that many events at most.
+    """
+
+    def __init__(
+        self, bus: Bus, channels: Channels, schemas: Schemas, tokens: Tokens, faults: Faults, keepalive_s: float
+    ) -> None:
+        self.keepalive_s = keepalive_s
+        self.idle_limit_s = 60.0
+        self.answer_events = MOST_PENDING
+        self._bus, self._channels, self._schemas = bus, channels, schemas
+        self._tokens, self._faults = tokens, faults
+        self._server: grpc.Server | None = None
+        self._over = False
+
+    def start(self, port: int = 0) -> int:
+        """On loopback, without TLS. Gives the port."""
+        options = [("grpc.so_reuseport", 0), ("grpc.max_send_message_length", -1)]
+        server = grpc.server(futures.ThreadPoolExecutor(STREAMS, "pubsub"), options=options)
+        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(wire.SERVICE, self._handlers())])
+        bound = server.add_insecure_port(f"127.0.0.1:{port}")
+        server.start()
+        self._server = server
+        return bound
+
+    def stop(self) -> None:
+        self._over = True
+        with self._bus.changed:
+            self._bus.changed.notify_all()
+        if self._server is not None:
+            self._server.stop(0.2).wait()
+
+    def get_topic(self, request: Any, context: grpc.ServicerContext, user: User, rpc_id: str) -> Any:
+        topic = request.topic_name
+        if not topic:
+            raise RpcRefusal("INVALID_ARGUMENT", "topic.validation.empty", "Topic name can't be blank.")
+        self._channels.entities(topic, user)
+        entity = self._channels.entity(topic)
+        schema_id = self._schemas.current(entity).id if entity else ""
+        return wire.TopicInfo(
+            topic_name=topic, tenant_guid=self._tokens.org_id, can_subscribe=True, schema_id=schema_id, rpc_id=rpc_id
+        )
+
+    def get_schema(self, request: Any, context: grpc.ServicerContext, user: User, rpc_id: str) -> Any:
+        if not request.schema_id:
+            raise RpcRefusal("INVALID_ARGUMENT", "schema.validation.failed", "Schema ID can't be blank.")
+        schema = self._schemas.by_id(request.schema_id)
+        if schema is None:
+            raise RpcRefusal("NOT_FOUND", "schema.validation.failed", "The schema doesn't exist.")
+        return wire.SchemaInfo(schema_json=schema.json, schema_id=schema.id, rpc_id=rpc_id)
+
+    def subscribe(
+        self, requests: Iterator[Any], context: grpc.ServicerContext, user: User, rpc_id: str
+    ) -> Iterator[bytes]:
+        first = next(requests, None)
+        if first is None:
+            return
+        fault = self._faults.rpc_fault("Subscribe")
+        if fault and fault.after_events is None:
+            raise RpcRefusal(fault.status, fault.code, "ordered by the test")
+        topic = first.topic_name
+        if not topic:
+            raise RpcRefusal("INVALID_ARGUMENT", "topic.validation.empty", "Topic name can't be blank.")
+        self._channels.entities(topic, user)
+        index = self._start(topic, first)
+        demand = Demand(topic, self._bus.changed)
+        demand.add(first)
+        threading.Thread(target=demand.follow, args=(requests,), daemon=True).start()
+        left = fault.after_events if fault else None
+        while (taken := self._next(demand, index, context, user, left)) is not None:
+            entries, index = taken
+            if entries:
+                allowed = self._bus.deliver(len(entries))
+                if allowed < len(entries):
+                    message = "The event delivery limit of the org has been exceeded."
+                    raise RpcRefusal("RESOURCE_EXHAUSTED", "subscription.limit.exceeded", message)
+                left = None if left is None else left - len(entries)
+            yield self._answer(demand, entries, user, rpc_id)
+            if fault and left is not None and left <= 0:
+                raise RpcRefusal(fault.status, fault.code, "ordered by the test")
+
+    def _start(self, topic: str, request: Any) -> int:
+        preset = wire.PRESETS[request.replay_preset]
+        if preset == "LATEST":
+            return self._bus.tip()
+        if preset == "EARLIEST":
+            return self._bus.oldest()
+        if not request.replay_id:
+            message = "Replay ID can't be blank with the CUSTOM preset."
+            raise RpcRefusal("INVALID_ARGUMENT", "subscription.fetch.replayid.validation.failed", message)
+        index = self._bus.index_after(topic, request.replay_id)
+        if index is None:
+            message = "The Replay ID validation failed. Ensure that the Replay ID is valid."
+            raise RpcRefusal("INVALID_ARGUMENT", "subscription.fetch.replayid.corrupted", message)
+        return index
+
+    def _next(
+        self, demand: Demand, index: int, context: grpc.ServicerContext, user: User, left: int | None
+    ) -> tuple[list[Entry], int] | None:
+        """The next events, none for a keepalive, None at the end. Permissions may change while the stream lives."""
+        quiet_since = time.monotonic()
+        with self._bus.changed:
+            while context.is_active() and not self._over:
+                if demand.refusal:
+                    raise demand.refusal
+                if demand.pending:
+                    most = min(demand.pending, self.answer_events, MOST_PENDING if left is None else max(left, 1))
+                    entries, seen = self._bus.take(index, most, self._channels.entities(demand.topic, user))
+                    if entries:
+                        return entries, seen
+                    index = seen
+                    limit = self.keepalive_s
+                elif demand.closed:
+                    return None
+                else:
+                    limit = self.idle_limit_s
+                wait = quiet_since + limit - time.monotonic()
+                if wait <= 0:
+                    if demand.pending:
+                        return [], index
+                    raise RpcRefusal("UNAVAILABLE", "", "no events were requested for too long")
+                self._bus.changed.wait(min(wait, 5.0))
+        return None
+
+    def _answer(self, demand: Demand, entries: list[Entry], user: User, rpc_id: str) -> bytes:
+        """As the messages of these fields would be one after the other."""
+        topic, bus = demand.topic, self._bus
+        shown = [masked(entry, user, self._schemas) for entry in entries]
+        events = [wire.consumed(body, bus.replay_id(topic, entry)) for entry, body in zip(entries, shown, strict=True)]
+        latest = entries[-1] if entries else bus.position()
+        rest = wire.FetchResponse(
+            latest_replay_id=bus.replay_id(topic, latest),
+            rpc_id=rpc_id,
+            pending_num_requested=demand.served(len(entries)),
+        )
+        return b"".join(events) + bytes(rest.SerializeToString())
+
+    def _handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        return {
+            "GetTopic": grpc.unary_unary_rpc_method_handler(
+                self._unary("GetTopic", self.get_topic),
+                wire.TopicRequest.FromString,
+                lambda answer: answer.SerializeToString(),
+            ),
+            "GetSchema": grpc.unary_unary_rpc_method_handler(
+                self._unary("GetSchema", self.get_schema),
+                wire.SchemaRequest.FromString,
+                lambda answer: answer.SerializeToString(),
+            ),
+            "Subscribe": grpc.stream_stream_rpc_method_handler(
+                self._streaming, wire.FetchRequest.FromString, lambda answer: answer
+            ),
+        }
+
+    def _unary(self, method: str, call: Callable[..., Any]) -> Callable[[Any, grpc.ServicerContext], Any]:
+        def answer(request: Any, context: grpc.ServicerContext) -> Any:
+            rpc_id = str(uuid.uuid4())
+            try:
+                fault = self._faults.rpc_fault(method)
+                if fault:
+                    raise RpcRefusal(fault.status, fault.code, "ordered by the test")
+                return call(request, context, self._user(context), rpc_id)
+            except RpcRefusal as refusal:
+                _abort(context, refusal, rpc_id)
+
+        return answer
+
+    def _streaming(self, requests: Iterator[Any], context: grpc.ServicerContext) -> Iterator[bytes]:
+        rpc_id = str(uuid.uuid4())
+        try:
+            yield from self.subscribe(requests, context, self._user(context), rpc_id)
+        except RpcRefusal as refusal:
+            _abort(context, refusal, rpc_id)
+
+    def _user(self, context: grpc.ServicerContext) -> User:
+        sent = {str(key): str(value) for key, value in context.invocation_metadata()}
+        for header in HEADERS:
+            if not sent.get(header, "").strip():
+                message = f"The {header} header is missing or blank."
+                raise RpcRefusal("UNAUTHENTICATED", "service.auth.headers.invalid", message)
+        user = self._tokens.user(sent["accesstoken"])
+        if user is None or sent["tenantid"].rpartition("/")[2][:15] != self._tokens.org_id[:15]:
+            message = "An authentication exception occurred. The token is invalid or expired."
+            raise RpcRefusal("UNAUTHENTICATED", "service.auth.error", message)
+        return user
+
+
+class Demand:
+    """How many events a client still waits for; its later requests add to it, up to 100."""
+
+    def __init__(self, topic: str, changed: threading.Condition) -> None:
+        self.topic = topic
+        self.pending = 0
+        self.closed = False
+        self.refusal: RpcRefusal | None = None
+        self._changed = changed
+
+    def add(self, request: Any) -> None:
+        with self._changed:
+            if request.num_requested <= 0:
+                message = "The number of requested events must be greater than 0."
+                self.refusal = RpcRefusal("INVALID_ARGUMENT", "subscription.fetch.requested.events.invalid", message)
+            elif request.topic_name not in ("", self.topic):
+                message = "A subscription can't change its topic."
+                self.refusal = RpcRefusal("INVALID_ARGUMENT", "subscription.fetch.topic.mismatch", message)
+            else:
+                self.pending = min(MOST_PENDING, self.pending + request.num_requested)
+            self._changed.notify_all()
+
+    def served(self, count: int) -> int:
+        with self._changed:
+            self.pending -= count
+            return self.pending
+
+    def follow(self, requests: Iterator[Any]) -> None:
+        """Until the client says no more, or is gone."""
+        try:
+            for request in requests:
+                self.add(request)
+        except grpc.RpcError:
+            pass  # the call is over; whoever waits for demand sees that by itself
+        finally:
+            with self._changed:
+                self.closed = True
+                self._changed.notify_all()
+
+
+def _abort(context: grpc.ServicerContext, refusal: RpcRefusal, rpc_id: str) -> NoReturn:
+    if refusal.code:
+        context.set_trailing_metadata((("error-code", refusal.code), ("rpc_id", rpc_id)))
+    context.abort(grpc.StatusCode[refusal.status], f"{refusal.message} rpcId: {rpc_id}")

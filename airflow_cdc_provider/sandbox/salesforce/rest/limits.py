@@ -1,0 +1,20 @@
+"""What is left of the day's budgets."""
+
+from __future__ import annotations
+
+from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer
+from airflow_cdc_provider.sandbox.salesforce.state import OrgState
+from airflow_cdc_provider.sandbox.salesforce.users import User
+
+BULK_JOBS, BULK_MB = 10_000, 976_562
+
+
+def limits(org: OrgState, request: Request, user: User, version: str) -> Response:
+    used = {
+        "DailyApiRequests": (org.request_limit, org.requests),
+        "DailyBulkV2QueryJobs": (BULK_JOBS, len(org.bulk.all())),
+        "DailyBulkV2QueryFileStorageMB": (BULK_MB, 0),
+        "DailyDeliveredPlatformEvents": (org.bus.allocation, org.bus.delivered),
+        "MonthlyPlatformEvents": (org.bus.allocation * 30, org.bus.delivered),
+    }
+    return answer({name: {"Max": most, "Remaining": max(0, most - now)} for name, (most, now) in used.items()})

@@ -1,0 +1,108 @@
+"""One record: read, create, change, upsert, delete. Each is a transaction of its own."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+from airflow_cdc_provider.sandbox.salesforce.errors import ApiError, no_such_field, not_found
+from airflow_cdc_provider.sandbox.salesforce.fields import Field
+from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer
+from airflow_cdc_provider.sandbox.salesforce.ids import full
+from airflow_cdc_provider.sandbox.salesforce.objects import DELETED, ID, ObjectType, Row
+from airflow_cdc_provider.sandbox.salesforce.rest.rendering import renderer
+from airflow_cdc_provider.sandbox.salesforce.state import OrgState
+from airflow_cdc_provider.sandbox.salesforce.storage import Table
+from airflow_cdc_provider.sandbox.salesforce.users import User
+
+
+def create(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
+    table = visible_table(org, user, name)
+    with org.transaction(user) as transaction:
+        record = transaction.insert(table.type.name, request.fields())
+    return answer({"id": record, "success": True, "errors": []}, 201)
+
+
+def read(org: OrgState, request: Request, user: User, version: str, name: str, record: str) -> Response:
+    table = visible_table(org, user, name)
+    row = visible_row(table, user, record)
+    names = [one for one in request.query.get("fields", "").split(",") if one]
+    fields = chosen_fields(table.type, user, names) if names else user.fields(table.type)
+    return answer(renderer(table.type, fields, version, org.clock.second())(row))
+
+
+def blob(org: OrgState, request: Request, user: User, version: str, name: str, record: str, field: str) -> Response:
+    """The bytes of a base64 field."""
+    table = visible_table(org, user, name)
+    row = visible_row(table, user, record)
+    (found,) = chosen_fields(table.type, user, [field])
+    if found.kind != "base64":
+        raise not_found()
+    content = base64.b64decode(row[table.type.slots[found.name]] or "")
+    return Response(200, content, "application/octet-stream")
+
+
+def update(org: OrgState, request: Request, user: User, version: str, name: str, record: str) -> Response:
+    table = visible_table(org, user, name)
+    visible_row(table, user, record)
+    with org.transaction(user) as transaction:
+        transaction.update(table.type.name, record, request.fields())
+    return Response(204)
+
+
+def delete(org: OrgState, request: Request, user: User, version: str, name: str, record: str) -> Response:
+    table = visible_table(org, user, name)
+    visible_row(table, user, record)
+    with org.transaction(user) as transaction:
+        transaction.delete(table.type.name, record)
+    return Response(204)
+
+
+def upsert(org: OrgState, request: Request, user: User, version: str, name: str, field: str, value: str) -> Response:
+    """By an external id. 201 for a new record, 200 for one that was there; more than one is 300."""
+    table = visible_table(org, user, name)
+    (key,) = chosen_fields(table.type, user, [field])
+    if not key.external_id:
+        raise ApiError(400, "NOT_FOUND", f"Provided external ID field does not exist or is not accessible: {field}")
+    slot = table.type.slots[key.name]
+    with org.store.lock, org.transaction(user) as transaction:
+        found = [row[ID] for row in table.visible() if row[slot] == value]
+        if len(found) > 1:
+            raise ApiError(300, "MULTIPLE_CHOICES", f"{len(found)} records have {field} = {value}")
+        if found:
+            transaction.update(table.type.name, found[0], request.fields())
+            record = found[0]
+        else:
+            record = transaction.insert(table.type.name, {**request.fields(), key.name: value})
+    body = {"id": record, "success": True, "errors": [], "created": not found}
+    return answer(body, 200 if found else 201)
+
+
+def visible_table(org: OrgState, user: User, name: str) -> Table:
+    """Raises ApiError NOT_FOUND (404): in a path an unknown object is an unknown resource."""
+    try:
+        table = org.store.table(name)
+        user.require(table.type)
+    except ApiError as error:
+        raise not_found() from error
+    return table
+
+
+def visible_row(table: Table, user: User, record: str) -> Row:
+    """Raises ApiError NOT_FOUND or ENTITY_IS_DELETED (404)."""
+    row = table.rows.get(full(record))
+    if row is None or not user.sees(table.type)(row):
+        raise not_found()
+    if row[DELETED]:
+        raise ApiError(404, "ENTITY_IS_DELETED", "entity is deleted")
+    return row
+
+
+def chosen_fields(object_type: ObjectType, user: User, names: Sequence[Any]) -> list[Field]:
+    """Raises ApiError INVALID_FIELD (400) for one that is unknown or hidden."""
+    known = {field.name.lower(): field for field in user.fields(object_type)}
+    for name in names:
+        if str(name).lower() not in known:
+            raise no_such_field(str(name), object_type.name)
+    return [known[str(name).lower()] for name in names]

@@ -1,0 +1,103 @@
+"""The whole HTTP surface on one page, and what every request goes through."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from airflow_cdc_provider.sandbox.salesforce.errors import ApiError, not_found
+from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, refused
+from airflow_cdc_provider.sandbox.salesforce.rest import (
+    bulk,
+    collections,
+    describing,
+    limits,
+    querying,
+    records,
+    replication,
+    tokens,
+    tooling,
+)
+from airflow_cdc_provider.sandbox.salesforce.state import OrgState
+from airflow_cdc_provider.sandbox.salesforce.users import require_session
+
+DATA = r"/services/data/(v\d+\.\d)"
+ID = r"([A-Za-z0-9]{15}|[A-Za-z0-9]{18})"
+NAME = r"(\w+)"
+
+# method, path, handler
+OPEN: list[tuple[str, str, Callable[..., Response]]] = [
+    ("POST", r"/services/oauth2/token", tokens.token),
+    ("GET", r"/services/data/?", describing.versions),
+]
+# The same, for those who have a token.
+CLOSED: list[tuple[str, str, Callable[..., Response]]] = [
+    ("GET", r"/services/oauth2/userinfo", tokens.userinfo),
+    ("GET", rf"{DATA}/?", describing.resources),
+    ("GET", rf"{DATA}/sobjects/?", describing.all_objects),
+    ("GET", rf"{DATA}/sobjects/{NAME}/?", describing.one_object),
+    ("GET", rf"{DATA}/sobjects/{NAME}/describe/?", describing.describe),
+    ("GET", rf"{DATA}/sobjects/{NAME}/eventSchema", describing.event_schema),
+    ("GET", rf"{DATA}/event/eventSchema/([\w-]+)", describing.schema_by_id),
+    ("GET", rf"{DATA}/sobjects/{NAME}/updated/?", replication.updated),
+    ("GET", rf"{DATA}/sobjects/{NAME}/deleted/?", replication.deleted),
+    ("POST", rf"{DATA}/sobjects/{NAME}/?", records.create),
+    ("GET", rf"{DATA}/sobjects/{NAME}/{ID}", records.read),
+    ("GET", rf"{DATA}/sobjects/{NAME}/{ID}/{NAME}", records.blob),
+    ("PATCH", rf"{DATA}/sobjects/{NAME}/{ID}", records.update),
+    ("DELETE", rf"{DATA}/sobjects/{NAME}/{ID}", records.delete),
+    ("PATCH", rf"{DATA}/sobjects/{NAME}/{NAME}/([^/]+)", records.upsert),
+    ("GET", rf"{DATA}/query/?", querying.query),
+    ("GET", rf"{DATA}/queryAll/?", querying.query_all),
+    ("GET", rf"{DATA}/query(?:All)?/([\w-]+)", querying.query_more),
+    ("GET", rf"{DATA}/tooling/query/?", tooling.query),
+    ("POST", rf"{DATA}/composite/sobjects/?", collections.create),
+    ("PATCH", rf"{DATA}/composite/sobjects/?", collections.update),
+    ("DELETE", rf"{DATA}/composite/sobjects/?", collections.delete),
+    ("POST", rf"{DATA}/composite/sobjects/{NAME}", collections.retrieve),
+    ("GET", rf"{DATA}/composite/sobjects/{NAME}", collections.retrieve_by_address),
+    ("POST", rf"{DATA}/jobs/query/?", bulk.create),
+    ("GET", rf"{DATA}/jobs/query/?", bulk.all_jobs),
+    ("GET", rf"{DATA}/jobs/query/{ID}", bulk.status),
+    ("PATCH", rf"{DATA}/jobs/query/{ID}", bulk.change),
+    ("DELETE", rf"{DATA}/jobs/query/{ID}", bulk.delete),
+    ("GET", rf"{DATA}/jobs/query/{ID}/results", bulk.results),
+    ("GET", rf"{DATA}/jobs/query/{ID}/resultPages", bulk.result_pages),
+    ("GET", rf"{DATA}/limits/?", limits.limits),
+]
+ROUTES = [(method, re.compile(path), handler, False) for method, path, handler in OPEN]
+ROUTES += [(method, re.compile(path), handler, True) for method, path, handler in CLOSED]
+
+
+def handle(org: OrgState, request: Request) -> Response:
+    """Faults first, then the session, then the resource."""
+    usage = {}
+    try:
+        fault = org.faults.http_fault(f"{request.method} {request.path}")
+        if fault is not None:
+            usage = {} if fault.retry_after is None else {"Retry-After": str(fault.retry_after)}
+            raise ApiError(fault.status, fault.code, fault.message)
+        for method, path, handler, closed in ROUTES:
+            found = path.fullmatch(request.path)
+            if method == request.method and found:
+                if not closed:
+                    return handler(org, request)
+                usage = _count(org)
+                user = require_session(org.tokens.user(request.token))
+                response = handler(org, request, user, *found.groups())
+                return Response(
+                    response.status, response.body, response.content_type, {**response.headers, **usage}, response.cut
+                )
+        raise not_found()
+    except ApiError as error:
+        return refused(error, usage)
+
+
+def _count(org: OrgState) -> dict[str, str]:
+    """Raises ApiError REQUEST_LIMIT_EXCEEDED (403) when the day's calls are used up."""
+    if org.faults.tokens_end_now():
+        org.tokens.expire()
+    if org.requests >= org.request_limit:
+        raise ApiError(403, "REQUEST_LIMIT_EXCEEDED", "TotalRequests Limit exceeded.")
+    org.requests += 1
+    return {"Sforce-Limit-Info": f"api-usage={org.requests}/{org.request_limit}"}

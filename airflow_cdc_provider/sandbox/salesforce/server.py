@@ -1,0 +1,89 @@
+"""The HTTP front: a thread per connection, plain or with TLS.
+
+The answer leaves in one piece, so that no small write waits for the other side's acknowledgement.
+"""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Callable
+from email.utils import formatdate
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from airflow_cdc_provider.sandbox.salesforce.http import Request, Response
+
+Handle = Callable[[Request], Response]
+
+
+class Server(ThreadingHTTPServer):
+    """Serves ``handle`` on loopback from ``start`` to ``stop``. ``now_ms`` gives the time of the Date header."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(
+        self, handle: Handle, now_ms: Callable[[], int], port: int = 0, tls: ssl.SSLContext | None = None
+    ) -> None:
+        super().__init__(("127.0.0.1", port), Connection)
+        self.handle_one, self.now_ms = handle, now_ms
+        if tls is not None:
+            # The handshake belongs to the thread of its connection, not to the one that takes them all.
+            self.socket = tls.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self.shutdown()
+        self.server_close()
+        self._thread.join()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up, or does not trust our certificate, is no news."""
+
+
+class Connection(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: Server
+
+    def answer_request(self) -> None:
+        target = urlsplit(self.path)
+        length = int(self.headers.get("Content-Length") or 0)
+        request = Request(
+            self.command,
+            unquote(target.path),
+            dict(parse_qsl(target.query, keep_blank_values=True)),
+            {name.lower(): value for name, value in self.headers.items()},
+            self.rfile.read(length),
+        )
+        response = self.server.handle_one(request)
+        self.send_whole(response)
+
+    do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = do_HEAD = answer_request
+
+    def send_whole(self, response: Response) -> None:
+        lines = [
+            f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}",
+            f"Date: {formatdate(self.server.now_ms() / 1000, usegmt=True)}",
+            f"Content-Length: {len(response.body)}",
+        ]
+        if response.body:
+            lines.append(f"Content-Type: {response.content_type}")
+        lines += [f"{name}: {value}" for name, value in response.headers.items()]
+        head = "\r\n".join([*lines, "", ""]).encode("latin-1")
+        body = response.body if response.cut is None else response.body[: response.cut]
+        self.wfile.write(head + (b"" if self.command == "HEAD" else body))
+        if response.cut is not None:
+            self.close_connection = True
+
+    def log_message(self, format: str, *args: object) -> None:
+        """The ledger is the record of what happened."""

@@ -1,0 +1,229 @@
+"""The org without its servers: everything it knows, and what a commit does to it."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from airflow_cdc_provider.sandbox.salesforce import objects as o
+from airflow_cdc_provider.sandbox.salesforce.bulk_jobs import BulkJobs
+from airflow_cdc_provider.sandbox.salesforce.bus import Bus
+from airflow_cdc_provider.sandbox.salesforce.catalog import catalog
+from airflow_cdc_provider.sandbox.salesforce.change_events import Event, Rules, coalesced, encode, gap, tell
+from airflow_cdc_provider.sandbox.salesforce.channels import Channels, Member
+from airflow_cdc_provider.sandbox.salesforce.clock import Clock, stamp
+from airflow_cdc_provider.sandbox.salesforce.cursors import Cursors
+from airflow_cdc_provider.sandbox.salesforce.faults import Faults
+from airflow_cdc_provider.sandbox.salesforce.fields import Field
+from airflow_cdc_provider.sandbox.salesforce.ids import record_id
+from airflow_cdc_provider.sandbox.salesforce.ledger import Ledger, RowChange
+from airflow_cdc_provider.sandbox.salesforce.oauth import App, Tokens
+from airflow_cdc_provider.sandbox.salesforce.schemas import Schemas
+from airflow_cdc_provider.sandbox.salesforce.storage import Store
+from airflow_cdc_provider.sandbox.salesforce.transactions import API_ORIGIN, Transaction
+from airflow_cdc_provider.sandbox.salesforce.users import User
+from airflow_cdc_provider.sandbox.salesforce.values import stored
+
+CAPTURED = ("Account", "Contact", "Invoice__c")
+RECYCLE_BIN_S = 15 * 86_400
+# Beyond what a floating-point number holds exactly.
+FIRST_COMMIT_NUMBER = 10**18
+
+
+class OrgState:
+    """``seed`` makes replay ids and commit numbers repeatable. ``rules`` say when events merge and overflow."""
+
+    def __init__(self, seed: int = 1, rules: Rules | None = None, captured: Iterable[str] = CAPTURED) -> None:
+        self.clock = Clock()
+        self.rules = rules or Rules()
+        self.faults = Faults()
+        self.store = Store(catalog())
+        self.ledger = Ledger(self.store)
+        self.schemas = Schemas(self.store)
+        self.bus = Bus(self.clock, seed)
+        self.channels = Channels(self.store, [Member(name) for name in captured])
+        self.bulk = BulkJobs(self.store, self.clock, self.faults)
+        self.cursors = Cursors(self.clock)
+        self.org_id = record_id("00D", random.Random(seed).randrange(10**9))
+        self.transactions: dict[str, Transaction] = {}
+        self.delete_log_since = stamp(0)
+        self.requests = 0
+        self.request_limit = 1_000_000
+        self.users: dict[str, User] = {}
+        self.tokens = Tokens(self.clock, self.org_id, self.users)
+        self.integration = self.add_user("integration@sandbox.example")
+        self.writer = self.add_user("writer@sandbox.example")
+        app = App("sandbox-client", secrets.token_urlsafe(24), self.integration.username)
+        self.client_id, self.client_secret = app.client_id, app.client_secret
+        self.tokens.apps[app.client_id] = app
+        self._random = random.Random(seed)
+        self._commit_number = FIRST_COMMIT_NUMBER
+        self._described_ms = dict.fromkeys(self.store.tables, self.clock.now_ms())
+
+    def add_user(self, username: str) -> User:
+        """A user with View All Data; narrow it by ``access`` and ``hidden``."""
+        table = self.store.table("User")
+        user = User(record_id("005", table.last_number + 1), username)
+        self.users[user.id] = user
+        self.load("User", [{"Username": username, "LastName": username.partition("@")[0], "IsActive": True}])
+        return user
+
+    def transaction(
+        self, user: User | None = None, origin: str = API_ORIGIN, coalesce: bool = True, as_gap: bool = False
+    ) -> Transaction:
+        """Open until it is committed or rolled back; see Transaction."""
+        by = (user or self.writer).id
+        opened = Transaction(self.store, self.clock, self._commit, by, origin, coalesce, as_gap)
+        self.transactions[opened.key] = opened
+        return opened
+
+    def load(self, name: str, records: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Records that are there without any event, in one commit of the ledger. Fast; values are checked by type."""
+        with self.store.lock:
+            table = self.store.table(name)
+            object_type, second = table.type, self.clock.second()
+            by = next(iter(self.users), "")
+            blank: list[Any] = [None] * len(object_type.stored)
+            for field in object_type.fields:
+                if field.kind == "boolean":
+                    blank[object_type.slots[field.name]] = False
+            if "OwnerId" in object_type.slots:
+                blank[object_type.slots["OwnerId"]] = by
+            auto = object_type.by_name["Name"].auto_number if "Name" in object_type.by_name else ""
+            changes = []
+            for values in records:
+                row, record = blank.copy(), table.next_id()
+                row[: o.ARCHIVED + 1] = [record, False, second, by, second, by, second, False]
+                for key, value in values.items():
+                    row[object_type.slots[key]] = stored(object_type.by_name[key], value)
+                if auto:
+                    table.last_auto_number += 1
+                    row[object_type.slots["Name"]] = auto.format(table.last_auto_number)
+                done = Transaction.named(object_type, row, values)
+                table.rows[record] = done
+                changes.append(RowChange(name, record, done))
+            self.ledger.enter("", self.clock.now_ms(), changes)
+            return [change.id for change in changes]
+
+    def roll_back(self, transaction: Transaction) -> None:
+        transaction.rollback()
+        self.transactions.pop(transaction.key, None)
+
+    def described_ms(self, name: str) -> int:
+        """When the definition of an object changed last."""
+        return self._described_ms[name]
+
+    def change_field(self, name: str, field: Field) -> None:
+        """A new field, or another definition of one. Rows have nothing in it, and no event says so."""
+        self.store.add_field(name, field)
+        self._described_ms[name] = self.clock.now_ms()
+
+    def drop_field(self, name: str, field_name: str) -> None:
+        self.store.drop_field(name, field_name)
+        self._described_ms[name] = self.clock.now_ms()
+
+    def convert_field(self, name: str, field: Field) -> None:
+        """An incompatible conversion: the column is empty everywhere, and one event says so for the whole object."""
+        self.change_field(name, field)
+        self._tell_gap(name, [f"{self.store.table(name).type.prefix}*"], "GAP_UPDATE")
+
+    def gap(self, name: str, records: Sequence[str], kind: str = "GAP_UPDATE") -> None:
+        """A gap event out of the database layer: its transaction key is nobody's."""
+        self._tell_gap(name, records, kind)
+
+    def archive(self, name: str, records: Sequence[str]) -> None:
+        """Out of queries, not deleted; the bus tells it as GAP_DELETE."""
+        with self.store.lock:
+            table = self.store.table(name)
+            changes = []
+            for record in records:
+                row = list(table.rows[record])
+                row[o.ARCHIVED], row[o.MODSTAMP] = True, self.clock.second()
+                table.rows[record] = tuple(row)
+                changes.append(RowChange(table.type.name, record, tuple(row)))
+            self.ledger.enter(str(uuid.uuid4()), self.clock.now_ms(), changes)
+        if name in self.channels.captured():
+            self._tell_gap(name, records, "GAP_DELETE")
+
+    def empty_bin(self) -> None:
+        """What was deleted more than 15 days ago goes for good, without an event."""
+        horizon = stamp(self.clock.now_ms() - RECYCLE_BIN_S * 1000)
+        with self.store.lock:
+            changes = []
+            for table in self.store.tables.values():
+                for record in [key for key, one in table.deletions.items() if one.second < horizon]:
+                    del table.deletions[record], table.rows[record]
+                    changes.append(RowChange(table.type.name, record, None))
+            if changes:
+                self.ledger.enter(str(uuid.uuid4()), self.clock.now_ms(), changes)
+
+    def migrate(self) -> None:
+        """The org moves to another instance: same org id, no replay id survives, commit numbers start again."""
+        self.bus.reset()
+        self._commit_number = FIRST_COMMIT_NUMBER
+
+    def refresh(self) -> None:
+        """A sandbox is made anew from production: all that ``migrate`` does, under another org id."""
+        self.migrate()
+        self.org_id = record_id("00D", self._random.randrange(10**9))
+        self.tokens.org_id = self.org_id
+        self.tokens.expire()
+
+    def earliest_open(self) -> str | None:
+        """When the oldest open transaction began: later changes may still appear behind it."""
+        return min((one.started for one in self.transactions.values()), default=None)
+
+    def _commit(self, transaction: Transaction) -> None:
+        with self.store.lock:
+            transaction.release()
+            self.transactions.pop(transaction.key, None)
+            changes = self._apply(transaction)
+            events = self._events(transaction)
+            self.ledger.enter(transaction.key, self.clock.now_ms(), changes)
+            self._publish(events)
+
+    def _apply(self, transaction: Transaction) -> list[RowChange]:
+        changes = []
+        for record, row in transaction.rows.items():
+            table = self.store.by_id(record)
+            assert table is not None
+            table.rows[record] = row
+            changes.append(RowChange(table.type.name, record, row))
+        for record, deletion in transaction.deletions.items():
+            table = self.store.by_id(record)
+            assert table is not None
+            if deletion is None:
+                table.deletions.pop(record, None)
+            else:
+                table.deletions[record] = deletion
+                table.delete_log.append((deletion.second, record))
+        for purge in transaction.purges:
+            table = self.store.table(purge.type.name)
+            table.rows.pop(purge.id, None)
+            table.deletions.pop(purge.id, None)
+            changes.append(RowChange(purge.type.name, purge.id, None))
+        return changes
+
+    def _events(self, transaction: Transaction) -> list[Event]:
+        operations = transaction.operations
+        schemas = {name: self.schemas.current(name) for name in self.channels.captured()}
+        told = tell(coalesced(operations) if transaction.coalesce else operations, schemas, self.rules)
+        return encode(told, schemas, transaction.key, self._next_commit(), self.clock.second())
+
+    def _tell_gap(self, name: str, records: Sequence[str], kind: str) -> None:
+        with self.store.lock:
+            schema = self.schemas.current(name)
+            second, by = self.clock.second(), self.writer.id
+            event = gap(schema, records, kind, second, by, str(uuid.uuid4()), self._next_commit())
+            self._publish([event])
+
+    def _publish(self, events: Sequence[Event]) -> None:
+        """Some events may be lost for good: delivery is not guaranteed by the real one either."""
+        self.bus.publish([event for event in events if not self.faults.take("lose_events")])
+
+    def _next_commit(self) -> int:
+        self._commit_number += self._random.randrange(1, 1000)
+        return self._commit_number

@@ -1,0 +1,81 @@
+"""The committed rows of every object, soft-deleted ones too, and who holds which record."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from airflow_cdc_provider.sandbox.salesforce.errors import no_such_object
+from airflow_cdc_provider.sandbox.salesforce.fields import Field
+from airflow_cdc_provider.sandbox.salesforce.ids import record_id
+from airflow_cdc_provider.sandbox.salesforce.objects import ARCHIVED, DELETED, ObjectType, Row
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """``group`` is shared by everything that one delete took along; undelete brings the group back."""
+
+    second: str
+    group: str
+
+
+@dataclass
+class Table:
+    """``deletions`` are those in the Recycle Bin; ``delete_log`` (second, id) also knows those that left it."""
+
+    type: ObjectType
+    rows: dict[str, Row] = field(default_factory=dict)
+    deletions: dict[str, Deletion] = field(default_factory=dict)
+    delete_log: list[tuple[str, str]] = field(default_factory=list)
+    last_number: int = 0
+    last_auto_number: int = 0
+
+    def next_id(self) -> str:
+        self.last_number += 1
+        return record_id(self.type.prefix, self.last_number)
+
+    def visible(self, everything: bool = False) -> Iterable[Row]:
+        """``everything``: with what is in the Recycle Bin, and archived rows, as queryAll sees them."""
+        if everything:
+            return self.rows.values()
+        return (row for row in self.rows.values() if not row[DELETED] and not row[ARCHIVED])
+
+
+class Store:
+    """``lock`` guards all of it: rows change only while a commit holds it. ``holders``: record → its transaction."""
+
+    def __init__(self, types: Iterable[ObjectType]) -> None:
+        self.lock = threading.RLock()
+        self.tables = {one.name: Table(one) for one in types}
+        self._by_lower_name = {name.lower(): table for name, table in self.tables.items()}
+        self.holders: dict[str, str] = {}
+
+    def table(self, name: str) -> Table:
+        """Raises ApiError INVALID_TYPE (400)."""
+        found = self._by_lower_name.get(name.lower())
+        if found is None:
+            raise no_such_object(name)
+        return found
+
+    def by_id(self, record: str) -> Table | None:
+        """The table whose key prefix the id has."""
+        return next((table for table in self.tables.values() if table.type.prefix == record[:3]), None)
+
+    def change_type(self, name: str, changed: ObjectType) -> None:
+        """Rows get the new slots, empty."""
+        with self.lock:
+            table = self.table(name)
+            missing = (None,) * (len(changed.stored) - len(table.type.stored))
+            if missing:
+                table.rows = {key: row + missing for key, row in table.rows.items()}
+            table.type = changed
+
+    def add_field(self, name: str, new: Field) -> None:
+        self.change_type(name, self.table(name).type.with_field(new))
+
+    def drop_field(self, name: str, field_name: str) -> None:
+        self.change_type(name, self.table(name).type.without_field(field_name))
+
+    def refuse_bulk(self, name: str) -> None:
+        self.change_type(name, replace(self.table(name).type, bulk=False))
