@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 
-def bitmap(positions: Iterable[int]) -> str:
+@lru_cache(maxsize=10_000)
+def bitmap(positions: tuple[int, ...]) -> str:
     """``0x`` and whole bytes, the highest bit first, upper case: positions 11 and 22 are ``0x400800``."""
     number = 0
     for position in positions:
@@ -15,6 +17,6 @@ def bitmap(positions: Iterable[int]) -> str:
 
 def field_bitmaps(top: Iterable[int], nested: Mapping[int, Iterable[int]]) -> list[str]:
     """One element for whole fields, where there are any, and one ``<position>-0x…`` per compound with changed parts."""
-    whole = sorted(top)
+    whole = tuple(sorted(top))
     elements = [bitmap(whole)] if whole else []
-    return elements + [f"{parent}-{bitmap(members)}" for parent, members in sorted(nested.items())]
+    return elements + [f"{parent}-{bitmap(tuple(sorted(members)))}" for parent, members in sorted(nested.items())]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
+from operator import is_not
 from typing import Any
 
 from airflow_cdc_provider.sandbox.salesforce.bitmaps import field_bitmaps
@@ -56,7 +58,9 @@ def coalesced(operations: Iterable[Operation]) -> list[Operation]:
     for operation in operations:
         index = last.get(operation.id)
         if index is not None and operation.kind == "UPDATE" and found[index].kind != "DELETE":
-            found[index] = replace(operation, kind=found[index].kind, before=found[index].before)
+            first = found[index]
+            system, as_gap = operation.system and first.system, operation.as_gap or first.as_gap
+            found[index] = replace(operation, kind=first.kind, before=first.before, system=system, as_gap=as_gap)
         else:
             last[operation.id] = len(found)
             found.append(operation)
@@ -68,10 +72,10 @@ def changed_slots(schema: EventSchema, operation: Operation) -> tuple[int, ...]:
     before, after = operation.before, operation.after
     if before is None:
         return ()
-    pairs = enumerate(zip(before, after, strict=False))
-    slots = {slot for slot, (old, new) in pairs if old is not new and old != new and slot in schema.places}
-    # Before may be shorter: fields that came meanwhile were empty.
-    slots |= {slot for slot in range(len(before), len(after)) if after[slot] is not None and slot in schema.places}
+    if len(before) < len(after):
+        before += (None,) * (len(after) - len(before))  # fields that came meanwhile were empty
+    written = compress(range(len(after)), map(is_not, before, after))
+    slots = {slot for slot in written if before[slot] != after[slot] and slot in schema.places}
     if slots and not operation.system and MODIFIED in schema.places:
         slots.add(MODIFIED)
     return tuple(sorted(slots))
@@ -230,6 +234,8 @@ class _Marks:
 
     @property
     def told(self) -> list[str]:
+        if not self._whole and not self._parts:
+            return []
         return field_bitmaps(self._whole, self._parts)
 
 

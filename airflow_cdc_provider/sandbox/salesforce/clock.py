@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 class Clock:
@@ -37,7 +38,12 @@ class Clock:
 
 def moment_text(ms: int) -> str:
     """With milliseconds: ``2026-11-21T10:00:00.123Z``."""
-    return f"{datetime.fromtimestamp(ms // 1000, UTC):%Y-%m-%dT%H:%M:%S}.{ms % 1000:03}Z"
+    return f"{_second(ms // 1000)}.{ms % 1000:03}Z"
+
+
+@lru_cache(maxsize=1024)
+def _second(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def stamp(ms: int) -> str:
@@ -45,6 +51,7 @@ def stamp(ms: int) -> str:
     return moment_text(ms // 1000 * 1000)
 
 
+@lru_cache(maxsize=100_000)
 def milliseconds(text: str) -> int:
     """Of an ISO moment with a zone."""
     return round(datetime.fromisoformat(text).timestamp() * 1000)

@@ -9,14 +9,15 @@ import base64
 import hashlib
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import fastavro
 
+from airflow_cdc_provider.sandbox.salesforce import avro
 from airflow_cdc_provider.sandbox.salesforce.clock import milliseconds
 from airflow_cdc_provider.sandbox.salesforce.fields import Field
 from airflow_cdc_provider.sandbox.salesforce.objects import ObjectType, Row
@@ -24,7 +25,7 @@ from airflow_cdc_provider.sandbox.salesforce.objects import ObjectType, Row
 NAMESPACE = "com.sforce.eventbus"
 EPOCH = date(1970, 1, 1).toordinal()
 CHANGE_TYPES = ("CREATE", "UPDATE", "DELETE", "UNDELETE")
-GAP_TYPES = tuple(f"GAP_{kind}" for kind in CHANGE_TYPES)
+SYMBOLS = (*CHANGE_TYPES, *(f"GAP_{kind}" for kind in CHANGE_TYPES), "GAP_OVERFLOW", "SNAPSHOT")
 HEADER = {
     "type": "record",
     "name": "ChangeEventHeader",
@@ -36,7 +37,7 @@ HEADER = {
             "type": {
                 "type": "enum",
                 "name": "ChangeType",
-                "symbols": [*CHANGE_TYPES, *GAP_TYPES, "GAP_OVERFLOW", "SNAPSHOT"],
+                "symbols": list(SYMBOLS),
             },
         },
         {"name": "changeOrigin", "type": "string"},
@@ -49,6 +50,7 @@ HEADER = {
         {"name": "changedFields", "type": {"type": "array", "items": "string"}},
     ],
 }
+PARSED_HEADER = fastavro.parse_schema(HEADER)
 # The names of compound records; members of other kinds are text.
 RECORDS = ("Address", "Location", "PersonName", "Switchable_PersonName")
 AVRO_TYPES = {
@@ -63,11 +65,6 @@ AVRO_TYPES = {
 }
 
 
-@lru_cache(maxsize=100_000)
-def _moment(text: str) -> int:
-    return milliseconds(text)
-
-
 def _day(text: str) -> int:
     return (date.fromisoformat(text).toordinal() - EPOCH) * 86_400_000
 
@@ -77,7 +74,13 @@ def _time(text: str) -> int:
     return ((moment.hour * 60 + moment.minute) * 60 + moment.second) * 1000 + moment.microsecond // 1000
 
 
-CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {"datetime": _moment, "date": _day, "time": _time}
+CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {"datetime": milliseconds, "date": _day, "time": _time}
+
+
+def _header(header: Mapping[str, Any]) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, PARSED_HEADER, header)
+    return out.getvalue()
 
 
 @dataclass(frozen=True)
@@ -140,10 +143,38 @@ class EventSchema:
         return row[self.type.slots[part]]
 
     def encode(self, header: Mapping[str, Any], body: Mapping[str, Any]) -> bytes:
-        """Bare Avro, without a container around it."""
-        out = io.BytesIO()
-        fastavro.schemaless_writer(out, self.parsed, {"ChangeEventHeader": header, **body})
-        return out.getvalue()
+        """Bare Avro, without a container around it. What ``body`` lacks is null."""
+        out = bytearray(_header(header))
+        done = 0
+        for place, name in sorted((self._positions[name], name) for name in body):
+            out += avro.NULL * (place - done) + self._union(place, body[name])
+            done = place + 1
+        return bytes(out + avro.NULL * (len(self.type.event_fields) - done))
+
+    def _union(self, place: int, value: Any) -> bytes:
+        """Null, the plain type, and for the name of an account a record behind it."""
+        field = self.type.event_fields[place]
+        if isinstance(value, dict) and field.event_type == "Switchable_PersonName":
+            return avro.SECOND_BRANCH + self._writers[place](value)
+        if field.event_type == "Switchable_PersonName":
+            return avro.nullable(value, avro.text)
+        return avro.nullable(value, self._writers[place])
+
+    @cached_property
+    def _positions(self) -> Mapping[str, int]:
+        return {field.name: place for place, field in enumerate(self.type.event_fields)}
+
+    @cached_property
+    def _writers(self) -> Sequence[avro.Write]:
+        return [self._writer(field) for field in self.type.event_fields]
+
+    def _writer(self, field: Field) -> avro.Write:
+        if field.event_type not in RECORDS:
+            return avro.WRITERS[AVRO_TYPES.get(field.event_type or "", "string")]
+        return avro.record([(member, avro.WRITERS[self._member_type(part)]) for member, part in field.members])
+
+    def _member_type(self, part: str) -> str:
+        return "double" if self.type.by_name[part].kind == "double" else "string"
 
     @cached_property
     def _has_formulas(self) -> bool:
@@ -171,6 +202,5 @@ class EventSchema:
     def _record(self, name: str, field: Field) -> dict[str, Any]:
         members = []
         for member, part in field.members:
-            avro = "double" if self.type.by_name[part].kind == "double" else "string"
-            members.append({"name": member, "type": ["null", avro], "default": None})
+            members.append({"name": member, "type": ["null", self._member_type(part)], "default": None})
         return {"type": "record", "name": name, "fields": members}

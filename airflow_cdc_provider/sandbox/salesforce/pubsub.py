@@ -24,6 +24,7 @@ MOST_PENDING = 100
 LARGEST_RESPONSE_BYTES = 3_000_000
 HEADERS = ("accesstoken", "instanceurl", "tenantid")
 STREAMS = 100
+IDLE_LIMIT_S = 60.0
 
 
 class PubSub:
@@ -36,7 +37,7 @@ class PubSub:
         self, bus: Bus, channels: Channels, schemas: Schemas, tokens: Tokens, faults: Faults, keepalive_s: float
     ) -> None:
         self.keepalive_s = keepalive_s
-        self.idle_limit_s = 60.0
+        self.idle_limit_s = IDLE_LIMIT_S
         self.answer_events = MOST_PENDING
         self._bus, self._channels, self._schemas = bus, channels, schemas
         self._tokens, self._faults = tokens, faults

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from airflow_cdc_provider.sandbox.salesforce.errors import ApiError, not_found
 from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, refused
 from airflow_cdc_provider.sandbox.salesforce.rest import (
+    admin,
     bulk,
     collections,
     describing,
@@ -29,6 +30,10 @@ NAME = r"(\w+)"
 OPEN: list[tuple[str, str, Callable[..., Response]]] = [
     ("POST", r"/services/oauth2/token", tokens.token),
     ("GET", r"/services/data/?", describing.versions),
+    ("GET", r"/admin/org", admin.org_info),
+    ("GET", r"/admin/ledger", admin.commits),
+    ("GET", rf"/admin/ledger/{NAME}", admin.state),
+    ("POST", rf"/admin/{NAME}", admin.command),
 ]
 # The same, for those who have a token.
 CLOSED: list[tuple[str, str, Callable[..., Response]]] = [
@@ -81,7 +86,7 @@ def handle(org: OrgState, request: Request) -> Response:
             found = path.fullmatch(request.path)
             if method == request.method and found:
                 if not closed:
-                    return handler(org, request)
+                    return handler(org, request, *found.groups())
                 usage = _count(org)
                 user = require_session(org.tokens.user(request.token))
                 response = handler(org, request, user, *found.groups())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import secrets
+import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -59,6 +60,7 @@ class OrgState:
         app = App("sandbox-client", secrets.token_urlsafe(24), self.integration.username)
         self.client_id, self.client_secret = app.client_id, app.client_secret
         self.tokens.apps[app.client_id] = app
+        self._commits = threading.Lock()
         self._random = random.Random(seed)
         self._commit_number = FIRST_COMMIT_NUMBER
         self._described_ms = dict.fromkeys(self.store.tables, self.clock.now_ms())
@@ -68,7 +70,7 @@ class OrgState:
         table = self.store.table("User")
         user = User(record_id("005", table.last_number + 1), username)
         self.users[user.id] = user
-        self.load("User", [{"Username": username, "LastName": username.partition("@")[0], "IsActive": True}])
+        self.load("User", [{"Username": username, "LastName": username.partition("@")[0], "IsActive": True}], user)
         return user
 
     def transaction(
@@ -76,16 +78,16 @@ class OrgState:
     ) -> Transaction:
         """Open until it is committed or rolled back; see Transaction."""
         by = (user or self.writer).id
-        opened = Transaction(self.store, self.clock, self._commit, by, origin, coalesce, as_gap)
+        opened = Transaction(self.store, self.clock, self._finish, by, origin, coalesce, as_gap)
         self.transactions[opened.key] = opened
         return opened
 
-    def load(self, name: str, records: Sequence[Mapping[str, Any]]) -> list[str]:
+    def load(self, name: str, records: Sequence[Mapping[str, Any]], owner: User | None = None) -> list[str]:
         """Records that are there without any event, in one commit of the ledger. Fast; values are checked by type."""
         with self.store.lock:
             table = self.store.table(name)
             object_type, second = table.type, self.clock.second()
-            by = next(iter(self.users), "")
+            by = (owner or self.writer).id
             blank: list[Any] = [None] * len(object_type.stored)
             for field in object_type.fields:
                 if field.kind == "boolean":
@@ -107,10 +109,6 @@ class OrgState:
                 changes.append(RowChange(name, record, done))
             self.ledger.enter("", self.clock.now_ms(), changes)
             return [change.id for change in changes]
-
-    def roll_back(self, transaction: Transaction) -> None:
-        transaction.rollback()
-        self.transactions.pop(transaction.key, None)
 
     def described_ms(self, name: str) -> int:
         """When the definition of an object changed last."""
@@ -176,14 +174,17 @@ class OrgState:
         """When the oldest open transaction began: later changes may still appear behind it."""
         return min((one.started for one in self.transactions.values()), default=None)
 
-    def _commit(self, transaction: Transaction) -> None:
-        with self.store.lock:
-            transaction.release()
-            self.transactions.pop(transaction.key, None)
-            changes = self._apply(transaction)
-            events = self._events(transaction)
-            self.ledger.enter(transaction.key, self.clock.now_ms(), changes)
-            self._publish(events)
+    def _finish(self, transaction: Transaction, commit: bool) -> None:
+        """Events are put together before the rows change, so that readers need not wait for a large transaction."""
+        try:
+            if commit:
+                with self._commits:
+                    events = self._events(transaction)
+                    with self.store.lock:
+                        self.ledger.enter(transaction.key, self.clock.now_ms(), self._apply(transaction))
+                        self._publish(events)
+        finally:
+            del self.transactions[transaction.key]
 
     def _apply(self, transaction: Transaction) -> list[RowChange]:
         changes = []
@@ -214,7 +215,7 @@ class OrgState:
         return encode(told, schemas, transaction.key, self._next_commit(), self.clock.second())
 
     def _tell_gap(self, name: str, records: Sequence[str], kind: str) -> None:
-        with self.store.lock:
+        with self._commits, self.store.lock:
             schema = self.schemas.current(name)
             second, by = self.clock.second(), self.writer.id
             event = gap(schema, records, kind, second, by, str(uuid.uuid4()), self._next_commit())

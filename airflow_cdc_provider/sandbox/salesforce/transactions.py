@@ -36,7 +36,7 @@ class Transaction:
         self,
         store: Store,
         clock: Clock,
-        finish: Callable[[Transaction], None],
+        finish: Callable[[Transaction, bool], None],
         user: str,
         origin: str = API_ORIGIN,
         coalesce: bool = True,
@@ -56,24 +56,23 @@ class Transaction:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is not None:
-            self.rollback()
-        elif self.open:
-            self.commit()
+        if self.open:
+            self._end(commit=kind is None)
 
     def commit(self) -> None:
-        self.open = False
-        self._finish(self)
+        self._end(commit=True)
 
     def rollback(self) -> None:
-        self.open = False
-        with self._store.lock:
-            self.release()
+        self._end(commit=False)
 
-    def release(self) -> None:
-        """Give back the records it held."""
-        for record in [record for record, holder in self._store.holders.items() if holder == self.key]:
-            del self._store.holders[record]
+    def _end(self, commit: bool) -> None:
+        if not self.open:
+            raise RuntimeError(f"transaction {self.key} has already ended")
+        self.open = False
+        self._finish(self, commit)
+        with self._store.lock:
+            for record in [record for record, holder in self._store.holders.items() if holder == self.key]:
+                del self._store.holders[record]
 
     def insert(self, name: str, values: Mapping[str, Any], audit: Mapping[str, str] | None = None) -> str:
         """The new record's id. ``audit`` back-dates CreatedDate and LastModifiedDate, as data loads may."""

@@ -85,7 +85,7 @@ def _write(org: OrgState, user: User, records: Sequence[Any], all_or_none: bool,
     transaction = org.transaction(user)
     results = [_one(transaction, record, write) for record in records]
     if all_or_none and not all(result["success"] for result in results):
-        org.roll_back(transaction)
+        transaction.rollback()
         rolled = {"statusCode": "ALL_OR_NONE_OPERATION_ROLLED_BACK", "message": "Record rolled back", "fields": []}
         return answer([{"success": False, "errors": [rolled]} if result["success"] else result for result in results])
     transaction.commit()
