@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from typing import Any
 
 import jwt
 import pytest
@@ -16,29 +15,9 @@ from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg, fields
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from airflow_cdc_provider.sandbox.salesforce.oauth import App
 from airflow_cdc_provider.sandbox.salesforce.users import Access
+from tests.connectors.salesforce_rest import Client, V, refusal
 
 pytestmark = pytest.mark.server
-V = "/services/data/v66.0"
-
-
-class Client(requests.Session):
-    """Paths instead of addresses; the token of the integration user."""
-
-    def __init__(self, org: SalesforceOrg) -> None:
-        super().__init__()
-        self.org = org
-        self.headers["Authorization"] = f"Bearer {org.tokens.issue(org.integration)}"
-
-    def request(self, method: Any, url: Any, *args: Any, **options: Any) -> requests.Response:
-        return super().request(method, self.org.instance_url + url, *args, **options)
-
-    def query(self, text: str, resource: str = "query", **headers: str) -> Any:
-        return self.get(f"{V}/{resource}", params={"q": text}, headers=headers)
-
-    def names(self, condition: str, name: str = "Account") -> list[str]:
-        answer = self.query(f"SELECT Name FROM {name} {condition}")
-        assert answer.status_code == 200, answer.text
-        return [record["Name"] for record in answer.json()["records"]]
 
 
 @pytest.fixture
@@ -54,9 +33,10 @@ def client(org: SalesforceOrg) -> Iterator[Client]:
         yield client
 
 
-def refusal(answer: requests.Response) -> tuple[int, str]:
-    (error,) = answer.json()
-    return answer.status_code, error["errorCode"]
+def names(client: Client, condition: str, name: str = "Account") -> list[str]:
+    answer = client.query(f"SELECT Name FROM {name} {condition}")
+    assert answer.status_code == 200, answer.text
+    return [record["Name"] for record in answer.json()["records"]]
 
 
 def token(org: SalesforceOrg, **form: str) -> requests.Response:
@@ -180,9 +160,7 @@ def test_values_come_in_the_shape_of_rest(client: Client) -> None:
         ("WHERE SystemModstamp > 2999-01-01T00:00:00Z", []),
     ],
 )
-def test_soql_finds_what_it_asks_for(
-    org: SalesforceOrg, client: Client, condition: str, found: list[str]
-) -> None:
+def test_soql_finds_what_it_asks_for(org: SalesforceOrg, client: Client, condition: str, found: list[str]) -> None:
     org.load(
         "Account",
         [
@@ -191,12 +169,12 @@ def test_soql_finds_what_it_asks_for(
             {"Name": "Beta", "AnnualRevenue": 2, "Regions__c": "EMEA"},
         ],
     )
-    assert client.names(condition) == found
+    assert names(client, condition) == found
 
 
 def test_text_in_soql_may_hold_quotes_and_backslashes(org: SalesforceOrg, client: Client) -> None:
     org.load("Account", [{"Name": "O'Brien \\ Sons"}])
-    assert client.names(r"WHERE Name = 'O\'Brien \\ Sons'") == ["O'Brien \\ Sons"]
+    assert names(client, r"WHERE Name = 'O\'Brien \\ Sons'") == ["O'Brien \\ Sons"]
 
 
 def test_counting_answers_without_records(org: SalesforceOrg, client: Client) -> None:
@@ -237,7 +215,7 @@ def test_pages_stay_as_they_were_found_and_their_locators_die_after_two_days(
     last = client.get(more["nextRecordsUrl"]).json()
     assert (last["done"], len(last["records"]), "nextRecordsUrl" in last) == (True, 50, False)
     org.clock.advance(2 * 86_400 + 60)
-    client.headers["Authorization"] = f"Bearer {org.tokens.issue(org.integration)}"
+    client.log_in()
     assert refusal(client.get(page["nextRecordsUrl"])) == (400, "INVALID_QUERY_LOCATOR")
 
 
@@ -330,7 +308,7 @@ def test_without_view_all_a_user_sees_own_records_only(org: SalesforceOrg, clien
     mine = client.post(f"{V}/sobjects/Account", json={"Name": "mine"}).json()["id"]
     others = org.load("Account", [{"Name": "others"}])
     org.integration.access["Account"] = Access.OWN
-    assert client.names("") == ["mine"]
+    assert names(client, "") == ["mine"]
     found = client.post(f"{V}/composite/sobjects/Account", json={"ids": [*others, mine], "fields": ["Name"]}).json()
     assert found[0] is None and found[1]["Name"] == "mine"
     org.integration.access["Account"] = Access.NONE
@@ -372,7 +350,7 @@ def test_event_schemas_can_be_had_by_name_and_by_id(org: SalesforceOrg, client: 
 
 def test_answers_carry_the_orgs_clock_and_its_budget(org: SalesforceOrg, client: Client) -> None:
     org.clock.advance(86_400 * 365)
-    client.headers["Authorization"] = f"Bearer {org.tokens.issue(org.integration)}"
+    client.log_in()
     answer = client.get(f"{V}/limits")
     assert "2027" in answer.headers["Date"]
     assert answer.headers["Sforce-Limit-Info"] == f"api-usage={org.requests}/{org.request_limit}"
@@ -394,5 +372,5 @@ def test_tokens_can_end_between_two_pages(org: SalesforceOrg, client: Client) ->
     org.faults.expire_tokens_after = 1
     page = client.query("SELECT Id FROM Account", **{"Sforce-Query-Options": "batchSize=200"}).json()
     assert refusal(client.get(page["nextRecordsUrl"])) == (401, "INVALID_SESSION_ID")
-    client.headers["Authorization"] = f"Bearer {org.tokens.issue(org.integration)}"
+    client.log_in()
     assert len(client.get(page["nextRecordsUrl"]).json()["records"]) == 200

@@ -112,16 +112,24 @@ class BulkJobs:
                 pieces: Iterable[list[Row]] = [find_rows(job.query, table, job.user, everything, now)]
         else:
             pieces = self._pieces(job, table, everything, now)
-        for piece in pieces:
-            if fault and len(job.rows) + len(piece) > fault.hold_after_rows:
-                job.released.wait()
+        for piece in self._held(job, fault, pieces):
             if job.state == "Aborted":
                 return
             job.rows += piece
-        if fault:
-            job.released.wait()
         if job.state == "InProgress":
             job.state = "JobComplete"
+
+    @staticmethod
+    def _held(job: Job, fault: BulkFault | None, pieces: Iterable[list[Row]]) -> Iterable[list[Row]]:
+        """A piece is read after the job was released, not before."""
+        reading = iter(pieces)
+        while True:
+            if fault and len(job.rows) >= fault.hold_after_rows:
+                job.released.wait()
+            piece = next(reading, None)
+            if piece is None:
+                return
+            yield piece
 
     def _pieces(self, job: Job, table: Table, everything: bool, now: str) -> Iterable[list[Row]]:
         """The ids as they are now, cut into pieces in random order; each piece is read when its turn comes."""

@@ -48,7 +48,8 @@ class OrgState:
         self.channels = Channels(self.store, [Member(name) for name in captured])
         self.bulk = BulkJobs(self.store, self.clock, self.faults)
         self.cursors = Cursors(self.clock)
-        self.org_id = record_id("00D", random.Random(seed).randrange(10**9))
+        self._org_ids = random.Random(seed)
+        self.org_id = self._new_org_id()
         self.transactions: dict[str, Transaction] = {}
         self.delete_log_since = stamp(0)
         self.requests = 0
@@ -166,9 +167,12 @@ class OrgState:
     def refresh(self) -> None:
         """A sandbox is made anew from production: all that ``migrate`` does, under another org id."""
         self.migrate()
-        self.org_id = record_id("00D", self._random.randrange(10**9))
+        self.org_id = self._new_org_id()
         self.tokens.org_id = self.org_id
         self.tokens.expire()
+
+    def _new_org_id(self) -> str:
+        return record_id("00D", self._org_ids.randrange(10**9))
 
     def earliest_open(self) -> str | None:
         """When the oldest open transaction began: later changes may still appear behind it."""
