@@ -1,0 +1,34 @@
+"""What the Pub/Sub API hands out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Event(NamedTuple):
+    replay_id: bytes
+    schema_id: str
+    payload: bytes
+
+
+class Delivery(NamedTuple):
+    """Events in stream order. Without events it is a sign of life: nothing more is to be had now. ``latest`` is then a
+    place as far as the server has looked, maybe beyond our last event; empty where it was our own patience that ended.
+    """
+
+    events: tuple[Event, ...]
+    latest: bytes = b""
+
+
+@dataclass(frozen=True)
+class Undecodable:
+    """An event that nobody could read, kept whole. ``table``, ``ids`` and ``transaction`` are set where the header
+    could be read; ``reason`` shows no value."""
+
+    channel: str
+    event: Event
+    reason: str
+    table: str = ""
+    ids: tuple[str, ...] = ()
+    transaction: str = ""

@@ -1,0 +1,57 @@
+"""Places in a channel, and the order keys of its records.
+
+A replay id is opaque: it is kept, handed back and compared for equality, nothing else. So every place also counts the
+transactions of this epoch up to it, and the count gives the order.
+
+    order key = epoch 8 · transaction 16 · sequence number in it 8 · arrival in it 8
+
+All digits are hex. Within a transaction Salesforce numbers its events; one event may change several records, and two
+events may bear one number where a channel is enriched: there the arrival decides.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+
+from airflow_cdc_provider.core.errors import PositionLost, Problem
+from airflow_cdc_provider.core.positions import Position, epoch_prefix
+
+
+@dataclass(frozen=True)
+class Place:
+    """Behind the event ``replay_id``, the last one of transaction number ``transactions``."""
+
+    replay_id: bytes
+    transactions: int = 0
+
+
+def position_of(channel: str, place: Place) -> dict[str, str]:
+    return {channel: f"{place.transactions}:{b64encode(place.replay_id).decode('ascii')}"}
+
+
+def place_of(position: Position, channel: str) -> Place:
+    """Raises PositionLost (SRC013) where the position is one of another channel: a replay id means nothing there."""
+    if channel not in position:
+        raise PositionLost(
+            Problem(
+                "SRC013",
+                "our position is one of another channel",
+                where=channel,
+                found=", ".join(sorted(position)) or "no channel",
+                allowed=f"a position in {channel}",
+                data="the target tables stand at their cursors; changes after them are not in the log",
+                do="name the old channel again under `source`, or copy the tables anew: airflow cdc resync",
+            )
+        )
+    count, _, replay_id = position[channel].partition(":")
+    return Place(b64decode(replay_id), int(count))
+
+
+def order_key(epoch: int, transaction: int, sequence: int, arrival: int) -> str:
+    return f"{epoch_prefix(epoch)}{transaction:016x}{sequence:08x}{arrival:08x}"
+
+
+def floor_key(epoch: int, place: Place) -> str:
+    """Order key of a copy begun at this place: it holds every record up to it."""
+    return f"{epoch_prefix(epoch)}{place.transactions:016x}{'f' * 16}"

@@ -1,0 +1,59 @@
+"""Where transactions begin and end. Pure.
+
+No event says that it is the last of its transaction. A transaction is known to be whole when an event of another one
+comes, when the server says that it has nothing more, or when nothing came for long enough. Numbers inside a transaction
+may have holes, where objects changed that the channel does not carry.
+"""
+
+from __future__ import annotations
+
+from airflow_cdc_provider.connectors.salesforce.positions import Place, order_key
+
+
+class Transactions:
+    """Starts behind ``place``, outside of any transaction."""
+
+    def __init__(self, place: Place, epoch: int) -> None:
+        self._ended = place
+        self._epoch = epoch
+        self._key = ""
+        self._last = place.replay_id
+        self._arrival = 0
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._key)
+
+    def meet(self, key: str, replay_id: bytes) -> Place | None:
+        """An event of transaction ``key``. The end of the one before, where this one begins another."""
+        ended = None
+        if key != self._key:
+            ended = self._end(self._last) if self._key else None
+            self._key = key
+            self._arrival = 0
+        self._last = replay_id
+        return ended
+
+    def meet_unknown(self, replay_id: bytes) -> None:
+        """An event that does not say whose it is counts with its neighbours: it must not be stepped over."""
+        self._key = self._key or "unknown"
+        self._last = replay_id
+
+    def rest(self, latest: bytes) -> Place | None:
+        """Nothing more is to be had now: what is open is whole. None where we stood there already."""
+        if not self._key and latest in (b"", self._ended.replay_id):
+            return None
+        if self._key:
+            return self._end(latest or self._last)
+        self._ended = Place(latest, self._ended.transactions)
+        return self._ended
+
+    def next_order(self, sequence: int) -> str:
+        """The order key of the next record of the open transaction."""
+        self._arrival += 1
+        return order_key(self._epoch, self._ended.transactions + 1, sequence, self._arrival)
+
+    def _end(self, replay_id: bytes) -> Place:
+        self._ended = Place(replay_id, self._ended.transactions + 1)
+        self._key = ""
+        return self._ended

@@ -1,0 +1,356 @@
+"""Change events become change records: what counts, what is unknown, and what nobody can read."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airflow_cdc_provider.connectors.salesforce.events import Undecodable
+from airflow_cdc_provider.connectors.salesforce.types import described
+from airflow_cdc_provider.connectors.source import Boundary, Ignored
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.tables import Kind, LogicalType, TableSchema
+from tests.connectors import salesforce_events as org
+from tests.connectors.salesforce_events import ADA, BOB, EVE, NOON_MS, Reading, event, task, updated
+
+STREET = f"{org.INDEX['BillingAddress']}-0x01"
+
+
+def test_an_update_is_the_change_record_of_its_row() -> None:
+    made = updated(Name="Analytical Engines", seq=4)
+    (record,) = Reading().says(made)
+    position = b64encode(made.replay_id).decode()
+    assert replace(record, after=None, schema_id="") == ChangeRecord(
+        "Account",
+        "update",
+        "00000003" + "0000000000000008" + "00000004" + "00000001",
+        "",
+        key_before=f'["{ADA}"]',
+        key=f'["{ADA}"]',
+        tx_id="tx-1",
+        tx_seq=4,
+        commit_ts=datetime(2026, 3, 1, 12, tzinfo=UTC),
+        position=f'{{"replay_id":"{position}"}}',
+        event_id=f"tx-1:4:Account:{ADA}:UPDATE",
+    )
+
+
+def test_case_01_a_null_counts_only_where_the_field_changed() -> None:
+    bits = f"0x{1 << org.INDEX['Industry']:X}"
+    assert Reading().after(event(changed=[bits], Industry=None, Phone=None)) == {"Industry": None}
+    assert Reading().after(event(changed=[bits], nulled=[bits], Industry=None)) == {"Industry": None}
+
+
+def test_case_02_an_event_with_a_nested_bitmap_alone_changes_only_those_members() -> None:
+    where = {"Street": None, "City": None, "Latitude": 12.5, "Longitude": -3.25}
+    changed = [f"{org.INDEX['ShippingAddress']}-0x0180"]
+    known = Reading().after(event(changed=changed, ShippingAddress=where))
+    assert known == {"ShippingLatitude": "12.500000000000000", "ShippingLongitude": "-3.250000000000000"}
+
+
+def test_case_03_each_event_is_read_by_the_schema_it_was_written_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    later = org.avro_schema("AccountChangeEvent", [org.field("Nickname__c"), *org.ACCOUNT_FIELDS])
+    monkeypatch.setitem(org.SCHEMAS, "account-2", later)
+    reading = Reading()
+    old, new = 1 << org.INDEX["Phone"], 1 << org.INDEX["Phone"] + 1
+    for schema, bits in (("account-1", old), ("account-2", new), ("account-1", old)):
+        assert reading.after(event(schema=schema, changed=[f"0x{bits:X}"], Phone="1", Fax="2")) == {"Phone": "1"}
+
+
+def test_case_04_members_of_an_address_are_found_by_name_in_the_writers_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    older = org.record("Address", ("Street", "string"), ("Xyz", "string"), ("City", "string"))
+    schema = org.avro_schema("AccountChangeEvent", [org.field("BillingAddress", "Address", older)])
+    monkeypatch.setitem(org.SCHEMAS, "account-0", schema)
+    place = {"Street": "s", "Xyz": "1 2 0", "City": "Turin"}
+    assert Reading().after(event(schema="account-0", changed=["1-0x06"], BillingAddress=place)) == {
+        "BillingCity": "Turin"
+    }
+
+
+def test_case_05_a_merged_event_is_one_change_for_each_record() -> None:
+    records = Reading().says(updated([ADA, BOB, EVE], Rating="Hot"))
+    assert [record.key for record in records] == [f'["{one}"]' for one in (ADA, BOB, EVE)]
+    assert [json.loads(record.after or "")["Rating"] for record in records] == ["Hot"] * 3
+    assert len({record.order_key for record in records}) == len({record.event_id for record in records}) == 3
+
+
+@pytest.mark.parametrize("change", ["UPDATE", "GAP_UPDATE", "DELETE"])
+def test_case_06_an_id_with_an_asterisk_stands_for_the_whole_table(change: str) -> None:
+    (record,) = Reading().says(event(change, ["001*"]))
+    assert (record.op, record.key, record.after) == ("overflow", None, f'{{"change_type":"{change}"}}')
+
+
+@pytest.mark.parametrize("ids", [["000000000000000AAA"], [], ["no id at all"]])
+def test_case_07_an_overflow_is_known_by_its_type_before_ids_are_looked_at(ids: list[str]) -> None:
+    (record,) = Reading().says(event("GAP_OVERFLOW", ids))
+    assert (record.table, record.op, record.key, record.key_before) == ("Account", "overflow", None, None)
+
+
+def test_case_17_events_with_one_replay_id_are_told_apart_by_their_records() -> None:
+    first, second = updated([ADA], Rating="Hot"), updated([BOB], Rating="Hot")
+    records = Reading().says(first, second._replace(replay_id=first.replay_id))
+    assert [record.event_id for record in records] == [f"tx-1:1:Account:{one}:UPDATE" for one in (ADA, BOB)]
+    assert records[0].order_key < records[1].order_key
+
+
+def test_case_18_values_that_the_event_only_carries_along_are_no_changes() -> None:
+    bits = (1 << org.INDEX["Fax"]) + (1 << org.INDEX["LastModifiedDate"])
+    extra = {"Rating": "Hot", "Sic": "7", "BillingAddress": {"Street": "s"}}
+    known = Reading().after(event(changed=[f"0x{bits:X}"], Fax="1", LastModifiedDate=NOON_MS, **extra))
+    assert known == {"Fax": "1", "LastModifiedDate": "2026-03-01T12:00:00Z"}
+
+
+@pytest.mark.parametrize("kind", ["CREATE", "UPDATE", "DELETE", "UNDELETE"])
+def test_case_21_a_gap_is_a_record_of_its_own_kind_and_changes_no_column(kind: str) -> None:
+    records = Reading().says(event(f"GAP_{kind}", [ADA, BOB]))
+    assert [(r.op, r.key, r.key_before, r.after) for r in records] == [
+        ("gap", f'["{one}"]', None, f'{{"change_type":"GAP_{kind}"}}') for one in (ADA, BOB)
+    ]
+    assert records[0].commit_ts == datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def test_case_48_the_losers_of_a_merge_are_deleted_and_its_winner_and_children_updated() -> None:
+    child = event("UPDATE", schema="contact-1", entity="Contact", seq=3, changed=["0x4"], Email="e")
+    records = Reading(task("Account"), task("Contact")).says(
+        event("DELETE", [BOB, EVE], seq=1), updated([ADA], seq=2, Phone="1"), child
+    )
+    assert [(r.table, r.op, r.key_before) for r in records] == [
+        ("Account", "delete", f'["{BOB}"]'),
+        ("Account", "delete", f'["{EVE}"]'),
+        ("Account", "update", f'["{ADA}"]'),
+        ("Contact", "update", f'["{ADA}"]'),
+    ]
+
+
+def test_case_49_a_restored_record_comes_back_with_all_it_has() -> None:
+    (record,) = Reading().says(event("UNDELETE", Name="Ada", OwnerId=ADA))
+    assert (record.op, record.key) == ("upsert", f'["{ADA}"]')
+    known = json.loads(record.after or "")
+    assert (known["Name"], known["Phone"], known["IsDeleted"]) == ("Ada", None, False)
+
+
+def test_case_49_a_restored_record_without_any_value_is_a_gap() -> None:
+    (record,) = Reading().says(event("UNDELETE"))
+    assert (record.op, record.key) == ("gap", f'["{ADA}"]')
+
+
+def test_case_51_the_name_of_an_account_is_a_text_or_the_parts_of_a_persons_name() -> None:
+    (business,) = Reading().says(updated(Name="Engines Ltd"))
+    assert json.loads(business.after or "") == {
+        "Id": ADA, "Name": "Engines Ltd", "LastName": None, "FirstName": None, "Salutation": None,
+    }  # fmt: skip
+    assert business.refetch == ()
+    parts = {"Salutation": None, "FirstName": "Ada", "LastName": "King"}
+    (person,) = Reading().says(updated(Name=parts))
+    assert json.loads(person.after or "") == {"Id": ADA, "LastName": "King", "FirstName": "Ada", "Salutation": None}
+    assert person.refetch == ("Name",)
+
+
+def test_case_51_a_changed_part_of_a_persons_name_changes_the_whole_name_too() -> None:
+    changed = [f"{org.INDEX['Name']}-0x4"]
+    (record,) = Reading().says(event(changed=changed, Name={"FirstName": None, "LastName": "Byron"}))
+    assert (json.loads(record.after or ""), record.refetch) == ({"Id": ADA, "LastName": "Byron"}, ("Name",))
+
+
+def test_case_52_a_new_field_in_mid_stream_is_described_anew_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    grown = org.avro_schema("AccountChangeEvent", [*org.ACCOUNT_FIELDS, org.field("Tier__c")])
+    monkeypatch.setitem(org.SCHEMAS, "account-2", grown)
+    held = task("Account").schema
+    reading = Reading(task("Account", held))
+    assert [type(item) for item in reading.items(updated(Phone="1"))] == [TableSchema, ChangeRecord]
+    account = org.DESCRIBES["Account"]
+    more = {**account, "fields": [*account["fields"], org.described_field("Tier__c")]}
+    reading.answers["Account"] = described(more)
+    bit = f"0x{1 << len(org.ACCOUNT_FIELDS) + 1:X}"
+    schema, told, row = reading.items(event(schema="account-2", changed=[bit], Tier__c="gold", seq=2))
+    assert isinstance(schema, TableSchema) and schema.names == (*held.names, "Tier__c")
+    assert isinstance(told, ChangeRecord) and told.op == "schema"
+    assert isinstance(row, ChangeRecord) and json.loads(row.after or "") == {"Id": ADA, "Tier__c": "gold"}
+    assert told.order_key < row.order_key and row.schema_id == told.schema_id == schema.schema_id
+    assert reading.describes == ["Account", "Account"]
+    assert reading.after(updated(Phone="2")) == {"Phone": "2"}, "older events still come in between"
+
+
+def test_case_52_a_value_of_the_fields_former_type_is_asked_for_again() -> None:
+    account = org.DESCRIBES["Account"]
+    fields = [f for f in account["fields"] if f["name"] != "Founded__c"]
+    fields.append(org.described_field("Founded__c", "datetime"))
+    reading = Reading()
+    reading.answers["Account"] = described({**account, "fields": fields})
+    (record,) = reading.says(updated(Founded__c=0, Phone="1"))
+    assert (json.loads(record.after or ""), record.refetch) == ({"Id": ADA, "Phone": "1"}, ("Founded__c",))
+
+
+def test_case_53_switches_of_a_user_are_on_where_their_name_is_listed() -> None:
+    made = event("UPDATE", schema="user-1", entity="User", changed=["0x4"], UserPreferences=["DarkMode"])
+    known = Reading(task("User")).after(made)
+    assert known == {"UserPreferencesDarkMode": True, "UserPreferencesSounds": False}
+
+
+def test_case_54_what_a_new_record_must_have_and_the_event_lacks_is_asked_for() -> None:
+    (record,) = Reading().says(event("CREATE", Name="Ada", OwnerId=ADA, Active__c=True))
+    assert record.refetch == ("CreatedDate", "CreatedById", "LastModifiedDate", "LastModifiedById")
+    known = json.loads(record.after or "")
+    assert not known.keys() & set(record.refetch)
+    assert known["Type"] is None, "a column that may be NULL is NULL"
+
+
+def test_case_55_ids_of_15_characters_become_those_of_18() -> None:
+    (record,) = Reading().says(updated(["0015000000VALDt"], Phone="1"))
+    assert record.key == '["0015000000VALDtAAP"]'
+
+
+UNKNOWN_TYPE = "SNAPSHOT"
+
+
+def test_case_58_an_unknown_change_type_is_kept_whole_and_never_passed_over() -> None:
+    made = event(UNKNOWN_TYPE, [ADA])
+    (kept,) = [item for item in Reading().items(made) if not isinstance(item, TableSchema)]
+    assert isinstance(kept, Undecodable)
+    assert (kept.event, kept.table, kept.ids, kept.transaction) == (made, "Account", (ADA,), "tx-1")
+
+
+def test_case_58_an_event_that_does_not_fit_its_schema_is_kept_with_what_its_header_says() -> None:
+    made = event(changed=["0x2"], Name="x")
+    cut = made._replace(payload=made.payload[:-3])
+    (kept,) = Reading().items(cut)
+    assert isinstance(kept, Undecodable) and (kept.event, kept.ids) == (cut, (ADA,))
+    (kept,) = Reading().items(made._replace(payload=made.payload + b"\0"))
+    assert isinstance(kept, Undecodable) and "1 bytes are left" in kept.reason
+
+
+def test_an_unreadable_event_keeps_its_transaction_open_so_that_it_is_not_stepped_over() -> None:
+    reading = Reading()
+    broken = event()._replace(payload=b"\xff")
+    assert isinstance(reading.items(broken)[0], Undecodable)
+    (end,) = reading.quiet()
+    assert isinstance(end, Boundary)
+    assert end.position == {org.CHANNEL: f"8:{b64encode(broken.replay_id).decode()}"}
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        (event(changed=["0x100000000"]), "field 32 of a schema with 31 fields"),
+        (event(changed=["5-0x0400"], BillingAddress={}), "beyond the members"),
+        (event(changed=["7-0x01"]), "members of a field that has none"),
+        (event(changed=["Industry"]), "not of the form"),
+        (event("DELETE", ["nobody"]), "no id"),
+        (updated(AnnualRevenue=1e300), "column AnnualRevenue: more digits than decimal(18,2) takes"),
+        (event(tx=""), "no transaction"),
+        (event(seq=-1), "no transaction, or no place"),
+    ],
+)
+def test_what_an_event_cannot_mean_is_told_without_its_values(made: Any, reason: str) -> None:
+    kept = Reading().items(made)[-1]
+    assert isinstance(kept, Undecodable) and reason in kept.reason
+    assert ADA not in kept.reason and "1e300" not in kept.reason
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=300))
+def test_no_bytes_make_the_decoder_fail_or_lose_them(payload: bytes) -> None:
+    made = event()._replace(payload=payload)
+    assert Reading().items(made), "kept, counted or understood"
+
+
+def test_objects_that_are_not_copied_are_counted() -> None:
+    made = event("UPDATE", [ADA, BOB], schema="contact-1", entity="Contact", changed=["0x2"])
+    assert Reading().items(made) == [Ignored(2)]
+
+
+def test_an_update_of_columns_that_are_not_copied_is_counted() -> None:
+    reading = Reading(task("Account", columns=org.without("Phone")))
+    assert reading.items(updated([ADA, BOB], Phone="1"))[1:] == [Ignored(2)]
+
+
+def test_text_that_came_as_a_diff_is_asked_for() -> None:
+    bit = f"0x{1 << org.INDEX['Description']:X}"
+    (record,) = Reading().says(event(changed=[bit], diffs=[bit], Description="--- \n+++ 00\n@@ -1,1 +1,1 @@\n-a\n+b"))
+    assert (json.loads(record.after or ""), record.refetch) == ({"Id": ADA}, ("Description",))
+
+
+def test_a_field_that_is_only_said_to_be_nulled_is_null_where_the_value_agrees() -> None:
+    bit = f"0x{1 << org.INDEX['Phone']:X}"
+    assert Reading().after(event(nulled=[bit])) == {"Phone": None}
+    (record,) = Reading().says(event(nulled=[bit], Phone="1"))
+    assert record.refetch == ("Phone",)
+
+
+def test_members_that_are_only_said_to_be_nulled_are_null_and_their_neighbours_untouched() -> None:
+    assert Reading().after(event(nulled=[STREET], BillingAddress={"City": "Turin"})) == {"BillingStreet": None}
+    (record,) = Reading().says(event(nulled=[f"0x{1 << org.INDEX['BillingAddress']:X}"]))
+    assert len(record.refetch) == 10 and json.loads(record.after or "") == {"Id": ADA}
+
+
+def test_a_compound_field_that_changed_as_a_whole_changes_all_its_columns() -> None:
+    known = Reading().after(updated(BillingAddress={"Street": "s", "City": "c"}))
+    assert known.pop("BillingStreet") == "s" and known.pop("BillingCity") == "c"
+    assert set(known) == {f"Billing{m}" for m in ("State", "PostalCode", "Country", "StateCode", "CountryCode")} | {
+        "BillingLatitude", "BillingLongitude", "BillingGeocodeAccuracy",
+    }  # fmt: skip
+    assert set(known.values()) == {None}
+
+
+def test_a_created_record_is_an_upsert_that_leaves_open_what_events_do_not_carry() -> None:
+    row = {"Name": "Ada", "OwnerId": ADA, "CreatedById": ADA, "LastModifiedById": ADA, "Active__c": False}
+    (record,) = Reading().says(event("CREATE", CreatedDate=NOON_MS, LastModifiedDate=NOON_MS, **row))
+    assert (record.op, record.after_complete, record.refetch) == ("upsert", False, ())
+    unknown = set(task("Account").schema.names) - json.loads(record.after or "").keys()
+    assert unknown == {"SystemModstamp", "MasterRecordId"}
+
+
+def test_a_record_whose_every_column_is_told_is_complete() -> None:
+    reading = Reading(task("Invoice__c", columns=org.without("Total__c")))
+    made = event("CREATE", schema="invoice-1", entity="Invoice__c", Name="I-1", Amount__c=0.1)
+    (record,) = reading.says(made)
+    assert (record.after, record.after_complete) == (f'{{"Id":"{ADA}","Name":"I-1","Amount__c":"0.10"}}', True)
+
+
+def test_columns_stand_in_the_tables_order_whatever_the_events() -> None:
+    names = list(Reading().after(updated(Score__c=1.0, Phone="1", Name="x", Type="t")))
+    order = task("Account").schema.names
+    assert names == sorted(names, key=order.index)
+
+
+def test_text_with_nul_is_kept_without_it_and_told() -> None:
+    (record,) = Reading().says(updated(Phone="1\0 2"))
+    assert (json.loads(record.after or "")["Phone"], record.warnings) == ("1 2", ("nul_stripped",))
+
+
+def test_a_table_is_told_before_its_first_record_and_once() -> None:
+    reading = Reading()
+    first, second = reading.items(updated(Phone="1")), reading.items(updated(Phone="2"))
+    assert first[0] == task("Account").schema
+    assert not any(isinstance(item, TableSchema) for item in second)
+
+
+def test_a_table_that_the_target_holds_in_another_shape_is_told_as_a_change() -> None:
+    now = task("Account").schema
+    old = replace(now, columns=tuple(c for c in now.columns if c.name != "Sic"))
+    assert [r.op for r in Reading(task("Account", old)).says(updated(Phone="1"))] == ["schema", "update"]
+    wide = replace(now.column("Phone"), type=LogicalType(Kind.DATE))
+    old = replace(now, columns=tuple(wide if c.name == "Phone" else c for c in now.columns))
+    assert [r.op for r in Reading(task("Account", old)).says(updated(Phone="1"))] == ["schema", "update"]
+    assert [r.op for r in Reading(task("Account", now)).says(updated(Phone="1"))] == ["update"]
+
+
+def test_a_table_is_not_described_before_an_event_needs_it() -> None:
+    reading = Reading(task("Account"), task("Contact"))
+    reading.items(updated(Phone="1"), updated(Phone="2"))
+    assert reading.describes == ["Account"]
+
+
+def test_case_13_a_commit_time_is_told_and_orders_nothing() -> None:
+    late = updated(Phone="1", seq=1)
+    early = event(changed=["0x80"], Phone="2", seq=2, at_ms=NOON_MS - 1000)
+    first, second = Reading().says(late, early)
+    assert first.order_key < second.order_key
+    assert first.commit_ts and second.commit_ts and first.commit_ts - second.commit_ts == timedelta(seconds=1)

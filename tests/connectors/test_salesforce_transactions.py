@@ -1,0 +1,173 @@
+"""Transactions in a stream that never says where one ends, and events that come twice."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_cdc_provider.connectors.salesforce.events import Delivery
+from airflow_cdc_provider.connectors.salesforce.positions import Place, floor_key, order_key, place_of, position_of
+from airflow_cdc_provider.connectors.salesforce.repeats import KEPT, remembered, without_repeats
+from airflow_cdc_provider.connectors.source import Boundary, Ignored
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.errors import PositionLost
+from tests.connectors.salesforce_events import ADA, BOB, CHANNEL, EVE, START, Reading, event, replay_id, task, updated
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def boundary(behind: bytes, transactions: int) -> Boundary:
+    return Boundary({CHANNEL: f"{transactions}:{b64encode(behind).decode()}"})
+
+
+def ends(items: list[object]) -> list[Boundary]:
+    return [item for item in items if isinstance(item, Boundary)]
+
+
+def test_a_transaction_ends_where_another_one_begins() -> None:
+    a1, a2, b1 = updated(tx="a", seq=1, Phone="1"), updated(tx="a", seq=2, Phone="2"), updated(tx="b", Phone="3")
+    items = Reading().items(a1, a2, b1)
+    assert ends(items) == [boundary(a2.replay_id, 8)]
+    assert [type(item) for item in items[1:]] == [ChangeRecord, ChangeRecord, Boundary, ChangeRecord]
+
+
+def test_case_08_overflows_of_one_transaction_share_the_anchor_at_its_end() -> None:
+    reading = Reading(task("Account"), task("Contact"))
+    gone = event("GAP_OVERFLOW", ["000000000000000AAA"], tx="a", seq=2)
+    more = event("GAP_OVERFLOW", ["000000000000000AAA"], tx="a", seq=3, schema="contact-1", entity="Contact")
+    next_one = updated(tx="b", Phone="1")
+    items = reading.items(updated(tx="a", seq=1, Phone="0"), gone, more, next_one)
+    assert [item.table for item in items if isinstance(item, ChangeRecord)] == ["Account", "Account", "Contact"]
+    assert items[-1] == boundary(more.replay_id, 8), "the window ends there"
+    assert reading.decoder.overflowed
+
+
+def test_an_overflow_ends_its_window_also_where_nothing_follows() -> None:
+    reading = Reading()
+    gone = event("GAP_OVERFLOW", ["000000000000000AAA"])
+    reading.items(gone)
+    assert not reading.decoder.overflowed, "more events of the transaction may follow"
+    assert reading.quiet() == [boundary(gone.replay_id, 8)]
+    assert reading.decoder.overflowed
+
+
+def test_case_09_a_transaction_that_was_not_seen_to_end_leaves_no_position_behind() -> None:
+    whole, half = updated(tx="a", Phone="1"), updated(tx="b", Phone="2")
+    (end,) = ends(Reading().items(whole, half))
+    again = Reading(place=place_of(end.position, CHANNEL))
+    assert [record.tx_id for record in again.says(half)] == ["b"]
+
+
+def test_case_10_a_quiet_stream_closes_the_last_transaction() -> None:
+    last = updated(tx="a", Phone="1")
+    by_silence, by_keepalive = Reading(), Reading()
+    by_silence.items(last)
+    assert by_silence.quiet() == [boundary(last.replay_id, 8)]
+    by_keepalive.items(last)
+    latest = replay_id()
+    assert by_keepalive.quiet(latest) == [boundary(latest, 8)]
+
+
+def test_case_11_missing_sequence_numbers_are_not_waited_for() -> None:
+    records = Reading().says(updated(seq=2, Phone="1"), updated([BOB], seq=90, Phone="1"), updated(tx="b", Phone="1"))
+    assert [record.tx_seq for record in records] == [2, 90, 1]
+
+
+def test_case_12_changes_of_one_record_in_a_transaction_apply_in_sequence() -> None:
+    first, second = updated(seq=5, Phone="new"), updated(seq=3, Phone="old")
+    late, early = Reading().says(first, second)
+    assert (late.tx_seq, early.tx_seq) == (5, 3)
+    assert early.order_key < late.order_key
+
+
+def test_case_28_the_cursor_moves_with_the_keepalives_of_an_idle_channel() -> None:
+    reading, latest = Reading(), replay_id()
+    assert reading.quiet(latest) == [boundary(latest, START.transactions)]
+    assert reading.quiet(latest) == [], "once is enough"
+    assert reading.quiet() == []
+
+
+def test_a_keepalive_does_not_move_the_cursor_past_an_open_transaction_before_it_is_closed() -> None:
+    reading = Reading()
+    reading.items(updated(tx="a", Phone="1"))
+    latest = replay_id()
+    assert reading.quiet(latest) == [boundary(latest, 8)]
+    assert [record.order_key[8:24] for record in reading.says(updated(tx="b", Phone="1"))] == [f"{9:016x}"]
+
+
+def test_transactions_are_ordered_by_their_place_in_the_stream_whatever_the_replay_ids() -> None:
+    records = Reading().says(*(updated(tx=str(n), seq=9 - n, Phone="1") for n in range(9)))
+    keys = [record.order_key for record in records]
+    assert keys == sorted(keys) and len(set(map(len, keys))) == 1
+
+
+def test_reading_on_from_a_boundary_gives_the_order_keys_of_reading_through() -> None:
+    events = [updated([ADA, BOB], tx=str(n // 3), seq=n % 3 + 1, Phone=str(n)) for n in range(9)]
+    through = Reading()
+    whole = [record.order_key for record in through.says(*events)]
+    first = Reading()
+    items = first.items(*events[:4])
+    (end,) = ends(items)
+    cut = [item.order_key for item in items if isinstance(item, ChangeRecord)][:6]
+    rest = Reading(place=place_of(end.position, CHANNEL)).says(*events[3:])
+    assert cut + [record.order_key for record in rest] == whole
+
+
+def test_a_floor_lies_behind_everything_up_to_its_place_and_before_everything_after_it() -> None:
+    place = Place(b"x", 41)
+    assert order_key(1, 41, 0xFFFFFFFF, 0xFFFFFFFF) <= floor_key(1, place) < order_key(1, 42, 0, 1)
+    assert floor_key(1, place) < order_key(2, 1, 1, 1), "a later epoch is later"
+
+
+@given(st.binary(max_size=20), st.integers(0, 1 << 60))
+def test_a_replay_id_of_any_bytes_comes_back_from_its_position(replay: bytes, count: int) -> None:
+    assert place_of(position_of(CHANNEL, Place(replay, count)), CHANNEL) == Place(replay, count)
+
+
+def test_a_position_of_another_channel_is_refused() -> None:
+    with pytest.raises(PositionLost, match=r"SRC013.*Custom__chn"):
+        place_of({CHANNEL: "1:AA=="}, "/data/Custom__chn")
+
+
+def test_case_16_an_event_that_comes_again_late_under_a_new_replay_id_is_dropped() -> None:
+    (first,) = Reading().says(updated(Phone="1"))
+    seen = remembered([(NOW - timedelta(hours=71), [first.event_id])], NOW)
+    reading = Reading(place=Place(b"later", 900))
+    items = list(without_repeats(reading.items(updated(Phone="1"), updated([BOB], Phone="2")), seen))
+    assert Ignored(1) in items
+    assert [item.key for item in items if isinstance(item, ChangeRecord)] == [f'["{BOB}"]']
+
+
+def test_case_16_repeats_within_a_window_are_dropped_too_and_gaps_let_through() -> None:
+    gap = event("GAP_UPDATE", [EVE], seq=2)
+    items = Reading().items(updated(Phone="1"), updated(Phone="1"), gap, gap)
+    assert [i.op for i in without_repeats(items, ()) if isinstance(i, ChangeRecord)] == ["update", "gap", "gap"]
+
+
+def test_another_place_record_or_type_in_the_transaction_is_no_repeat() -> None:
+    events = [
+        updated(Phone="1"),
+        updated(seq=2, Phone="1"),
+        updated([BOB], Phone="1"),
+        event("DELETE"),
+        updated(tx="b", Phone="1"),
+    ]
+    assert Ignored(1) not in list(without_repeats(Reading().items(*events), ()))
+
+
+def test_event_ids_are_remembered_as_long_as_salesforce_keeps_events() -> None:
+    windows = [(NOW - KEPT, ["old"]), (NOW - KEPT - timedelta(seconds=1), ["older"])]
+    assert remembered(windows, NOW) == {"old"}
+
+
+def test_deliveries_may_cut_transactions_anywhere() -> None:
+    events = [updated(tx=str(n // 4), seq=n % 4, Phone=str(n)) for n in range(12)]
+    whole = [*Reading().items(*events)]
+    cut = Reading()
+    for one in events:
+        cut.decoder.feed(Delivery((one,)))
+    assert cut.items() == whole
