@@ -1,0 +1,139 @@
+"""Requests to an org's REST interface: a token kept fresh, patience with what passes, errors in our words."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow_cdc_provider.connectors.salesforce.failures import rest_failure
+from airflow_cdc_provider.connectors.salesforce.oauth import TIMEOUT_S, Login, Token
+from airflow_cdc_provider.core.errors import CdcError, Problem, SourceUnavailable
+
+if TYPE_CHECKING:
+    from requests import Response, Session
+
+TRIES = 5
+LONGEST_WAIT_S = 60.0
+USED_UP = frozenset({"REQUEST_LIMIT_EXCEEDED", "LIMIT_EXCEEDED"})
+"""Come with 403 or 503 and do not pass within a run."""
+
+
+class Http:
+    """One per process; not for several threads at once. ``sleep`` is a seam for tests."""
+
+    def __init__(self, login: Login, session: Session, sleep: Callable[[float], object] = time.sleep) -> None:
+        self.login = login
+        self._session = session
+        self._sleep = sleep
+        self._token: Token | None = None
+
+    def token(self, *, renew: bool = False) -> Token:
+        """The token in use. Nobody says how long one lives: it is renewed when it is refused."""
+        if self._token is None or renew:
+            self._token = self.login.token()
+        return self._token
+
+    def json(self, method: str, path: str, **request: Any) -> Any:
+        """The body of an answer, its reals as Decimal; None where it has none."""
+        return read_json(self.send(method, path, **request))
+
+    def send(self, method: str, path: str, **request: Any) -> Response:
+        """An answer of 2xx or 304. ``path`` starts with a slash. A failure that may pass is tried again with growing
+        pauses, a refused token is renewed once. Raises what ``rest_failure`` says."""
+        renewed = False
+        tried = 0
+        while True:
+            token = self.token()
+            try:
+                response = self._session.request(
+                    method,
+                    token.instance_url + path,
+                    timeout=TIMEOUT_S,
+                    proxies=dict(self.login.access.proxies),
+                    allow_redirects=False,
+                    **(request | {"headers": _headers(token, request.get("headers", {}))}),
+                )
+            except _requests().RequestException as error:
+                failure: CdcError = self._unreachable(error)
+                pause = None
+            else:
+                if response.ok:
+                    return response
+                code, message = _told(response)
+                if response.status_code == 401 and not renewed:
+                    renewed = True
+                    self.token(renew=True)
+                    continue
+                failure = rest_failure(response.status_code, code, message, self._where(method, path))
+                if not _may_pass(response.status_code, code):
+                    raise failure
+                pause = _retry_after(response)
+            tried += 1
+            if tried == TRIES:
+                raise failure
+            self._sleep(min(LONGEST_WAIT_S, pause if pause is not None else random.uniform(0.5, 1) * 2**tried))
+
+    def _where(self, method: str, path: str) -> str:
+        """Without the query: it may hold values."""
+        assert self._token is not None
+        return f"{method} {self._token.instance_url}{path.partition('?')[0]}"
+
+    def _unreachable(self, error: Exception) -> SourceUnavailable:
+        where = self._token.instance_url if self._token else self.login.access.login_url
+        return SourceUnavailable(
+            Problem("CON010", "the org cannot be reached", where, type(error).__name__, do="check the network")
+        )
+
+
+def read_json(response: Response) -> Any:
+    return json.loads(response.content, parse_float=Decimal) if response.content else None
+
+
+def server_time(response: Response) -> datetime:
+    """The server's clock in UTC, by the header that every answer bears."""
+    return parsedate_to_datetime(response.headers["Date"])
+
+
+def _headers(token: Token, more: Mapping[str, str]) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token.access_token}", "Accept": "application/json", **more}
+
+
+def _told(response: Response) -> tuple[str, str]:
+    """Salesforce's error code and message; empty where a proxy or a crash answered."""
+    try:
+        answer = response.json()
+    except ValueError:
+        return "", ""
+    first = answer[0] if isinstance(answer, list) and answer else answer
+    if not isinstance(first, dict):
+        return "", ""
+    return str(first.get("errorCode", "")), str(first.get("message", ""))
+
+
+def _may_pass(status: int, code: str) -> bool:
+    if code in USED_UP:
+        return False
+    return status in (406, 408, 420, 429) or status >= 500 or code in ("QUERY_TIMEOUT", "SERVER_UNAVAILABLE")
+
+
+def _retry_after(response: Response) -> float | None:
+    """Seconds, or a date by the server's own clock."""
+    text = response.headers.get("Retry-After", "")
+    if text.isdecimal():
+        return float(text)
+    try:
+        return max(0.0, (parsedate_to_datetime(text) - server_time(response)).total_seconds())
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _requests() -> Any:
+    import requests  # a worker that runs no Salesforce source need not have it
+
+    return requests

@@ -1,0 +1,110 @@
+"""The calls we make of the REST interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow_cdc_provider.connectors.salesforce.http import Http, read_json, server_time
+
+IDS_PER_RETRIEVE = 2000
+ROWS_PER_PAGE = 2000
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Replicated:
+    """Ids of an interval. ``covered`` is where the next interval starts: the begin of the earliest open work.
+    ``earliest`` is set for deletes: before it the list of deleted records is purged."""
+
+    ids: tuple[str, ...]
+    covered: datetime
+    earliest: datetime | None = None
+
+
+class Rest:
+    """Raises what ``Http.send`` raises."""
+
+    def __init__(self, http: Http, version: str) -> None:
+        self.http = http
+        self.root = f"/services/data/v{version}"
+
+    def versions(self) -> list[str]:
+        return [str(one["version"]) for one in self.http.json("GET", "/services/data/")]
+
+    def objects(self) -> list[Row]:
+        """Every object the user may see, without its fields."""
+        return list(self.http.json("GET", f"{self.root}/sobjects")["sobjects"])
+
+    def describe(self, entity: str) -> Row:
+        answer: Row = self.http.json("GET", f"{self.root}/sobjects/{entity}/describe")
+        return answer
+
+    def limits(self) -> dict[str, tuple[int, int]]:
+        """Name -> (most, left) within 24 hours, or a month for monthly ones."""
+        answer = self.http.json("GET", f"{self.root}/limits")
+        return {name: (limit["Max"], limit["Remaining"]) for name, limit in answer.items()}
+
+    def now(self) -> datetime:
+        """The server's clock."""
+        return server_time(self.http.send("GET", f"{self.root}/limits"))
+
+    def query(self, soql: str, *, deleted: bool = False) -> Iterator[Row]:
+        """Rows, page by page; with ``deleted`` those in the recycle bin and archived ones too. A page that fails is
+        asked for again by its own cursor."""
+        path = f"{self.root}/{'queryAll' if deleted else 'query'}"
+        headers = {"Sforce-Query-Options": f"batchSize={ROWS_PER_PAGE}"}
+        answer = self.http.json("GET", path, params={"q": soql}, headers=headers)
+        while True:
+            yield from map(_plain, answer["records"])
+            if answer["done"]:
+                return
+            answer = self.http.json("GET", answer["nextRecordsUrl"], headers=headers)
+
+    def tooling(self, soql: str) -> list[Row]:
+        answer = self.http.json("GET", f"{self.root}/tooling/query", params={"q": soql})
+        rows = list(answer["records"])
+        while not answer["done"]:
+            answer = self.http.json("GET", answer["nextRecordsUrl"])
+            rows += answer["records"]
+        return [_plain(row) for row in rows]
+
+    def retrieve(self, entity: str, ids: Sequence[str], fields: Sequence[str]) -> dict[str, Row | None]:
+        """Id -> record; None where it is gone or hidden. 2,000 ids a call."""
+        found: dict[str, Row | None] = {}
+        for start in range(0, len(ids), IDS_PER_RETRIEVE):
+            some = list(ids[start : start + IDS_PER_RETRIEVE])
+            body = {"ids": some, "fields": list(fields)}
+            answer = self.http.json("POST", f"{self.root}/composite/sobjects/{entity}", json=body)
+            found |= {one: _plain(row) if row else None for one, row in zip(some, answer, strict=True)}
+        return found
+
+    def updated(self, entity: str, start: datetime, end: datetime) -> Replicated:
+        """At most 30 days back and 600,000 ids."""
+        answer = self._replicated(entity, "updated", start, end)
+        return Replicated(tuple(answer["ids"]), _moment(answer["latestDateCovered"]))
+
+    def deleted(self, entity: str, start: datetime, end: datetime) -> Replicated:
+        """At most 15 days back and 600,000 ids. Raises Blocked (SRC045) where the list was purged."""
+        answer = self._replicated(entity, "deleted", start, end)
+        ids = tuple(one["id"] for one in answer["deletedRecords"])
+        return Replicated(ids, _moment(answer["latestDateCovered"]), _moment(answer["earliestDateAvailable"]))
+
+    def _replicated(self, entity: str, which: str, start: datetime, end: datetime) -> Any:
+        interval = {"start": _written(start), "end": _written(end)}
+        return read_json(self.http.send("GET", f"{self.root}/sobjects/{entity}/{which}/", params=interval))
+
+
+def _plain(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name != "attributes"}
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def _written(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
