@@ -6,13 +6,14 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
-from airflow_cdc_provider.connectors.salesforce.event_schema import HEADER, EventSchema
+from airflow_cdc_provider.connectors.salesforce.event_schema import EventSchema
 from airflow_cdc_provider.connectors.salesforce.events import Delivery, Event, Undecodable
 from airflow_cdc_provider.connectors.salesforce.header import GAPS, ChangeType, Header, header_of
 from airflow_cdc_provider.connectors.salesforce.ids import full_id, is_id, stands_for_many
-from airflow_cdc_provider.connectors.salesforce.layout import Image, Layout
+from airflow_cdc_provider.connectors.salesforce.layout import Image
 from airflow_cdc_provider.connectors.salesforce.positions import Place, position_of
 from airflow_cdc_provider.connectors.salesforce.tables import Table
 from airflow_cdc_provider.connectors.salesforce.transactions import Transactions
@@ -22,6 +23,7 @@ from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import TableSchema
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -77,17 +79,16 @@ class Decoder:
         except Unreadable as error:
             return _Read(reason=str(error))
         try:
-            values = (schema.read if schema.entity in self._tables else schema.read_header)(event.payload)
-            header = header_of(values[HEADER])
-            if header.entity != schema.entity and header.entity in self._tables:
-                values = schema.read(event.payload)
-            return _Read(schema, header, values)
+            values, at = schema.header(event.payload)
+            header = header_of(values)
         except Unreadable as error:
-            reason = str(error)
+            return _Read(schema, reason=str(error))
+        if header.entity not in self._tables:
+            return _Read(schema, header)
         try:
-            return _Read(schema, header_of(schema.read_header(event.payload)[HEADER]), reason=reason)
-        except Unreadable:
-            return _Read(schema, reason=reason)
+            return _Read(schema, header, schema.body(event.payload, at))
+        except Unreadable as error:
+            return _Read(schema, header, reason=str(error))
 
     def _end(self, place: Place | None) -> None:
         if place is not None:
@@ -101,7 +102,7 @@ class Decoder:
             return [Ignored(len(header.ids))]
         assert read.schema is not None
         layout = table.layout(read.schema)
-        make = _Records(header, table, layout, self._transactions, event.replay_id)
+        make = _Records(header, table.schema, self._transactions, event.replay_id)
         if table.unannounced():
             self.items.append(table.schema)
             if table.is_change():
@@ -148,25 +149,27 @@ def _record_id(text: str) -> str:
         raise Unreadable("the header names a record by what is no id") from error
 
 
+@lru_cache(maxsize=256)
+def _moment(ms: int) -> datetime:
+    """Events carry whole seconds, so neighbours share theirs."""
+    return EPOCH + timedelta(milliseconds=ms)
+
+
 class _Records:
     """Makes the change records of one event."""
 
-    def __init__(
-        self, header: Header, table: Table, layout: Layout, transactions: Transactions, replay_id: bytes
-    ) -> None:
+    def __init__(self, header: Header, schema: TableSchema, transactions: Transactions, replay_id: bytes) -> None:
         self._header = header
-        self._schema = table.schema
-        self._layout = layout
+        self._schema = schema
         self._transactions = transactions
-        self._commit_ts = EPOCH + timedelta(milliseconds=header.committed_ms)
+        self._commit_ts = _moment(header.committed_ms)
         self._position = f'{{"replay_id":"{b64encode(replay_id).decode("ascii")}"}}'
 
     def row(self, op: Operation, record_id: str, image: Image) -> ChangeRecord:
         """A created record is an upsert, too: ids are never used again, so a row that is there is the same record, and
         keeps what the event does not carry."""
         key = f'["{record_id}"]'
-        after = self._layout.after(image, record_id)
-        return self._record(op, record_id, key, key, after, self._layout.is_complete(image), image)
+        return self._record(op, record_id, key, key, image.after(record_id), image.complete, image)
 
     def gone(self, record_id: str) -> ChangeRecord:
         return self._record(Operation.DELETE, record_id, f'["{record_id}"]', None, None, False, None)

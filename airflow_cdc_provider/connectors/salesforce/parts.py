@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,20 +34,24 @@ class Cell:
 
 
 class Part:
-    """What one field of the event fills. A field that is no column of ours fills nothing."""
+    """What one field of the event fills, given its value. A field that is no column of ours fills nothing."""
 
     members = 0
     cells: tuple[Cell, ...] = ()
 
-    def whole(self, value: Any) -> Iterator[Filled]:
-        yield from ()
+    def whole(self, value: Any) -> Iterable[Filled]:
+        return ()
 
-    def some(self, value: Any, places: tuple[int, ...]) -> Iterator[Filled]:
+    def some(self, value: Any, places: tuple[int, ...]) -> Iterable[Filled]:
         """Only these members changed."""
         raise Unreadable("a bitmap speaks of members of a field that has none")
 
-    def unknown(self) -> Iterator[Filled]:
-        return ((cell.place, None) for cell in self.cells)
+    def nulled(self, value: Any) -> Iterable[Filled]:
+        """The field is said to be nulled, and not said to be changed."""
+        return self.whole(None) if value is None and not self.members else self.unknown(value)
+
+    def unknown(self, value: Any) -> Iterable[Filled]:
+        return [(cell.place, None) for cell in self.cells]
 
 
 class Plain(Part):
@@ -55,8 +59,8 @@ class Plain(Part):
         self.cells = (cell,)
         self._cell = cell
 
-    def whole(self, value: Any) -> Iterator[Filled]:
-        yield self._cell.filled(value)
+    def whole(self, value: Any) -> Iterable[Filled]:
+        return (self._cell.filled(value),)
 
 
 class Compound(Part):
@@ -69,7 +73,7 @@ class Compound(Part):
         self._joined = joined
         self.cells = tuple(cell for cell in (*columns, joined) if cell)
 
-    def whole(self, value: Any) -> Iterator[Filled]:
+    def whole(self, value: Any) -> Iterable[Filled]:
         if isinstance(value, str):
             if self._joined:
                 yield self._joined.filled(value)
@@ -77,7 +81,7 @@ class Compound(Part):
         else:
             yield from self.some(value, tuple(range(self.members)))
 
-    def some(self, value: Any, places: tuple[int, ...]) -> Iterator[Filled]:
+    def some(self, value: Any, places: tuple[int, ...]) -> Iterable[Filled]:
         if isinstance(value, str):
             raise Unreadable("a bitmap speaks of members of a field that came as text")
         if places and places[-1] >= self.members:
@@ -98,7 +102,7 @@ class Choices(Part):
         self._columns = columns
         self.cells = tuple(Cell(place, column, None) for place, column in columns)
 
-    def whole(self, value: Any) -> Iterator[Filled]:
+    def whole(self, value: Any) -> Iterable[Filled]:
         on = set(value or ())
         for place, column in self._columns:
             yield place, "true" if on & {column, column.removeprefix(self._name)} else "false"

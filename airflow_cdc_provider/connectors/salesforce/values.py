@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.tables import Kind, LogicalType
 NULL = "null"
 NUL_STRIPPED = "nul_stripped"
 DAY_MS = 86_400_000
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1)
 EPOCH_DATE = EPOCH.date()
 EXACT = Context(prec=76, rounding=ROUND_HALF_UP)
 
@@ -155,7 +155,7 @@ def _moment(value: str) -> str:
         raise WrongValue("not a time") from error
     if moment.tzinfo is None:
         raise WrongValue("a time without zone")
-    return f'"{_iso(moment.astimezone(UTC))}"'
+    return f'"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"'
 
 
 def _text(value: Any, warn: Warn) -> str:
@@ -185,14 +185,10 @@ def _date_of_ms(value: int) -> str:
 
 
 def _moment_of_ms(value: int) -> str:
-    return _iso(EPOCH + timedelta(milliseconds=value))
+    return f"{(EPOCH + timedelta(milliseconds=value)).isoformat()}Z"
 
 
 def _time_of_ms(value: int) -> str:
     if not 0 <= value < DAY_MS:
         raise OverflowError
     return f"{(EPOCH + timedelta(milliseconds=value)).time().isoformat('milliseconds')}Z"
-
-
-def _iso(moment: datetime) -> str:
-    return moment.replace(tzinfo=None).isoformat() + "Z"

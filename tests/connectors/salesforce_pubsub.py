@@ -1,0 +1,164 @@
+"""A Pub/Sub server of a few lines: canned events, keepalives, and failures on order."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+
+from airflow_cdc_provider.connectors.salesforce.events import Event
+from airflow_cdc_provider.connectors.salesforce.oauth import Token
+from airflow_cdc_provider.connectors.salesforce.proto import CUSTOM, SERVICE, message
+from airflow_cdc_provider.connectors.salesforce.pubsub import PubSub
+from tests.connectors.salesforce_events import CHANNEL, SCHEMAS
+
+ORG, USER = "00D000000000001AAA", "005000000000001AAA"
+PREFIX = "sfdc.platform.eventbus.grpc."
+SECRET = "00D!session.secret"
+
+
+@dataclass
+class Failure:
+    """Raised by the next call of ``method``, a Subscribe call after ``after`` events."""
+
+    method: str
+    status: grpc.StatusCode
+    code: str = ""
+    after: int = 0
+
+
+@dataclass
+class EventServer:
+    """``batch``: events per response. ``keepalive_s``: how long a silence lasts before a sign of life."""
+
+    events: list[Event] = field(default_factory=list)
+    keepalive_s: float = 60.0
+    batch: int = 40
+    latest: bytes = b""
+    failures: list[Failure] = field(default_factory=list)
+    topics: dict[str, bool] = field(default_factory=lambda: {CHANNEL: True})
+    accepted: set[str] = field(default_factory=lambda: {SECRET})
+    seen: list[Any] = field(default_factory=list)
+    delivered: int = 0
+    asked_for_schemas: list[str] = field(default_factory=list)
+
+    def __enter__(self) -> EventServer:
+        handlers = {
+            "Subscribe": grpc.stream_stream_rpc_method_handler(
+                self._subscribe, message("FetchRequest").FromString, message("FetchResponse").SerializeToString
+            ),
+            "GetTopic": grpc.unary_unary_rpc_method_handler(
+                self._topic, message("TopicRequest").FromString, message("TopicInfo").SerializeToString
+            ),
+            "GetSchema": grpc.unary_unary_rpc_method_handler(
+                self._schema, message("SchemaRequest").FromString, message("SchemaInfo").SerializeToString
+            ),
+        }
+        self._server = grpc.server(ThreadPoolExecutor(8))
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
+        self.endpoint = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._server.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.stop(0).wait()
+
+    def fail(self, context: Any, failure: Failure) -> None:
+        trailers = [("rpc_id", "0000")] + ([("error-code", PREFIX + failure.code)] if failure.code else [])
+        context.set_trailing_metadata(tuple(trailers))
+        context.abort(failure.status, f"it failed, rpcId: 0000 {failure.code}")
+
+    def _admit(self, method: str, context: Any) -> None:
+        metadata = dict(context.invocation_metadata())
+        if metadata.get("accesstoken") not in self.accepted or metadata.get("tenantid") != ORG:
+            self.fail(context, Failure(method, grpc.StatusCode.UNAUTHENTICATED, "service.auth.error"))
+        for failure in self.failures:
+            if failure.method == method and not failure.after:
+                self.failures.remove(failure)
+                self.fail(context, failure)
+
+    def _topic(self, request: Any, context: Any) -> Any:
+        self._admit("GetTopic", context)
+        if request.topic_name not in self.topics:
+            self.fail(context, Failure("GetTopic", grpc.StatusCode.NOT_FOUND, "topic.not.found"))
+        return message("TopicInfo")(topic_name=request.topic_name, can_subscribe=self.topics[request.topic_name])
+
+    def _schema(self, request: Any, context: Any) -> Any:
+        self._admit("GetSchema", context)
+        self.asked_for_schemas.append(request.schema_id)
+        text = json.dumps(SCHEMAS[request.schema_id]) if request.schema_id in SCHEMAS else "{}"
+        return message("SchemaInfo")(schema_id=request.schema_id, schema_json=text)
+
+    def _subscribe(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        self._admit("Subscribe", context)
+        sent = 0
+        at = -1
+        for number, request in enumerate(requests):
+            self.seen.append(request)
+            at = self._start(request, context) if number == 0 else at
+            owed = min(request.num_requested, 100)
+            while owed and at < len(self.events):
+                some = self._until_failure(self.events[at : at + min(owed, self.batch)], sent, context)
+                at, owed, sent = at + len(some), owed - len(some), sent + len(some)
+                self.delivered += len(some)
+                yield response(some, owed)
+            if owed:
+                time.sleep(self.keepalive_s)
+                yield message("FetchResponse")(latest_replay_id=self.latest, pending_num_requested=owed)
+
+    def _start(self, request: Any, context: Any) -> int:
+        if request.replay_preset != CUSTOM:
+            return 0 if request.replay_preset else len(self.events)
+        ids = [event.replay_id for event in self.events]
+        if request.replay_id in ids:
+            return ids.index(request.replay_id) + 1
+        if request.replay_id == b"start":
+            return 0
+        code = "subscription.fetch.replayid.corrupted"
+        self.fail(context, Failure("Subscribe", grpc.StatusCode.INVALID_ARGUMENT, code))
+        raise AssertionError("abort raises")
+
+    def _until_failure(self, some: Sequence[Event], sent: int, context: Any) -> Sequence[Event]:
+        for failure in self.failures:
+            if failure.method == "Subscribe" and failure.after - sent <= len(some):
+                if failure.after == sent:
+                    self.failures.remove(failure)
+                    self.fail(context, failure)
+                return some[: failure.after - sent]
+        return some
+
+
+def response(events: Sequence[Event], owed: int) -> Any:
+    made = message("FetchResponse")(pending_num_requested=owed)
+    for event in events:
+        one = made.events.add(replay_id=event.replay_id)
+        one.event.schema_id, one.event.payload = event.schema_id, event.payload
+    return made
+
+
+@dataclass
+class Tokens:
+    """Gives the first token, and the next one each time a new one is asked for."""
+
+    tokens: Sequence[str] = (SECRET,)
+    renewed: int = 0
+    waited: list[float] = field(default_factory=list)
+
+    def __call__(self, *, renew: bool = False) -> Token:
+        self.renewed += renew
+        text = self.tokens[min(self.renewed, len(self.tokens) - 1)]
+        return Token(text, "https://org.my.salesforce.com", ORG, USER)
+
+    def client(self, server: EventServer) -> PubSub:
+        return PubSub(server.endpoint, False, self, self.waited.append)
+
+
+def numbered(events: Sequence[Event]) -> list[Event]:
+    """Events with replay ids that are told apart."""
+    return [event._replace(replay_id=f"replay-{n:06d}".encode()) for n, event in zip(itertools.count(1), events)]

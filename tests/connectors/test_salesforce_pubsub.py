@@ -1,0 +1,229 @@
+"""The Pub/Sub client against a small server: flow control, keepalives, breaks, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import grpc
+import pytest
+
+from airflow_cdc_provider.connectors.salesforce.events import Delivery, Event
+from airflow_cdc_provider.connectors.salesforce.failures import PUBSUB, pubsub_failure
+from airflow_cdc_provider.connectors.salesforce.proto import CUSTOM, EARLIEST, LATEST, message
+from airflow_cdc_provider.connectors.salesforce.pubsub import TRIES, Connection
+from airflow_cdc_provider.connectors.salesforce.unreadable import Unreadable
+from airflow_cdc_provider.core.errors import Blocked, CdcError, CheckFailed, PositionLost, SourceUnavailable
+from tests.connectors.salesforce_events import CHANNEL, event
+from tests.connectors.salesforce_pubsub import SECRET, EventServer, Failure, Tokens, numbered
+
+pytestmark = pytest.mark.server
+
+SOME = numbered([event(seq=n, changed=["0x80"], Phone=str(n)) for n in range(250)])
+UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.fixture
+def server() -> Iterator[EventServer]:
+    with EventServer(list(SOME), keepalive_s=0.05, latest=b"far") as server:
+        yield server
+
+
+@pytest.fixture
+def tokens() -> Tokens:
+    return Tokens()
+
+
+@pytest.fixture
+def connection(server: EventServer, tokens: Tokens) -> Iterator[Connection]:
+    with tokens.client(server).connected() as connection:
+        yield connection
+
+
+def until_quiet(connection: Connection, start: bytes = b"start", preset: int = CUSTOM) -> list[Event]:
+    found: list[Event] = []
+    for delivery in connection.deliveries(CHANNEL, preset, start, 5):
+        found += delivery.events
+        if not delivery.events:
+            break
+    return found
+
+
+WIRE = {
+    "FetchRequest": (
+        {"topic_name": "/t", "replay_preset": 2, "replay_id": b"\1\2", "num_requested": 100},
+        "0a022f74 1002 1a020102 2064",
+    ),
+    "FetchResponse": (
+        {"latest_replay_id": b"\7", "rpc_id": "r", "pending_num_requested": 3},
+        "120107 1a0172 2003",
+    ),
+    "TopicInfo": (
+        {
+            "topic_name": "t",
+            "tenant_guid": "g",
+            "can_publish": True,
+            "can_subscribe": True,
+            "schema_id": "s",
+            "rpc_id": "r",
+        },
+        "0a0174 120167 1801 2001 2a0173 320172",
+    ),
+    "SchemaInfo": ({"schema_json": "{}", "schema_id": "s", "rpc_id": "r"}, "0a027b7d 120173 1a0172"),
+    "ProducerEvent": ({"id": "i", "schema_id": "s", "payload": b"p"}, "0a0169 120173 1a0170"),
+    "SchemaRequest": ({"schema_id": "s"}, "0a0173"),
+    "TopicRequest": ({"topic_name": "t"}, "0a0174"),
+}
+
+
+@pytest.mark.parametrize(("name", "fields", "wire"), [(name, *one) for name, one in WIRE.items()], ids=WIRE)
+def test_a_message_has_the_bytes_that_the_published_field_numbers_give(
+    name: str, fields: dict[str, object], wire: str
+) -> None:
+    assert message(name)(**fields).SerializeToString() == bytes.fromhex(wire)
+
+
+def test_an_event_lies_in_its_response_where_the_published_field_numbers_put_it() -> None:
+    wire = bytes.fromhex("0a0b 0a06 120173 1a0170 1201ff".replace(" ", ""))
+    (one,) = message("FetchResponse").FromString(wire).events
+    assert (one.event.schema_id, one.event.payload, one.replay_id) == ("s", b"p", b"\xff")
+
+
+def test_a_field_that_a_later_server_adds_is_passed_over() -> None:
+    assert message("TopicInfo").FromString(bytes.fromhex("0a0174 ea0701 78").replace(b" ", b"")).topic_name == "t"
+
+
+def test_a_drain_gives_every_event_behind_the_place_in_order(connection: Connection) -> None:
+    assert until_quiet(connection) == SOME
+    assert until_quiet(connection, SOME[199].replay_id) == SOME[200:]
+
+
+def test_a_hundred_events_are_asked_for_and_the_next_when_those_are_taken(
+    server: EventServer, connection: Connection
+) -> None:
+    deliveries = connection.deliveries(CHANNEL, CUSTOM, b"start", 5)
+    taken = [next(deliveries) for _ in range(3)]
+    assert [len(one.events) for one in taken] == [40, 40, 20]
+    assert server.delivered == 100, "what is not used costs the org nothing"
+    assert len(next(deliveries).events) == 40
+    assert [request.num_requested for request in server.seen] == [100, 100]
+    first, later = server.seen
+    assert (first.topic_name, first.replay_preset, first.replay_id) == (CHANNEL, CUSTOM, b"start")
+    assert (later.replay_preset, later.replay_id) == (0, b"")
+
+
+def test_a_keepalive_tells_how_far_the_server_looked(connection: Connection) -> None:
+    *_, last = islice(connection.deliveries(CHANNEL, CUSTOM, SOME[-1].replay_id, 5), 1)
+    assert last == Delivery((), b"far")
+
+
+def test_case_29_a_silent_stream_gives_the_worker_back_after_the_idle_time() -> None:
+    with EventServer(SOME[:1], keepalive_s=1) as server, Tokens().client(server).connected() as connection:
+        told = list(islice(connection.deliveries(CHANNEL, CUSTOM, b"start", 0.05), 2))
+    assert [len(one.events) for one in told] == [1, 0]
+    assert told[1] == Delivery((), b"")
+
+
+def test_the_newest_place_of_a_quiet_channel_is_told_by_a_keepalive(connection: Connection) -> None:
+    assert connection.newest(CHANNEL) == b"far"
+
+
+def test_a_stream_that_breaks_goes_on_behind_the_last_event(server: EventServer, connection: Connection) -> None:
+    server.failures = [Failure("Subscribe", UNAVAILABLE, after=70), Failure("Subscribe", UNAVAILABLE, after=130)]
+    assert until_quiet(connection) == SOME
+    assert [request.replay_id for request in server.seen if request.replay_id] == [
+        b"start",
+        SOME[69].replay_id,
+        SOME[199].replay_id,
+    ]
+
+
+def test_a_stream_that_never_comes_up_is_given_up_after_growing_pauses(
+    server: EventServer, connection: Connection, tokens: Tokens
+) -> None:
+    server.failures = [Failure("Subscribe", UNAVAILABLE, "service.unavailable") for _ in range(TRIES)]
+    with pytest.raises(SourceUnavailable, match=r"CON013.*service.unavailable"):
+        until_quiet(connection)
+    assert len(tokens.waited) == TRIES - 1
+    assert all(0.5 * 2**n <= pause <= 2**n for n, pause in enumerate(tokens.waited, 1))
+
+
+def test_a_token_that_expires_in_mid_stream_is_renewed_once_and_the_stream_goes_on(server: EventServer) -> None:
+    tokens = Tokens([SECRET, "second"])
+    server.failures = [Failure("Subscribe", grpc.StatusCode.UNAUTHENTICATED, "service.auth.error", after=90)]
+    server.accepted.add("second")
+    with tokens.client(server).connected() as connection:
+        assert until_quiet(connection) == SOME
+    assert (tokens.renewed, tokens.waited) == (1, [])
+
+
+def test_a_token_that_is_refused_again_is_not_asked_for_in_a_loop(server: EventServer) -> None:
+    tokens = Tokens(["wrong", "wrong too"])
+    with tokens.client(server).connected() as connection, pytest.raises(SourceUnavailable, match="CON009"):
+        until_quiet(connection)
+    assert tokens.renewed == 1
+
+
+def test_case_26_a_replay_id_that_is_not_served_is_a_lost_position_and_never_another_place(
+    server: EventServer, connection: Connection
+) -> None:
+    with pytest.raises(PositionLost, match=r"SRC013.*corrupted") as lost:
+        until_quiet(connection, b"aged out")
+    assert isinstance(lost.value, Blocked) and not lost.value.retryable
+    assert [request.replay_preset for request in server.seen] == [CUSTOM]
+
+
+def test_case_30_used_up_deliveries_end_the_run_without_another_try(
+    server: EventServer, connection: Connection, tokens: Tokens
+) -> None:
+    used_up = Failure("Subscribe", grpc.StatusCode.RESOURCE_EXHAUSTED, "subscription.limit.exceeded", after=100)
+    server.failures = [used_up]
+    with pytest.raises(SourceUnavailable, match=r"SRC041.*24 hours are used up"):
+        until_quiet(connection)
+    assert (len(server.seen), tokens.waited) == (2, [])
+
+
+@pytest.mark.parametrize("preset", [LATEST, EARLIEST])
+def test_the_ends_of_a_channel_can_be_asked_for(preset: int, connection: Connection) -> None:
+    assert len(until_quiet(connection, b"", preset)) == (250 if preset else 0)
+
+
+def test_a_topic_says_whether_it_may_be_read(server: EventServer, connection: Connection) -> None:
+    server.topics["/data/ContactChangeEvent"] = False
+    assert connection.topic(CHANNEL).can_subscribe
+    assert not connection.topic("/data/ContactChangeEvent").can_subscribe
+    with pytest.raises(CheckFailed, match=r"SRC048.*/data/NoChangeEvent"):
+        connection.topic("/data/NoChangeEvent")
+
+
+def test_a_schema_is_asked_for_once_for_all_connections(server: EventServer, tokens: Tokens) -> None:
+    client = tokens.client(server)
+    for _ in range(2):
+        with client.connected() as connection:
+            assert connection.schema("account-1").entity == "Account"
+    assert server.asked_for_schemas == ["account-1"]
+
+
+def test_what_is_no_schema_is_unreadable(connection: Connection) -> None:
+    with pytest.raises(Unreadable, match="schema elsewhere"):
+        connection.schema("elsewhere")
+
+
+@pytest.mark.parametrize("code", sorted(PUBSUB))
+def test_every_code_has_words_and_a_cure(code: str) -> None:
+    failure = pubsub_failure(code, "UNKNOWN", "m", "w")
+    (problem,) = failure.problems
+    assert problem.what and problem.do and code in problem.found
+
+
+def test_a_code_that_nobody_knows_is_not_tried_again_and_a_lost_line_is() -> None:
+    assert isinstance(pubsub_failure("something.new", "UNKNOWN", "", "w"), CheckFailed)
+    assert isinstance(pubsub_failure("", "UNAVAILABLE", "", "w"), SourceUnavailable)
+
+
+def test_no_failure_shows_the_token(server: EventServer, connection: Connection) -> None:
+    for failing in (Failure("GetTopic", grpc.StatusCode.INTERNAL, "topic.not.found"), Failure("GetTopic", UNAVAILABLE)):
+        server.failures = [failing] * TRIES
+        with pytest.raises(CdcError) as told:
+            connection.topic(CHANNEL)
+        assert SECRET not in str(told.value) and SECRET not in repr(told.value)
