@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_cdc_provider.connectors.salesforce.sparse import Body
+from airflow_cdc_provider.connectors.salesforce.sparse import Body, plain_name
 from airflow_cdc_provider.connectors.salesforce.unreadable import Unreadable
 
 HEADER = "ChangeEventHeader"
@@ -88,7 +88,7 @@ def parse_event_schema(schema_id: str, text: str) -> EventSchema:
 
 def entity_of(record_name: str) -> str:
     """``AccountChangeEvent`` is of Account, ``Invoice__ChangeEvent`` of Invoice__c."""
-    name = record_name.rpartition(".")[2]
+    name = plain_name(record_name)
     if name.endswith("__ChangeEvent"):
         return name.removesuffix("ChangeEvent") + "c"
     return name.removesuffix("ChangeEvent")
@@ -112,9 +112,9 @@ def _resolved(branch: Any, named: dict[str, Any]) -> Any:
     """A record is defined where it is met first; later fields only name it."""
     if isinstance(branch, dict):
         if branch["type"] == "record":
-            named[branch["name"]] = branch
+            named[plain_name(branch["name"])] = branch
         return branch
-    return named.get(branch, branch)
+    return named.get(plain_name(branch), branch)
 
 
 def _name(branch: Any) -> str:

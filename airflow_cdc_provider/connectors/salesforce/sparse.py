@@ -51,13 +51,18 @@ class Body:
             number += 1
 
 
+def plain_name(name: str) -> str:
+    """Without the namespace, which a schema may write or leave out."""
+    return name.rpartition(".")[2]
+
+
 def _reader(kind: Any, named: dict[str, Read]) -> Read:
     if isinstance(kind, list):
         return _union([_reader(branch, named) for branch in kind])
     if isinstance(kind, str):
-        return named[kind] if kind in named else SCALARS[kind]
+        return named.get(plain_name(kind)) or SCALARS[kind]
     if kind["type"] == "record":
-        named[kind["name"]] = reader = _record(kind, named)
+        named[plain_name(kind["name"])] = reader = _record(kind, named)
         return reader
     if kind["type"] == "array":
         return _array(_reader(kind["items"], named))
