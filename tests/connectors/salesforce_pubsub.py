@@ -18,7 +18,7 @@ from airflow_cdc_provider.connectors.salesforce.proto import CUSTOM, SERVICE, me
 from airflow_cdc_provider.connectors.salesforce.pubsub import PubSub
 from tests.connectors.salesforce_events import CHANNEL, SCHEMAS
 
-ORG, USER = "00D000000000001AAA", "005000000000001AAA"
+ORG, USER = "00D000000000001EAA", "005000000000001AAA"
 PREFIX = "sfdc.platform.eventbus.grpc."
 SECRET = "00D!session.secret"
 

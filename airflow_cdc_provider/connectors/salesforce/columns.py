@@ -1,16 +1,17 @@
-"""Columns of text as the column types of a table. Pure.
+"""Rows of a copy in the column types of their table. Pure.
 
-What Arrow reads at once it reads; where it hesitates, over an exponent, a digit too many, a whole number with ``.0``,
-the value goes the same way as one that came by REST or in an event.
+Texts of a bulk result are cast as whole columns. Where Arrow hesitates, over an exponent, a digit too many, a whole
+number with ``.0``, the values go the way that those of REST and of events go, one by one.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.salesforce.unreadable import Unreadable
-from airflow_cdc_provider.connectors.salesforce.values import WrongValue, from_text
+from airflow_cdc_provider.connectors.salesforce.values import Convert, WrongValue, from_json, from_text
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 
 if TYPE_CHECKING:
@@ -47,6 +48,17 @@ def typed(texts: pa.Table, schema: TableSchema) -> pa.Table:
     return pa.table(arrays, schema=pa.schema([(c.name, arrow_type(c.type)) for c in schema.columns]))
 
 
+def typed_rows(rows: Sequence[Mapping[str, Any]], schema: TableSchema) -> pa.Table:
+    """Rows that came by REST, their reals as Decimal. Raises Unreadable."""
+    import pyarrow as pa
+
+    arrays = [
+        _array([row[column.name] for row in rows], column, from_json(column.type, _unheard))
+        for column in schema.columns
+    ]
+    return pa.table(arrays, schema=pa.schema([(c.name, arrow_type(c.type)) for c in schema.columns]))
+
+
 def _typed(texts: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     import pyarrow as pa
 
@@ -56,16 +68,22 @@ def _typed(texts: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     try:
         return texts.cast(wanted)
     except pa.ArrowInvalid:
-        return pa.chunked_array([pa.array(_one_by_one(texts, column), pa.string()).cast(wanted)])
+        return pa.chunked_array([_array(texts.to_pylist(), column, from_text(column.type, _unheard))])
 
 
-def _one_by_one(texts: pa.ChunkedArray, column: Column) -> list[Any]:
-    """Canonical texts, which Arrow does read."""
-    convert = from_text(column.type, lambda code: None)
+def _array(values: Sequence[Any], column: Column, convert: Convert) -> pa.Array:
+    """By way of canonical texts, which Arrow does read."""
+    import pyarrow as pa
+
     try:
-        return [_bare(convert(text)) for text in texts.to_pylist()]
+        texts = [_bare(convert(value)) for value in values]
     except WrongValue as error:
         raise Unreadable(f"column {column.name}: {error}") from error
+    return pa.array(texts, pa.string()).cast(arrow_type(column.type))
+
+
+def _unheard(_code: str) -> None:
+    """A copy has no place for the warnings of a row."""
 
 
 def _bare(value: str) -> str | None:

@@ -1,0 +1,225 @@
+"""From the fields of an Airflow connection to a token, by each way to log in."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+import requests
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from airflow_cdc_provider.connectors.salesforce.access import Access, Flow, access_of
+from airflow_cdc_provider.connectors.salesforce.oauth import KeepToken, Login
+from airflow_cdc_provider.connectors.salesforce.options import Environment, SalesforceOptions, read_options
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.errors import CdcError, CheckFailed, IdentityChanged, SourceUnavailable
+from tests.connectors.salesforce_http import ORG, USER, Answer, HttpServer, access
+
+pytestmark = pytest.mark.server
+
+MY_DOMAIN = "https://acme.my.salesforce.com"
+TOKEN = "/services/oauth2/token"
+
+
+@pytest.fixture(scope="module")
+def key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@pytest.fixture(scope="module")
+def pem(key: rsa.RSAPrivateKey) -> str:
+    plain = serialization.NoEncryption()
+    form = serialization.PrivateFormat.PKCS8
+    return key.private_bytes(serialization.Encoding.PEM, form, plain).decode()
+
+
+@pytest.fixture
+def server() -> Iterator[HttpServer]:
+    with HttpServer() as server:
+        yield server
+
+
+def login(granted: Access, keep: KeepToken | None = None) -> Login:
+    session = requests.Session()
+    session.trust_env = False
+    return Login(granted, session, keep)
+
+
+def given(login: str = "", password: str = "", host: str = "", **extra: Any) -> ConnectionInfo:
+    return ConnectionInfo("crm", host=host, login=login, password=password, extra=extra)
+
+
+def granted(info: ConnectionInfo, **options: Any) -> Access:
+    return access_of(info, SalesforceOptions(**options))
+
+
+CLIENT = {"consumer_key": "k", "consumer_secret": "s", "instance_url": MY_DOMAIN}
+
+
+def test_the_fields_of_airflows_own_provider_decide_how_we_log_in(pem: str) -> None:
+    assert granted(given(**CLIENT)).flow is Flow.CLIENT_CREDENTIALS
+    assert granted(given("ada@acme.com", consumer_key="k", private_key=pem)).flow is Flow.JWT
+    assert granted(given(consumer_key="k", refresh_token="r")).flow is Flow.REFRESH_TOKEN
+
+
+def test_fields_under_the_older_prefix_are_read_too() -> None:
+    older = {f"extra__salesforce__{name}": value for name, value in CLIENT.items()}
+    assert granted(given(**older)) == granted(given(**CLIENT))
+
+
+def test_a_private_key_may_be_a_file_or_a_text_with_written_newlines(pem: str, tmp_path: Path) -> None:
+    (tmp_path / "key.pem").write_text(pem)
+    by_file = granted(given("ada", consumer_key="k", private_key_file_path=str(tmp_path / "key.pem")))
+    by_text = granted(given("ada", consumer_key="k", private_key=pem.replace("\n", "\\n")))
+    assert by_file.private_key == by_text.private_key == pem
+    with pytest.raises(CheckFailed, match=r"CON012.*FileNotFoundError"):
+        granted(given("ada", consumer_key="k", private_key_file_path=str(tmp_path / "none")))
+
+
+@pytest.mark.parametrize(
+    ("info", "options", "url"),
+    [
+        (given(**CLIENT), {}, MY_DOMAIN),
+        (given(**{**CLIENT, "instance_url": "acme.my.salesforce.com/"}), {}, MY_DOMAIN),
+        (given(host="acme.my.salesforce.com", consumer_key="k", consumer_secret="s"), {}, MY_DOMAIN),
+        (given(consumer_key="k", consumer_secret="s", domain="acme.my"), {}, MY_DOMAIN),
+        (given(consumer_key="k", refresh_token="r"), {}, "https://login.salesforce.com"),
+        (given(consumer_key="k", refresh_token="r", domain="test"), {}, "https://test.salesforce.com"),
+        (
+            given(consumer_key="k", refresh_token="r"),
+            {"environment": Environment.SANDBOX},
+            "https://test.salesforce.com",
+        ),
+        (given(**CLIENT), {"login_url": "http://127.0.0.1:8080/"}, "http://127.0.0.1:8080"),
+    ],
+)
+def test_tokens_are_issued_where_yaml_or_connection_say(info: ConnectionInfo, options: Any, url: str) -> None:
+    assert granted(info, **options).login_url == url
+
+
+@pytest.mark.parametrize(
+    "info",
+    [given("ada", "pass", security_token="t"), given(consumer_key="k"), given(consumer_secret="s"), given()],
+)
+def test_a_connection_without_a_way_to_log_in_says_what_is_missing_and_never_uses_the_password(
+    info: ConnectionInfo,
+) -> None:
+    with pytest.raises(CheckFailed, match="CON012") as told:
+        granted(info)
+    assert "pass" not in str(told.value).replace("password", "")
+
+
+def test_client_credentials_need_the_orgs_own_address() -> None:
+    with pytest.raises(CheckFailed, match=r"CON012.*My Domain"):
+        granted(given(consumer_key="k", consumer_secret="s", domain="login"))
+
+
+def test_no_secret_shows_in_what_is_printed(pem: str) -> None:
+    one = granted(given("ada", consumer_key="k", consumer_secret="s3cret", private_key=pem, refresh_token="r3fresh"))
+    for secret in ("s3cret", "r3fresh", "PRIVATE KEY"):
+        assert secret not in repr(one)
+
+
+def test_the_yaml_says_what_is_no_secret() -> None:
+    options = read_options({"channel": "/data/CRM__chn", "environment": "sandbox", "idle": 5})
+    assert (options.channel, options.environment, options.idle.seconds) == ("/data/CRM__chn", Environment.SANDBOX, 5)
+    assert options.api_version == "66.0" and options.pubsub_tls
+
+
+def test_client_credentials_go_as_basic_authorization(server: HttpServer) -> None:
+    token = login(access(server)).token()
+    (asked,) = server.asked
+    assert asked.form == {"grant_type": "client_credentials"}
+    assert b64decode(asked.headers["Authorization"].removeprefix("Basic ")) == b"key:s3cret"
+    assert (token.access_token, token.instance_url, token.org_id, token.user_id) == ("token-1", server.url, ORG, USER)
+    assert "token-1" not in repr(token)
+
+
+def test_a_jwt_is_signed_for_the_user_and_the_environment(server: HttpServer, key: rsa.RSAPrivateKey, pem: str) -> None:
+    login(access(server, Flow.JWT, username="ada@acme.com", private_key=pem)).token()
+    (asked,) = server.asked
+    assert asked.form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    audience = "https://login.salesforce.com"
+    claims = jwt.decode(asked.form["assertion"], key.public_key(), algorithms=["RS256"], audience=audience)
+    assert (claims["iss"], claims["sub"]) == ("key", "ada@acme.com")
+
+
+def test_a_key_that_is_none_is_told_without_it(server: HttpServer) -> None:
+    with pytest.raises(CheckFailed, match=r"CON012.*RSA") as told:
+        login(access(server, Flow.JWT, username="ada", private_key="-----BEGIN NONSENSE")).token()
+    assert "NONSENSE" not in str(told.value)
+
+
+def test_case_34_a_rotated_refresh_token_is_kept_before_it_is_used_and_used_next(server: HttpServer) -> None:
+    server.on("POST", TOKEN, *(Answer(server.token(f"t{n}", refresh_token=f"r{n}")) for n in (1, 2)))
+    kept: list[str] = []
+    one = login(access(server, Flow.REFRESH_TOKEN, refresh_token="r0"), kept.append)
+    one.token()
+    one.token()
+    assert [asked.form["refresh_token"] for asked in server.asked] == ["r0", "r1"]
+    assert kept == ["r1", "r2"]
+    assert server.asked[0].form["client_secret"] == "s3cret"
+
+
+def test_case_34_a_rotated_refresh_token_that_cannot_be_kept_fails_loudly(server: HttpServer) -> None:
+    server.on("POST", TOKEN, Answer(server.token("t1", refresh_token="r1")))
+    with pytest.raises(CheckFailed, match=r"CON014.*rotation") as told:
+        login(access(server, Flow.REFRESH_TOKEN, refresh_token="r0")).token()
+    assert "r1" not in str(told.value).split()
+
+    def full_disk(token: str) -> None:
+        raise OSError
+
+    with pytest.raises(OSError):
+        login(access(server, Flow.REFRESH_TOKEN, refresh_token="r0"), full_disk).token()
+
+
+def test_a_refresh_token_that_stays_the_same_needs_no_keeping(server: HttpServer) -> None:
+    server.on("POST", TOKEN, Answer(server.token("t1", refresh_token="r0")))
+    assert login(access(server, Flow.REFRESH_TOKEN, refresh_token="r0")).token().access_token == "t1"
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "code"),
+    [
+        (Answer({"error": "invalid_grant", "error_description": "user hasn't approved"}, 400), CheckFailed, "CON009"),
+        (Answer({"error": "invalid_client_id"}, 400), CheckFailed, "CON009"),
+        (Answer({"error": "unknown_error"}, 400), SourceUnavailable, "CON013"),
+        (Answer(b"<html>", 503), SourceUnavailable, "CON013"),
+        (Answer(None, 302, {"Location": "https://elsewhere"}), CheckFailed, "CON009"),
+        (Answer({"access_token": "t", "id": "https://x/id/nobody"}), CheckFailed, "CON009"),
+        (Answer(b"<html>", 200), CheckFailed, "CON009"),
+    ],
+)
+def test_a_refused_login_and_a_failing_server_are_told_apart(
+    server: HttpServer, answer: Answer, kind: type[CdcError], code: str
+) -> None:
+    server.on("POST", TOKEN, answer)
+    with pytest.raises(kind, match=code) as told:
+        login(access(server)).token()
+    assert "s3cret" not in str(told.value)
+
+
+def test_a_login_server_that_is_not_there_is_worth_another_try() -> None:
+    nowhere = Access("crm", Flow.CLIENT_CREDENTIALS, "http://127.0.0.1:1", "k", "a", consumer_secret="s")
+    with pytest.raises(SourceUnavailable, match="CON010"):
+        login(nowhere).token()
+
+
+def test_case_27_a_login_that_leads_to_another_org_is_stopped(server: HttpServer) -> None:
+    assert login(access(server, org_id=ORG[:15])).token().org_id == ORG
+    with pytest.raises(IdentityChanged, match=f"SRC032.*{ORG}"):
+        login(access(server, org_id="00D000000000002EAA")).token()
+
+
+def test_an_answer_of_the_login_server_is_never_part_of_an_error(server: HttpServer) -> None:
+    server.on("POST", TOKEN, Answer(json.loads('{"access_token": "s3cret-token", "id": ""}')))
+    with pytest.raises(CheckFailed) as told:
+        login(access(server)).token()
+    assert "s3cret-token" not in str(told.value)

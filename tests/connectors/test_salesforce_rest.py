@@ -1,0 +1,187 @@
+"""The REST client: a token kept fresh, patience with what passes, pages and ids by the thousand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.connectors.salesforce.failures import REST, rest_failure
+from airflow_cdc_provider.connectors.salesforce.http import TRIES
+from airflow_cdc_provider.connectors.salesforce.rest import Replicated, Rest
+from airflow_cdc_provider.core.errors import Blocked, CdcError, CheckFailed, SourceUnavailable
+from tests.connectors.salesforce_http import ROOT, VERSION, Answer, HttpServer, http, refused
+
+pytestmark = pytest.mark.server
+
+LIMITS = f"{ROOT}/limits"
+DAY = datetime(2026, 3, 1, tzinfo=UTC)
+CHECK_LIMITS = Answer({"DailyApiRequests": {"Max": 100, "Remaining": 7}})
+
+
+@pytest.fixture
+def server() -> Iterator[HttpServer]:
+    with HttpServer() as server:
+        server.on("GET", LIMITS, CHECK_LIMITS)
+        yield server
+
+
+@pytest.fixture
+def waited() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def rest(server: HttpServer, waited: list[float]) -> Rest:
+    return Rest(http(server, waited), VERSION)
+
+
+def test_a_call_bears_the_token_and_reads_reals_exactly(server: HttpServer, rest: Rest) -> None:
+    server.on("GET", f"{ROOT}/query", Answer({"done": True, "records": [{"attributes": {}, "Amount": 0.1}]}))
+    assert list(rest.query("SELECT Amount FROM X")) == [{"Amount": Decimal("0.1")}]
+    asked = server.asked[-1]
+    assert asked.headers["Authorization"] == "Bearer token-1"
+    assert asked.query == {"q": "SELECT Amount FROM X"}
+    assert asked.headers["Sforce-Query-Options"] == "batchSize=2000"
+
+
+def test_a_query_goes_on_by_its_cursor_until_it_is_done(server: HttpServer, rest: Rest) -> None:
+    page = {"done": False, "nextRecordsUrl": f"{ROOT}/query/01g-2000", "records": [{"Id": "1"}]}
+    server.on("GET", f"{ROOT}/queryAll", Answer(page))
+    server.on("GET", f"{ROOT}/query/01g-2000", Answer({"done": True, "records": [{"Id": "2"}]}))
+    assert [row["Id"] for row in rest.query("SELECT Id FROM X", deleted=True)] == ["1", "2"]
+
+
+def test_case_33_a_token_that_expires_between_pages_is_renewed_and_the_same_page_asked_for(
+    server: HttpServer, rest: Rest
+) -> None:
+    def expire(asked: Any) -> Answer:
+        server.expired.add("token-1")
+        return Answer({"done": False, "nextRecordsUrl": f"{ROOT}/query/2", "records": [{"Id": "1"}]})
+
+    server.on("GET", f"{ROOT}/query", expire)
+    server.on("GET", f"{ROOT}/query/2", Answer({"done": True, "records": [{"Id": "2"}]}))
+    assert [row["Id"] for row in rest.query("q")] == ["1", "2"]
+    assert server.paths() == [f"{ROOT}/query", f"{ROOT}/query/2", f"{ROOT}/query/2"]
+    assert server.issued == 2
+
+
+def test_a_token_that_is_refused_twice_is_not_asked_for_in_a_loop(server: HttpServer, rest: Rest) -> None:
+    server.expired |= {"token-1", "token-2"}
+    with pytest.raises(SourceUnavailable, match="CON009"):
+        rest.limits()
+    assert server.issued == 2
+
+
+@pytest.mark.parametrize("status", [406, 429, 500, 502, 503])
+def test_what_passes_is_waited_for(server: HttpServer, rest: Rest, waited: list[float], status: int) -> None:
+    server.on("GET", LIMITS, Answer(b"<html>", status), refused(status, "SERVER_UNAVAILABLE"), CHECK_LIMITS)
+    assert rest.limits() == {"DailyApiRequests": (100, 7)}
+    assert len(waited) == 2 and 1 <= waited[0] <= 2 <= waited[1] <= 4
+
+
+def test_a_server_that_says_how_long_is_believed_up_to_a_minute(
+    server: HttpServer, rest: Rest, waited: list[float]
+) -> None:
+    too_many = [Answer(b"", 503, {"Retry-After": text}) for text in ("3", "3600", "soon")]
+    date = {"Retry-After": "Sun, 01 Mar 2026 00:00:07 GMT", "Date": "Sun, 01 Mar 2026 00:00:00 GMT"}
+    server.on("GET", LIMITS, *too_many, Answer(b"", 429, date), CHECK_LIMITS)
+    rest.limits()
+    assert waited[:2] == [3, 60] and 4 <= waited[2] <= 8 and waited[3] == 7
+
+
+def test_patience_ends(server: HttpServer, rest: Rest, waited: list[float]) -> None:
+    server.on("GET", LIMITS, Answer(b"", 503))
+    with pytest.raises(SourceUnavailable, match=r"CON013.*HTTP 503"):
+        rest.limits()
+    assert len(waited) == TRIES - 1 and len(server.paths()) == TRIES
+
+
+def test_used_up_requests_end_the_run_at_once(server: HttpServer, rest: Rest, waited: list[float]) -> None:
+    server.on("GET", LIMITS, refused(403, "REQUEST_LIMIT_EXCEEDED", "TotalRequests Limit exceeded."))
+    with pytest.raises(SourceUnavailable, match=r"SRC040.*Limit exceeded"):
+        rest.limits()
+    assert (waited, len(server.paths())) == ([], 1)
+
+
+def test_a_line_that_breaks_in_the_middle_of_an_answer_is_tried_again(server: HttpServer, rest: Rest) -> None:
+    server.on("GET", LIMITS, Answer(b'{"Daily', cut=100), CHECK_LIMITS)
+    assert rest.limits() == {"DailyApiRequests": (100, 7)}
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind", "ours"),
+    [
+        (400, "MALFORMED_QUERY", CheckFailed, "SRC042"),
+        (400, "INVALID_FIELD", SourceUnavailable, "SRC042"),
+        (400, "INVALID_TYPE", CheckFailed, "SRC042"),
+        (403, "INSUFFICIENT_ACCESS", CheckFailed, "SRC010"),
+        (403, "", CheckFailed, "SRC010"),
+        (404, "NOT_FOUND", CheckFailed, "SRC042"),
+        (404, "", CheckFailed, "SRC042"),
+        (410, "", CheckFailed, "SRC012"),
+        (400, "INVALID_QUERY_LOCATOR", SourceUnavailable, "SRC044"),
+        (400, "INVALID_REPLICATION_DATE", Blocked, "SRC045"),
+        (418, "SOMETHING_NEW", CheckFailed, "SRC042"),
+    ],
+)
+def test_a_refusal_says_what_it_means_and_is_not_repeated(
+    server: HttpServer, rest: Rest, status: int, code: str, kind: type[CdcError], ours: str
+) -> None:
+    server.on("GET", f"{ROOT}/query", refused(status, code, "row\nSELECT secret") if code else Answer(b"", status))
+    with pytest.raises(kind, match=ours) as told:
+        list(rest.query("SELECT Id FROM X WHERE Name = 'private'"))
+    assert "private" not in str(told.value) and "secret" not in str(told.value)
+    assert len(server.paths()) == 1
+
+
+@pytest.mark.parametrize("code", sorted(REST))
+def test_every_code_has_words_and_a_cure(code: str) -> None:
+    (problem,) = rest_failure(400, code, "m", "w").problems
+    assert problem.what and problem.do and code in problem.found
+
+
+def test_records_are_fetched_two_thousand_at_a_time_and_matched_by_place(server: HttpServer, rest: Rest) -> None:
+    def found(asked: Any) -> Answer:
+        return Answer([None if one.endswith("7") else {"attributes": {}, "Id": one} for one in asked.json["ids"]])
+
+    server.on("POST", f"{ROOT}/composite/sobjects/Account", found)
+    ids = [f"{n:018d}" for n in range(4001)]
+    rows = rest.retrieve("Account", ids, ["Id"])
+    assert [len(asked.json["ids"]) for asked in server.asked if asked.body and b"ids" in asked.body] == [2000, 2000, 1]
+    assert list(rows) == ids
+    assert rows[ids[8]] == {"Id": ids[8]} and rows[ids[7]] is None
+
+
+def test_replication_calls_say_where_the_next_interval_starts(server: HttpServer, rest: Rest) -> None:
+    covered = {"latestDateCovered": "2026-03-01T11:59:00.000+0000"}
+    server.on("GET", f"{ROOT}/sobjects/Account/updated/", Answer({"ids": ["a"], **covered}))
+    earliest = {"earliestDateAvailable": "2026-02-20T00:00:00.000+0000"}
+    gone = {"deletedRecords": [{"id": "b", "deletedDate": "2026-03-01T10:00:00.000+0000"}]}
+    server.on("GET", f"{ROOT}/sobjects/Account/deleted/", Answer({**gone, **covered, **earliest}))
+    until = datetime(2026, 3, 1, 11, 59, tzinfo=UTC)
+    assert rest.updated("Account", DAY, until) == Replicated(("a",), until)
+    assert rest.deleted("Account", DAY, until) == Replicated(("b",), until, datetime(2026, 2, 20, tzinfo=UTC))
+    assert server.asked[-1].query == {"start": "2026-03-01T00:00:00+00:00", "end": "2026-03-01T11:59:00+00:00"}
+
+
+def test_case_37_the_clock_is_the_servers(server: HttpServer, rest: Rest) -> None:
+    server.on("GET", LIMITS, Answer({}, 200, {"Date": "Sun, 01 Mar 2026 12:00:00 GMT"}))
+    assert rest.now() == datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def test_metadata_is_read_page_by_page(server: HttpServer, rest: Rest) -> None:
+    page = {"done": False, "nextRecordsUrl": f"{ROOT}/tooling/query/2", "records": [{"attributes": {}, "n": 1}]}
+    server.on("GET", f"{ROOT}/tooling/query", Answer(page))
+    server.on("GET", f"{ROOT}/tooling/query/2", Answer({"done": True, "records": [{"n": 2}]}))
+    assert rest.tooling("SELECT n FROM X") == [{"n": 1}, {"n": 2}]
+
+
+def test_no_error_shows_a_token(server: HttpServer, rest: Rest) -> None:
+    server.on("GET", LIMITS, refused(400, "MALFORMED_QUERY"))
+    with pytest.raises(CdcError) as told:
+        rest.limits()
+    assert "token-1" not in str(told.value) and "token-1" not in repr(told.value)
