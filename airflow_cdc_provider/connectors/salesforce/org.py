@@ -1,0 +1,75 @@
+"""An org and the clients that talk to it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from airflow_cdc_provider.connectors.salesforce.access import access_of
+from airflow_cdc_provider.connectors.salesforce.bulk import Bulk
+from airflow_cdc_provider.connectors.salesforce.http import Http
+from airflow_cdc_provider.connectors.salesforce.oauth import KeepToken, Login
+from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
+from airflow_cdc_provider.connectors.salesforce.pubsub import PubSub
+from airflow_cdc_provider.connectors.salesforce.rest import Rest
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.errors import NotInstalled, Problem
+
+
+class Org:
+    """Talks to nobody until asked. ``keep_token`` is called with each refresh token that replaces the connection's."""
+
+    def __init__(
+        self, info: ConnectionInfo, options: SalesforceOptions, replicator: str, keep_token: KeepToken | None = None
+    ) -> None:
+        self.info = info
+        self.options = options
+        self.replicator = replicator
+        self._keep_token = keep_token
+
+    @property
+    def place(self) -> str:
+        """Where errors say it happened."""
+        return f"connection {self.info.connection_id}, channel {self.options.channel}"
+
+    def identity(self) -> dict[str, str]:
+        """The instance is part of it: where Salesforce moves an org to another one, replay ids mean nothing more."""
+        (row,) = self.rest.query("SELECT Id, InstanceName FROM Organization")
+        return {"org_id": self.http.token().org_id, "instance": str(row["InstanceName"])}
+
+    @cached_property
+    def http(self) -> Http:
+        session = _requests().Session()
+        return Http(Login(access_of(self.info, self.options), session, self._keep_token), session)
+
+    @cached_property
+    def rest(self) -> Rest:
+        return Rest(self.http, self.options.api_version)
+
+    @cached_property
+    def bulk(self) -> Bulk:
+        return Bulk(self.http, self.options.api_version)
+
+    @cached_property
+    def pubsub(self) -> PubSub:
+        return PubSub(self.options.pubsub_endpoint, self.options.pubsub_tls, self.http.token)
+
+
+def _requests() -> Any:
+    """All that the extra brings, or none of it: a worker that runs no Salesforce source need not have it."""
+    try:
+        import fastavro  # noqa: F401
+        import google.protobuf  # noqa: F401
+        import grpc  # noqa: F401
+        import jwt  # noqa: F401
+        import requests
+    except ModuleNotFoundError as error:
+        raise NotInstalled(
+            Problem(
+                "ENV010",
+                "source type salesforce needs a package that is not installed",
+                found=f"no package {error.name}",
+                do="pip install 'airflow-cdc-provider[salesforce]'",
+            )
+        ) from error
+    return requests

@@ -1,0 +1,61 @@
+"""Rows of objects that only REST serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.connectors.salesforce.rest import Rest
+from airflow_cdc_provider.connectors.salesforce.rest_copy import rows_over_rest
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType
+from tests.connectors import salesforce_events as org
+from tests.connectors.salesforce_http import ROOT, VERSION, Answer, HttpServer, http
+
+pytestmark = pytest.mark.server
+
+INVOICE = org.described_as("Invoice__c").schema
+WIDE = replace(
+    INVOICE,
+    columns=(
+        INVOICE.column("Id"),
+        *(Column(f"A_rather_long_name_of_column_{n}__c", LogicalType(Kind.TEXT)) for n in range(400)),
+    ),
+)
+
+
+@pytest.fixture
+def server() -> Iterator[HttpServer]:
+    with HttpServer() as server:
+        yield server
+
+
+def test_rows_come_page_by_page_in_the_tables_types(server: HttpServer) -> None:
+    rows = [{"Id": f"{n:018d}", "Name": None, "Amount__c": 1.5, "Total__c": None} for n in range(3000)]
+    page = {"done": False, "nextRecordsUrl": f"{ROOT}/query/2", "records": rows[:2500]}
+    server.on("GET", f"{ROOT}/query", Answer(page))
+    server.on("GET", f"{ROOT}/query/2", Answer({"done": True, "records": rows[2500:]}))
+    tables = list(rows_over_rest(Rest(http(server), VERSION), INVOICE))
+    assert [table.num_rows for table in tables] == [2000, 1000]
+    assert str(tables[0]["Amount__c"][0]) == "1.50"
+
+
+def test_case_41_a_wide_object_is_fetched_by_ids_so_that_no_row_is_torn(server: HttpServer) -> None:
+    def whole(asked: Any) -> Answer:
+        known = [one for one in asked.json["ids"] if not one.endswith("7")]
+        rows = {one: dict.fromkeys(WIDE.names, one) for one in known}
+        return Answer([rows.get(one) for one in asked.json["ids"]])
+
+    ids = [f"{n:018d}" for n in range(2010)]
+    server.on("GET", f"{ROOT}/query", Answer({"done": True, "records": [{"Id": one} for one in ids]}))
+    server.on("POST", f"{ROOT}/composite/sobjects/Invoice__c", whole)
+    tables = list(rows_over_rest(Rest(http(server), VERSION), WIDE))
+    (query,) = [asked.query["q"] for asked in server.asked if asked.query]
+    assert query == "SELECT Id FROM Invoice__c"
+    found = [one for table in tables for one in table["Id"].to_pylist()]
+    assert found == [one for one in ids if not one.endswith("7")], "one that went in between is no row"
+    assert all(
+        set(asked.json["fields"]) == set(WIDE.names) for asked in server.asked if asked.path.endswith("Invoice__c")
+    )

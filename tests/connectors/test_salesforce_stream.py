@@ -1,0 +1,133 @@
+"""A channel drained into stream items: from a place on, until it is silent, and what happens when it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from itertools import takewhile
+from typing import Any
+
+import grpc
+import pytest
+
+from airflow_cdc_provider.connectors.salesforce.events import Event, Undecodable
+from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
+from airflow_cdc_provider.connectors.salesforce.positions import Place, position_of
+from airflow_cdc_provider.connectors.salesforce.rest import Rest
+from airflow_cdc_provider.connectors.salesforce.stream import drained
+from airflow_cdc_provider.connectors.source import Boundary, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.tables import TableSchema
+from tests.connectors import salesforce_events as org
+from tests.connectors.salesforce_events import CHANNEL, event, task, updated
+from tests.connectors.salesforce_http import ROOT, VERSION, Answer, HttpServer, http, refused
+from tests.connectors.salesforce_pubsub import EventServer, Failure, Tokens, numbered
+
+pytestmark = pytest.mark.server
+
+START = position_of(CHANNEL, Place(b"start", 0))
+OPTIONS = SalesforceOptions(idle=timedelta(seconds=2))
+EVENTS = numbered([updated(tx=f"tx-{n // 3}", seq=n % 3 + 1, Phone=str(n)) for n in range(30)])
+USED_UP = Failure("Subscribe", grpc.StatusCode.RESOURCE_EXHAUSTED, "subscription.limit.exceeded")
+
+
+@contextmanager
+def channel(events: Sequence[Event], describe: Answer | None = None) -> Iterator[tuple[EventServer, Any]]:
+    """A server, and a function that drains it from a place on. ``describe``: what REST answers for every object."""
+    with HttpServer() as rest, EventServer(list(events), keepalive_s=0.02, latest=b"far") as server:
+        for entity, answer in org.DESCRIBES.items():
+            rest.on("GET", f"{ROOT}/sobjects/{entity}/describe", describe or Answer(answer))
+
+        def drain(lo: Position = START, *tables: str) -> Iterator[StreamItem | Undecodable]:
+            tasks = [task(table) for table in tables or ("Account",)]
+            with Tokens().client(server).connected() as connection:
+                yield from drained(connection, Rest(http(rest), VERSION), OPTIONS, lo, tasks, 1)
+
+        yield server, drain
+
+
+def ends(items: Sequence[object]) -> list[Position]:
+    return [item.position for item in items if isinstance(item, Boundary)]
+
+
+def phones(items: Sequence[object]) -> list[str]:
+    return [str(item.event_id) for item in items if isinstance(item, ChangeRecord)]
+
+
+def test_a_drain_gives_whole_transactions_and_ends_where_the_server_has_no_more() -> None:
+    with channel(EVENTS) as (_, drain):
+        items = list(drain())
+    assert isinstance(items[0], TableSchema)
+    assert len(phones(items)) == 30 and len(ends(items)) == 10
+    assert ends(items)[-1] == position_of(CHANNEL, Place(b"far", 10))
+
+
+def test_case_09_a_drain_from_any_boundary_gives_exactly_the_rest() -> None:
+    with channel(EVENTS) as (_, drain):
+        whole = list(drain())
+        for end in ends(whole)[:-1:4]:
+            at = whole.index(Boundary(end))
+            assert phones(list(drain(end))) == phones(whole[at:])
+            assert [r.order_key for r in drain(end) if isinstance(r, ChangeRecord)] == [
+                r.order_key for r in whole[at:] if isinstance(r, ChangeRecord)
+            ]
+
+
+def test_a_window_ends_behind_the_transaction_of_an_overflow_and_the_next_begins_there() -> None:
+    gone = numbered([event("GAP_OVERFLOW", ["000000000000000AAA"], tx="tx-9", seq=9)])[0]._replace(replay_id=b"gone")
+    with channel([*EVENTS, gone, *numbered([updated(tx="x", Phone="x")])]) as (_, drain):
+        first = list(drain())
+        assert ends(first)[-1] == position_of(CHANNEL, Place(b"gone", 10))
+        assert [item.op for item in first if isinstance(item, ChangeRecord)][-1] == "overflow"
+        assert [item.tx_id for item in drain(ends(first)[-1]) if isinstance(item, ChangeRecord)] == ["x"]
+
+
+def test_case_30_what_was_delivered_before_the_allocation_ended_is_used_and_the_next_run_is_told() -> None:
+    with channel(EVENTS) as (server, drain):
+        server.failures = [Failure("Subscribe", USED_UP.status, USED_UP.code, after=7)]
+        items = list(drain())
+        assert len(ends(items)) == 2, "the third transaction was not seen to end"
+        server.failures = [USED_UP]
+        with pytest.raises(SourceUnavailable, match="SRC041"):
+            list(drain(ends(items)[-1]))
+
+
+def test_a_failure_before_any_transaction_ended_is_raised() -> None:
+    with channel(EVENTS) as (server, drain):
+        server.failures = [Failure("Subscribe", USED_UP.status, USED_UP.code, after=2)]
+        with pytest.raises(SourceUnavailable, match="SRC041"):
+            list(drain())
+
+
+def test_case_26_a_place_that_is_not_served_any_more_is_lost_for_good() -> None:
+    with channel(EVENTS) as (_, drain), pytest.raises(PositionLost, match="SRC013"):
+        list(drain(position_of(CHANNEL, Place(b"aged out", 4))))
+
+
+def test_a_stream_that_breaks_in_the_middle_of_a_transaction_keeps_it_whole() -> None:
+    with channel(EVENTS) as (server, drain):
+        whole = list(drain())
+        server.failures = [Failure("Subscribe", grpc.StatusCode.UNAVAILABLE, after=4)]
+        assert list(drain()) == whole
+
+
+def test_an_object_that_cannot_be_described_now_is_worth_another_try() -> None:
+    used_up = refused(403, "REQUEST_LIMIT_EXCEEDED")
+    with channel(EVENTS, used_up) as (_, drain), pytest.raises(SourceUnavailable, match="SRC040"):
+        list(drain())
+
+
+def test_case_28_an_idle_channel_moves_the_position_along() -> None:
+    with channel([]) as (_, drain):
+        assert list(drain()) == [Boundary(position_of(CHANNEL, Place(b"far", 0)))]
+
+
+def test_an_event_that_nobody_can_read_comes_in_its_place() -> None:
+    broken = EVENTS[4]._replace(payload=b"\0")
+    with channel([*EVENTS[:4], broken, *EVENTS[5:]]) as (_, drain):
+        items = list(drain())
+    before = list(takewhile(lambda item: not isinstance(item, Undecodable), items))
+    assert len(phones(before)) == 4 and len(phones(items)) == 29
