@@ -1,8 +1,9 @@
 """A page of a bulk result: CSV read exactly, and whole. Pure.
 
 Every value is quoted; newlines, quotes and commas may stand inside. Only the empty text is NULL: ``NA`` and ``null``
-are texts like any other. Whether a page came whole is told by three things together: the number of rows the server
-announced, quotes that pair, and rows of equal width.
+are texts like any other. Whether a page came whole is told by all of these together: the number of rows the server
+announced, quotes that pair, rows of equal width, and a newline at the end: without it, half of a doubled quote would
+look like the end of the last value.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def read_page(body: bytes, columns: Sequence[str], announced: int | None) -> pa.
         raise BrokenPage("the server did not say how many rows it sends")
     if announced == 0 and not body.strip():
         return pa.table({name: pa.array([], pa.string()) for name in columns})
-    if body.count(QUOTE) % 2:
+    if body.count(QUOTE) % 2 or not body.endswith(b"\n"):
         raise BrokenPage("the last value does not end")
     try:
         table = csv.read_csv(
