@@ -56,8 +56,17 @@ YES = StrictArg("--yes", help="Let the new copy delete more rows than resync.max
 
 TO = StrictArg("--to", help="A window, or a time (ISO; UTC without zone).", required=True, metavar="WINDOW|TIME")
 
+PORT = StrictArg("--port", help="Port of its REST front; any free one without it.", type=int, default=0)
+PUBSUB_PORT = StrictArg("--pubsub-port", help="Port of its Pub/Sub service.", type=int, default=0)
+SIZE = StrictArg("--size", help="What it holds.", choices=("empty", "small", "demo"), default="small")
+LOAD = StrictArg("--load", help="Change records all the time.", action="store_true")
+TLS = StrictArg("--tls", help="A second front, with a certificate of its own.", action="store_true")
+KEEPALIVE = StrictArg("--keepalive", help="Seconds until a quiet stream gets an answer.", type=float, default=5.0)
+OVERFLOW = StrictArg("--overflow", help="Changes until a transaction overflows.", type=int, default=100_000)
+
 REQUEST = (NAME, TABLE, NOW, WAIT, KEY, REASON, JSON)
 REWIND = (NAME, TABLE, TO, NOW, WAIT, KEY, REASON, JSON)
+ORG = (PORT, PUBSUB_PORT, SIZE, LOAD, TLS, KEEPALIVE, OVERFLOW, JSON)
 
 
 def _command(name: str, module: str, help: str, *args: Arg) -> ActionCommand:
@@ -86,6 +95,11 @@ def get_cli_commands() -> list[CLICommand]:
                     subcommands=(
                         _command("rebuild", "rebuild", "Make it anew from targets and staging", ANY_NAME, JSON),
                     ),
+                ),
+                GroupCommand(
+                    name="sandbox",
+                    help="Source systems on loopback, to try things on",
+                    subcommands=(_command("salesforce", "sandbox", "Run a Salesforce org until it is stopped", *ORG),),
                 ),
             ),
         )

@@ -16,13 +16,14 @@ CSV_TYPE = "text/csv; charset=UTF-8"
 
 @dataclass(frozen=True)
 class Request:
-    """``headers`` by lower-case name; ``query`` holds the last value of each name."""
+    """``headers`` by lower-case name; ``query`` holds the last value of each name; ``scheme`` http or https."""
 
     method: str
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes = b""
+    scheme: str = "http"
 
     @property
     def token(self) -> str:

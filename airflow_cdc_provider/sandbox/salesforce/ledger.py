@@ -10,7 +10,7 @@ from airflow_cdc_provider.sandbox.salesforce.objects import ARCHIVED, DELETED, R
 from airflow_cdc_provider.sandbox.salesforce.storage import Store
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RowChange:
     """``row`` is the record after the commit, None when it is gone for good."""
 

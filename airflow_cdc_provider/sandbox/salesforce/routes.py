@@ -51,6 +51,7 @@ CLOSED: list[tuple[str, str, Callable[..., Response]]] = [
     ("GET", rf"{DATA}/sobjects/{NAME}/{ID}/{NAME}", records.blob),
     ("PATCH", rf"{DATA}/sobjects/{NAME}/{ID}", records.update),
     ("DELETE", rf"{DATA}/sobjects/{NAME}/{ID}", records.delete),
+    ("GET", rf"{DATA}/sobjects/{NAME}/{NAME}/([^/]+)", records.read_by_key),
     ("PATCH", rf"{DATA}/sobjects/{NAME}/{NAME}/([^/]+)", records.upsert),
     ("GET", rf"{DATA}/query/?", querying.query),
     ("GET", rf"{DATA}/queryAll/?", querying.query_all),

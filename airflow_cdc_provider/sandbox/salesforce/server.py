@@ -29,6 +29,7 @@ class Server(ThreadingHTTPServer):
     ) -> None:
         super().__init__(("127.0.0.1", port), Connection)
         self.handle_one, self.now_ms = handle, now_ms
+        self.scheme = "http" if tls is None else "https"
         if tls is not None:
             # The handshake belongs to the thread of its connection, not to the one that takes them all.
             self.socket = tls.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
@@ -64,6 +65,7 @@ class Connection(BaseHTTPRequestHandler):
             dict(parse_qsl(target.query, keep_blank_values=True)),
             {name.lower(): value for name, value in self.headers.items()},
             self.rfile.read(length),
+            self.server.scheme,
         )
         response = self.server.handle_one(request)
         self.send_whole(response)

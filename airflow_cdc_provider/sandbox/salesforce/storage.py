@@ -33,7 +33,10 @@ class Table:
 
     def next_id(self) -> str:
         self.last_number += 1
-        return record_id(self.type.prefix, self.last_number)
+        return self.id_of(self.last_number)
+
+    def id_of(self, number: int) -> str:
+        return record_id(self.type.prefix, number)
 
     def visible(self, everything: bool = False) -> Iterable[Row]:
         """``everything``: with what is in the Recycle Bin, and archived rows, as queryAll sees them."""

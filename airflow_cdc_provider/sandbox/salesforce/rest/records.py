@@ -59,24 +59,39 @@ def delete(org: OrgState, request: Request, user: User, version: str, name: str,
     return Response(204)
 
 
+def read_by_key(
+    org: OrgState, request: Request, user: User, version: str, name: str, field: str, value: str
+) -> Response:
+    """By an external id."""
+    found = _with_key(org, visible_table(org, user, name), user, field, value)
+    if found is None:
+        raise not_found()
+    return read(org, request, user, version, name, found)
+
+
 def upsert(org: OrgState, request: Request, user: User, version: str, name: str, field: str, value: str) -> Response:
-    """By an external id. 201 for a new record, 200 for one that was there; more than one is 300."""
+    """By an external id. 201 for a new record, 200 for one that was there."""
     table = visible_table(org, user, name)
+    with org.transaction(user) as transaction:
+        found = _with_key(org, table, user, field, value)
+        if found:
+            transaction.update(table.type.name, found, request.fields())
+        record = found or transaction.insert(table.type.name, {**request.fields(), field: value})
+    body = {"id": record, "success": True, "errors": [], "created": found is None}
+    return answer(body, 200 if found else 201)
+
+
+def _with_key(org: OrgState, table: Table, user: User, field: str, value: str) -> str | None:
+    """The id of the record with this external id. Raises ApiError where there are several (300)."""
     (key,) = chosen_fields(table.type, user, [field])
     if not key.external_id:
         raise ApiError(400, "NOT_FOUND", f"Provided external ID field does not exist or is not accessible: {field}")
-    slot = table.type.slots[key.name]
-    with org.store.lock, org.transaction(user) as transaction:
-        found = [row[ID] for row in table.visible() if row[slot] == value]
-        if len(found) > 1:
-            raise ApiError(300, "MULTIPLE_CHOICES", f"{len(found)} records have {field} = {value}")
-        if found:
-            transaction.update(table.type.name, found[0], request.fields())
-            record = found[0]
-        else:
-            record = transaction.insert(table.type.name, {**request.fields(), key.name: value})
-    body = {"id": record, "success": True, "errors": [], "created": not found}
-    return answer(body, 200 if found else 201)
+    slot, sees = table.type.slots[key.name], user.sees(table.type)
+    with org.store.lock:
+        found = [row[ID] for row in table.visible() if row[slot] == value and sees(row)]
+    if len(found) > 1:
+        raise ApiError(300, "MULTIPLE_CHOICES", f"{len(found)} records have {field} = {value}")
+    return found[0] if found else None
 
 
 def visible_table(org: OrgState, user: User, name: str) -> Table:

@@ -21,7 +21,7 @@ def token(org: OrgState, request: Request) -> Response:
         status = 401 if error.error == "invalid_client" else 400
         return answer({"error": error.error, "error_description": error.description}, status)
     user = org.tokens.sessions[granted["access_token"]].user
-    instance = f"{request.headers.get('x-forwarded-proto', 'http')}://{request.headers.get('host', '')}"
+    instance = f"{request.scheme}://{request.headers.get('host', '')}"
     return answer(
         {
             **granted,
