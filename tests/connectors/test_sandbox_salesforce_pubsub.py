@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 
@@ -9,6 +10,7 @@ import grpc
 import pytest
 
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg, fields
+from airflow_cdc_provider.sandbox.salesforce.bus import Entry
 from airflow_cdc_provider.sandbox.salesforce.channels import Member
 from airflow_cdc_provider.sandbox.salesforce.faults import RpcFault
 from airflow_cdc_provider.sandbox.salesforce.users import Access
@@ -109,6 +111,41 @@ def test_a_keepalive_leads_a_quiet_subscriber_on(org: SalesforceOrg, subscriber:
         assert quiet.latest_replay_id != event.replay_id
     write(org, "B")
     assert told(subscriber.read(CUSTOM, quiet.latest_replay_id, ACCOUNTS)) == ["B"]
+
+
+def test_a_keepalive_never_names_a_place_behind_an_event_that_came_meanwhile(
+    org: SalesforceOrg, subscriber: Subscriber, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    position = org.bus.position
+
+    def while_somebody_writes() -> Entry:
+        writer = threading.Thread(target=write, args=(org, "A"))
+        writer.start()
+        writer.join(0.2)  # cannot end before, if the bus stands still for a keepalive
+        monkeypatch.undo()
+        return position()
+
+    monkeypatch.setattr(org.bus, "position", while_somebody_writes)
+    with subscriber.stream(LATEST) as stream:
+        stream.ask(1)
+        quiet = stream.next()
+    assert list(quiet.events) == []
+    assert told(subscriber.read(CUSTOM, quiet.latest_replay_id)) == ["A"]
+
+
+def test_large_events_come_in_answers_of_three_megabytes(org: SalesforceOrg, subscriber: Subscriber) -> None:
+    with org.transaction() as tx:
+        for number in range(10):
+            tx.insert("Invoice__c", {"Letter__c": str(number) * 131_072, "Terms__c": "x" * 32_000})
+    with org.transaction() as tx:
+        for number in range(20):
+            tx.insert("Invoice__c", {"Letter__c": str(number % 10) * 131_072})
+    with subscriber.stream() as stream:
+        stream.ask(100)
+        sizes = []
+        while (answer := stream.next()).events:
+            sizes.append(answer.ByteSize())
+    assert len(sizes) == 2 and max(sizes) < 3_100_000
 
 
 def test_a_keepalive_of_an_idle_org_outlives_the_last_event(org: SalesforceOrg, subscriber: Subscriber) -> None:

@@ -45,7 +45,8 @@ class Bus:
         self.published = 0
         self._clock = clock
         self._random = random.Random(seed)
-        self._delivered: deque[tuple[int, int]] = deque()
+        self._deliveries: deque[tuple[int, int]] = deque()
+        self._delivered = 0
         self.reset()
 
     def reset(self) -> None:
@@ -95,16 +96,25 @@ class Bus:
             known = place < len(self._numbers) and self._numbers[place] == number
             return self._first + place + 1 if known else None
 
-    def take(self, index: int, most: int, entities: frozenset[str]) -> tuple[list[Entry], int]:
-        """Up to ``most`` events of these entities from ``index`` on, and the index behind the last one looked at."""
+    def take(
+        self, index: int, most: int, entities: frozenset[str], most_bytes: int | None = None
+    ) -> tuple[list[Entry], int]:
+        """Up to ``most`` events of these entities from ``index`` on, and the index behind the last one looked at.
+
+        Also no more than fit ``most_bytes``, but always one.
+        """
         with self.changed:
             found: list[Entry] = []
+            size = 0
             place = max(0, index - self._first)
             while place < len(self._entries) and len(found) < most:
                 entry = self._entries[place]
-                place += 1
                 if entry.entity in entities:
+                    size += len(entry.produced)
+                    if found and most_bytes is not None and size > most_bytes:
+                        break
                     found.append(entry)
+                place += 1
             return found, self._first + place
 
     def position(self) -> Entry:
@@ -119,21 +129,24 @@ class Bus:
     def replay_id(self, channel: str, entry: Entry) -> bytes:
         return struct.pack(">QH", entry.number + self._base(channel), 0)
 
-    def deliver(self, count: int) -> int:
-        """How many of ``count`` events may still be delivered today; they are counted as delivered."""
+    def count(self, deliveries: int) -> None:
+        """They count for 24 hours, whoever got them."""
         with self.changed:
-            now = self._clock.now_ms()
-            while self._delivered and self._delivered[0][0] <= now - DAY_MS:
-                self._delivered.popleft()
-            allowed = max(0, min(count, self.allocation - self.delivered))
-            if allowed:
-                self._delivered.append((now, allowed))
-            return allowed
+            self._deliveries.append((self._clock.now_ms(), deliveries))
+            self._delivered += deliveries
+
+    @property
+    def allowed(self) -> int:
+        """How many events may still be delivered today."""
+        return max(0, self.allocation - self.delivered)
 
     @property
     def delivered(self) -> int:
         """In the last 24 hours, to all subscribers together."""
-        return sum(count for _, count in self._delivered)
+        with self.changed:
+            while self._deliveries and self._deliveries[0][0] <= self._clock.now_ms() - DAY_MS:
+                self._delivered -= self._deliveries.popleft()[1]
+            return self._delivered
 
     def _base(self, channel: str) -> int:
         return zlib.crc32(channel.encode()) ^ self._salt

@@ -41,25 +41,30 @@ class SalesforceOrg(OrgState):
         self._servers: list[Server] = []
 
     def __enter__(self) -> SalesforceOrg:
-        self.start()
+        try:
+            self.start()
+        except (OSError, RuntimeError):
+            self.stop()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
 
     def start(self) -> None:
+        """Raises OSError or RuntimeError where a port is taken."""
         port, pubsub_port = self._ports
         answer = partial(handle, self)
+        self.pubsub_endpoint = f"127.0.0.1:{self.pubsub.start(pubsub_port)}"
         plain = Server(answer, self.clock.now_ms, port)
         self.instance_url = f"http://127.0.0.1:{plain.port}"
-        self._servers = [plain]
+        self._servers.append(plain)
         if self.certificate is not None:
             secure = Server(answer, self.clock.now_ms, tls=server_context(self.certificate))
             self.tls_url = f"https://127.0.0.1:{secure.port}"
             self._servers.append(secure)
         for server in self._servers:
             server.start()
-        self.pubsub_endpoint = f"127.0.0.1:{self.pubsub.start(pubsub_port)}"
 
     def stop(self) -> None:
         self.bulk.release()

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent import futures
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import grpc
@@ -98,15 +99,10 @@ class PubSub:
         demand.add(first)
         threading.Thread(target=demand.follow, args=(requests,), daemon=True).start()
         left = fault.after_events if fault else None
-        while (taken := self._next(demand, index, context, user, left)) is not None:
-            entries, index = taken
-            if entries:
-                allowed = self._bus.deliver(len(entries))
-                if allowed < len(entries):
-                    message = "The event delivery limit of the org has been exceeded."
-                    raise RpcRefusal("RESOURCE_EXHAUSTED", "subscription.limit.exceeded", message)
-                left = None if left is None else left - len(entries)
-            yield self._answer(demand, entries, user, rpc_id)
+        while (batch := self._next(demand, index, context, user, left)) is not None:
+            index = batch.index
+            yield self._answer(demand, batch, user, rpc_id)
+            left = None if left is None else left - len(batch.entries)
             if fault and left is not None and left <= 0:
                 raise RpcRefusal(fault.status, fault.code, "ordered by the test")
 
@@ -127,42 +123,49 @@ class PubSub:
 
     def _next(
         self, demand: Demand, index: int, context: grpc.ServicerContext, user: User, left: int | None
-    ) -> tuple[list[Entry], int] | None:
-        """The next events, none for a keepalive, None at the end. Permissions may change while the stream lives."""
+    ) -> Batch | None:
+        """The next events, none for a keepalive, None at the end. Permissions may change while the stream lives.
+
+        What is published meanwhile waits: a keepalive must not name a place behind an event that it does not hold.
+        """
         quiet_since = time.monotonic()
         with self._bus.changed:
             while context.is_active() and not self._over:
                 if demand.refusal:
                     raise demand.refusal
                 if demand.pending:
-                    most = min(demand.pending, self.answer_events, MOST_PENDING if left is None else max(left, 1))
-                    entries, seen = self._bus.take(index, most, self._channels.entities(demand.topic, user))
+                    allowed = self._bus.allowed
+                    most = min(demand.pending, self.answer_events, max(allowed, 1), left or MOST_PENDING)
+                    entities = self._channels.entities(demand.topic, user)
+                    entries, index = self._bus.take(index, most, entities, LARGEST_RESPONSE_BYTES)
+                    if entries and not allowed:
+                        message = "The event delivery limit of the org has been exceeded."
+                        raise RpcRefusal("RESOURCE_EXHAUSTED", "subscription.limit.exceeded", message)
                     if entries:
-                        return entries, seen
-                    index = seen
-                    limit = self.keepalive_s
+                        self._bus.count(len(entries))
+                        return Batch(entries, index, entries[-1])
                 elif demand.closed:
                     return None
-                else:
-                    limit = self.idle_limit_s
+                limit = self.keepalive_s if demand.pending else self.idle_limit_s
                 wait = quiet_since + limit - time.monotonic()
+                if wait <= 0 and demand.pending:
+                    latest = self._bus.position()
+                    return Batch([], self._bus.tip(), latest)
                 if wait <= 0:
-                    if demand.pending:
-                        return [], index
                     raise RpcRefusal("UNAVAILABLE", "", "no events were requested for too long")
                 self._bus.changed.wait(min(wait, 5.0))
         return None
 
-    def _answer(self, demand: Demand, entries: list[Entry], user: User, rpc_id: str) -> bytes:
+    def _answer(self, demand: Demand, batch: Batch, user: User, rpc_id: str) -> bytes:
         """As the messages of these fields would be one after the other."""
         topic, bus = demand.topic, self._bus
-        shown = [masked(entry, user, self._schemas) for entry in entries]
-        events = [wire.consumed(body, bus.replay_id(topic, entry)) for entry, body in zip(entries, shown, strict=True)]
-        latest = entries[-1] if entries else bus.position()
+        events = [
+            wire.consumed(masked(entry, user, self._schemas), bus.replay_id(topic, entry)) for entry in batch.entries
+        ]
         rest = wire.FetchResponse(
-            latest_replay_id=bus.replay_id(topic, latest),
+            latest_replay_id=bus.replay_id(topic, batch.latest),
             rpc_id=rpc_id,
-            pending_num_requested=demand.served(len(entries)),
+            pending_num_requested=demand.served(len(events)),
         )
         return b"".join(events) + bytes(rest.SerializeToString())
 
@@ -214,6 +217,15 @@ class PubSub:
             message = "An authentication exception occurred. The token is invalid or expired."
             raise RpcRefusal("UNAUTHENTICATED", "service.auth.error", message)
         return user
+
+
+@dataclass(frozen=True)
+class Batch:
+    """``index`` is where to go on; ``latest`` what a client may store as its place."""
+
+    entries: list[Entry]
+    index: int
+    latest: Entry
 
 
 class Demand:

@@ -6,11 +6,13 @@ The answer leaves in one piece, so that no small write waits for the other side'
 from __future__ import annotations
 
 import ssl
+import sys
 import threading
 from collections.abc import Callable
 from email.utils import formatdate
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from airflow_cdc_provider.sandbox.salesforce.http import Request, Response
@@ -43,12 +45,15 @@ class Server(ThreadingHTTPServer):
         self._thread.start()
 
     def stop(self) -> None:
-        self.shutdown()
+        if self._thread.is_alive():
+            self.shutdown()
+            self._thread.join()
         self.server_close()
-        self._thread.join()
 
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up, or does not trust our certificate, is no news."""
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up, or does not trust our certificate, is no news; anything else is a bug of ours."""
+        if not isinstance(sys.exception(), ConnectionError | ssl.SSLError | TimeoutError):
+            super().handle_error(request, client_address)
 
 
 class Connection(BaseHTTPRequestHandler):

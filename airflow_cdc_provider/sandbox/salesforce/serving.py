@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,23 +39,16 @@ def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) -> Non
 
     Raises CheckFailed (ENV018) where a port is taken.
     """
-    over = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: over.set())
-    try:
-        org = SalesforceOrg(
-            settings.port,
-            settings.pubsub_port,
-            settings.tls,
-            settings.keepalive_s,
-            rules=Rules(overflow=settings.overflow),
-        )
-        org.start()
-    except (OSError, RuntimeError) as error:
-        ports = f"{settings.port}, {settings.pubsub_port}"
-        problem = Problem("ENV018", "a port is not free", where=ports, found=str(error), do="choose another one")
-        raise CheckFailed(problem) from error
-    try:
+    with ExitStack() as stack:
+        try:
+            org = stack.enter_context(_org(settings))
+        except (OSError, RuntimeError) as error:
+            ports = f"{settings.port}, {settings.pubsub_port}"
+            problem = Problem("ENV018", "a port is not free", where=ports, found=str(error), do="choose another one")
+            raise CheckFailed(problem) from error
+        over = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            stack.callback(signal.signal, number, signal.signal(number, lambda *_: over.set()))
         size = SIZES[settings.size]
         if size is not None:
             fill(org, size)
@@ -62,11 +56,13 @@ def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) -> Non
         if settings.follow_input:
             threading.Thread(target=_follow_input, args=(over,), daemon=True).start()
         if settings.load:
-            with Load(org):
-                over.wait()
+            stack.enter_context(Load(org))
         over.wait()
-    finally:
-        org.stop()
+
+
+def _org(settings: Settings) -> SalesforceOrg:
+    rules = Rules(overflow=settings.overflow)
+    return SalesforceOrg(settings.port, settings.pubsub_port, settings.tls, settings.keepalive_s, rules=rules)
 
 
 def described(org: SalesforceOrg) -> dict[str, Any]:

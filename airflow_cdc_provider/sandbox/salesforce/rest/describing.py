@@ -9,8 +9,8 @@ from airflow_cdc_provider.sandbox.salesforce.errors import not_found
 from airflow_cdc_provider.sandbox.salesforce.fields import Field
 from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer
 from airflow_cdc_provider.sandbox.salesforce.objects import ObjectType
+from airflow_cdc_provider.sandbox.salesforce.rest.records import visible_table
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
-from airflow_cdc_provider.sandbox.salesforce.storage import Table
 from airflow_cdc_provider.sandbox.salesforce.users import Access, User
 
 VERSIONS = (("Winter '26", "65.0"), ("Spring '26", "66.0"), ("Summer '26", "67.0"))
@@ -39,13 +39,13 @@ def all_objects(org: OrgState, request: Request, user: User, version: str) -> Re
 
 def one_object(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
     """The basic information, without fields."""
-    table = _visible(org, user, name)
+    table = visible_table(org, user, name)
     return answer({"objectDescribe": _summary(org, table.type, version), "recentItems": []})
 
 
 def describe(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
     """With ``If-Modified-Since``: 304 where nothing changed since."""
-    table = _visible(org, user, name)
+    table = visible_table(org, user, name)
     changed_ms = org.described_ms(table.type.name)
     since = request.headers.get("if-modified-since")
     headers = {"Last-Modified": formatdate(changed_ms // 1000, usegmt=True)}
@@ -75,15 +75,6 @@ def _schema(org: OrgState, schema_id: str) -> Response:
     if schema is None:
         raise not_found()
     return Response(200, schema.json[:-1].encode() + f',"uuid":"{schema.id}"}}'.encode())
-
-
-def _visible(org: OrgState, user: User, name: str) -> Table:
-    try:
-        table = org.store.table(name)
-        user.require(table.type)
-    except Exception as error:
-        raise not_found() from error
-    return table
 
 
 def _summary(org: OrgState, one: ObjectType, version: str) -> dict[str, Any]:

@@ -1,0 +1,46 @@
+"""``airflow cdc sandbox salesforce`` as a user types it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import requests
+from airflow.cli.cli_parser import _add_command
+
+from airflow_cdc_provider.cli.definition import get_cli_commands
+
+pytestmark = pytest.mark.server
+
+
+def test_it_runs_until_it_is_stopped_and_tells_what_a_client_needs(tmp_path: Path) -> None:
+    airflow = str(Path(sys.executable).with_name("airflow"))
+    command = [airflow, "cdc", "sandbox", "salesforce", "--size", "empty", "--json"]
+    environment = {**os.environ, "AIRFLOW_HOME": str(tmp_path)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        told = json.loads(running.stdout.readline())
+        assert requests.get(f"{told['instance_url']}/services/data/", timeout=10).status_code == 200
+        running.send_signal(signal.SIGINT)
+        said, _ = running.communicate(timeout=30)
+    assert json.loads(said) == {"stopped": True}
+    assert running.returncode == 0
+
+
+def test_a_port_that_is_taken_is_told_without_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser(prog="airflow")
+    (group,) = get_cli_commands()
+    _add_command(parser.add_subparsers(dest="subcommand"), group)
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(SystemExit) as ended:
+        args = parser.parse_args(["cdc", "sandbox", "salesforce", "--port", str(taken.getsockname()[1])])
+        args.func(args)
+    said = capsys.readouterr()
+    assert ended.value.code == 78
+    assert "ENV018" in said.err and "Traceback" not in said.err and said.out == ""
