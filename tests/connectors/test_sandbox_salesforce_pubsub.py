@@ -338,6 +338,7 @@ def test_a_refreshed_sandbox_is_another_org(org: SalesforceOrg, subscriber: Subs
     assert org.org_id != before
     assert refused(subscriber)[1] == "service.auth.error"
     assert Subscriber(org).topic(ALL).tenant_guid == org.org_id
+    assert list(org.store.table("Organization").rows) == [org.org_id]
 
 
 def test_many_streams_wait_side_by_side(org: SalesforceOrg, subscriber: Subscriber) -> None:

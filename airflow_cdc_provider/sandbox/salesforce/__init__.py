@@ -18,7 +18,7 @@ What is there
     limits, tooling's channel members, event schemas, and the Pub/Sub service: GetTopic, GetSchema, Subscribe.
     ``tls=True`` adds a front with a certificate of its own. Objects: Account with person accounts, Contact, Invoice__c
     (a field of every kind), Task (archived), Attachment (a blob), AccountHistory (no SystemModstamp), TaskStatus (Bulk
-    refuses it), User.
+    refuses it), User, Organization.
 Not there
     SOAP, CometD, managed subscriptions, publishing, Bulk ingest, sharing rules other than the owner's, enriched events.
     A channel member's filter is listed, and does not filter. Permissions work at once, not within ten minutes.
@@ -72,8 +72,9 @@ Faults are ordered in advance and used up by what they hit (faults.py has all fi
 
     http: [{match, status, code, message, times, after, retry_after}]     "GET .*/query/" 401 INVALID_SESSION_ID,
           403 REQUEST_LIMIT_EXCEEDED, 429, 503 …; match is searched in "METHOD /path"
-    rpc:  [{method, code, status, times, after, after_events}]            Subscribe dropped after n events, refused with
-          "service.auth.error", "subscription.fetch.replayid.corrupted", "subscription.limit.exceeded" …
+    rpc:  [{method, code, status, times, after, after_events}]            GetTopic, GetSchema or Subscribe, refused with
+          "service.auth.error", "subscription.fetch.replayid.corrupted", "subscription.limit.exceeded" …; a stream also
+          in the middle, after n events; without a code the connection breaks
     bulk: [{state, message, times, hold_after_rows}]                      Failed, or InProgress until ``bulk`` release
     truncate_csv, nul_bytes: so many result bodies; lose_events: so many events
     expire_tokens_after: every token ends after that many more requests

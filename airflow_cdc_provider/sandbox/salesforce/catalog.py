@@ -45,7 +45,17 @@ PERSON_FIELDS = {
 
 
 def catalog() -> list[ObjectType]:
-    return [_user(), _account(), _contact(), _invoice(), _task(), _attachment(), _history(), _task_status()]
+    return [
+        _organization(),
+        _user(),
+        _account(),
+        _contact(),
+        _invoice(),
+        _task(),
+        _attachment(),
+        _history(),
+        _task_status(),
+    ]
 
 
 def _record() -> list[Field]:
@@ -171,6 +181,13 @@ def _task() -> ObjectType:
     fields = [*_record(), archived, reference("WhoId", "Contact"), reference("WhatId", "Account")]
     fields += [text("Subject"), date("ActivityDate"), picklist("Status"), area("Description")]
     return object_type("Task", "00T", [*fields, reference("OwnerId", "User", nillable=False), *_audit()])
+
+
+def _organization() -> ObjectType:
+    """One row, whose id is the org's."""
+    identity, _, modstamp = _record()
+    fields = [identity, modstamp, text("Name", 80), text("InstanceName", 40), boolean("IsSandbox"), *_audit()]
+    return object_type("Organization", "00D", fields, captured=False, replicateable=False)
 
 
 def _user() -> ObjectType:

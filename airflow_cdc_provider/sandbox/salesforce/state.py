@@ -49,13 +49,15 @@ class OrgState:
         self.bulk = BulkJobs(self.store, self.clock, self.faults)
         self.cursors = Cursors(self.clock)
         self._org_ids = random.Random(seed)
-        self.org_id = self._new_org_id()
+        self.org_id = ""
+        self.instance = "SBX1"
         self.transactions: dict[str, Transaction] = {}
         self.delete_log_since = stamp(0)
         self.requests = 0
         self.request_limit = 1_000_000
         self.users: dict[str, User] = {}
         self.tokens = Tokens(self.clock, self.org_id, self.users)
+        self._rename_org()
         self.integration = self.add_user("integration@sandbox.example")
         self.writer = self.add_user("writer@sandbox.example")
         app = App("sandbox-client", secrets.token_urlsafe(24), self.integration.username)
@@ -163,16 +165,28 @@ class OrgState:
         """The org moves to another instance: same org id, no replay id survives, commit numbers start again."""
         self.bus.reset()
         self._commit_number = FIRST_COMMIT_NUMBER
+        self.instance = f"SBX{int(self.instance[3:]) + 1}"
+        self._describe_org()
 
     def refresh(self) -> None:
         """A sandbox is made anew from production: all that ``migrate`` does, under another org id."""
         self.migrate()
-        self.org_id = self._new_org_id()
-        self.tokens.org_id = self.org_id
+        self._rename_org()
         self.tokens.expire()
 
-    def _new_org_id(self) -> str:
-        return record_id("00D", self._org_ids.randrange(10**9))
+    def _rename_org(self) -> None:
+        self.org_id = self.tokens.org_id = record_id("00D", self._org_ids.randrange(10**9))
+        self._describe_org()
+
+    def _describe_org(self) -> None:
+        """The one row of Organization."""
+        table = self.store.table("Organization")
+        second = self.clock.second()
+        row: list[Any] = [None] * len(table.type.stored)
+        row[: o.ARCHIVED + 1] = [self.org_id, False, second, "", second, "", second, False]
+        for name, value in (("Name", "Sandbox"), ("InstanceName", self.instance), ("IsSandbox", True)):
+            row[table.type.slots[name]] = value
+        table.rows = {self.org_id: tuple(row)}
 
     def earliest_open(self) -> str | None:
         """When the oldest open transaction began: later changes may still appear behind it."""
