@@ -184,6 +184,16 @@ def test_a_body_may_break_off_in_the_middle_or_hold_a_nul_byte(org: SalesforceOr
     assert client.get(f"{job}/results").content == whole.content
 
 
+def test_large_numbers_may_be_written_with_an_exponent(org: SalesforceOrg, client: Client) -> None:
+    values = [139_000_000, 9_999_999.99, 0, -12_345_678.9, None]
+    org.load("Invoice__c", [{"Amount__c": value, "Number__c": str(n)} for n, value in enumerate(values)])
+    org.bulk.scientific = True
+    job = client.job("SELECT Number__c, Amount__c FROM Invoice__c")
+    client.wait(job)
+    shown = ["1.39E8", "9999999.99", "0.0", "-1.23456789E7", ""]
+    assert sorted(rows(client.get(f"{job}/results"))) == [[str(n), text] for n, text in enumerate(shown)]
+
+
 def test_formulas_are_computed_when_they_are_read(org: SalesforceOrg, client: Client) -> None:
     org.load("Invoice__c", [{"Amount__c": 200, "Discount__c": 10}])
     job = client.job("SELECT Name, Net__c FROM Invoice__c")

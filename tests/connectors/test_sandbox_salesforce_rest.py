@@ -335,11 +335,16 @@ def test_a_blob_is_an_address_whose_content_is_bytes(org: SalesforceOrg, client:
 def test_tooling_lists_channels_and_filters_of_their_members(org: SalesforceOrg, client: Client) -> None:
     member = type(org.channels.selected[0])
     org.channels.custom["Finance__chn"] = [member("Invoice__c", "Paid__c = true")]
-    text = "SELECT EventChannel, SelectedEntity, FilterExpression FROM PlatformEventChannelMember"
-    found = client.get(f"{V}/tooling/query", params={"q": text}).json()["records"]
-    listed = {(one["EventChannel"], one["SelectedEntity"], one["FilterExpression"]) for one in found}
-    assert ("ChangeEvents", "AccountChangeEvent", None) in listed
-    assert ("Finance__chn", "Invoice__ChangeEvent", "Paid__c = true") in listed
+    (channel,) = client.query("SELECT Id, DeveloperName FROM PlatformEventChannel", "tooling/query").json()["records"]
+    assert channel["DeveloperName"] == "Finance"
+    text = "SELECT DeveloperName, EventChannel, SelectedEntity, FilterExpression FROM PlatformEventChannelMember"
+    for reference, event, developer_name, expression in (
+        ("ChangeEvents", "AccountChangeEvent", "ChangeEvents_AccountChangeEvent", None),
+        (channel["Id"], "Invoice__ChangeEvent", "Finance_chn_Invoice_ChangeEvent", "Paid__c = true"),
+    ):
+        condition = f"WHERE EventChannel = '{reference}' AND SelectedEntity = '{event}'"
+        (found,) = client.query(f"{text} {condition}", "tooling/query").json()["records"]
+        assert (found["DeveloperName"], found["FilterExpression"]) == (developer_name, expression)
 
 
 def test_event_schemas_can_be_had_by_name_and_by_id(org: SalesforceOrg, client: Client) -> None:

@@ -25,6 +25,7 @@ Not there
 Choices where nobody knows, all in one place each
     An update is followed by LastModifiedDate even within one second. Deletes never melt into earlier changes of the
     transaction. Up to 100 equal changes in a row are one event. Overflow counts changed fields, audit fields apart.
+    A channel member names the channel of one's own by its id, the standard one and the objects by their names.
     A job reads the ids that were there when it began, each piece of them when its turn comes.
     Open transactions do not hold back others: their rows come late, with the time of their statements.
 
@@ -55,7 +56,8 @@ Admin commands: POST /admin/<command> with a JSON object, no token. In Python th
     ``expire_tokens``   every access token ends now                                         org.tokens.expire()
     ``expire_cursors``  every query locator ends now                                        org.cursors.forget_all()
     ``limits``          request_limit, requests: used so far today
-    ``bulk``            piece_rows, page_rows, release: let held jobs go on                 org.bulk
+    ``bulk``            piece_rows, page_rows, scientific: numbers like 1.39E8 in CSV,
+                        release: let held jobs go on                                        org.bulk
     ``bus``             allocation (deliveries per day), retention_s, repeat: the last n events once more,
                         reset: no replay id is known any more                               org.bus
     ``channel``         name, members: [{entity, filter_expression}]                        org.channels

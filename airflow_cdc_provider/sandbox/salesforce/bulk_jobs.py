@@ -5,15 +5,11 @@ Pieces come in an order of their own, as the real one splits by primary key and 
 
 from __future__ import annotations
 
-import csv
-import io
 import random
 import secrets
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
-from typing import Any
 
 from airflow_cdc_provider.sandbox.salesforce.clock import Clock
 from airflow_cdc_provider.sandbox.salesforce.errors import ApiError
@@ -28,8 +24,6 @@ from airflow_cdc_provider.sandbox.salesforce.users import User
 LIFE_S = 7 * 86_400
 PIECE_ROWS = 20_000
 PAGE_ROWS = 50_000
-DELIMITERS = {"COMMA": ",", "TAB": "\t", "PIPE": "|", "SEMICOLON": ";", "CARET": "^", "BACKQUOTE": "`"}
-LINE_ENDS = {"LF": "\n", "CRLF": "\r\n"}
 
 
 @dataclass
@@ -59,8 +53,11 @@ class Job:
 
 
 class BulkJobs:
+    """``scientific``: numbers from ten million on are written like ``1.39E8``, as the format allows."""
+
     def __init__(self, store: Store, clock: Clock, faults: Faults, seed: int = 1) -> None:
         self.piece_rows, self.page_rows = PIECE_ROWS, PAGE_ROWS
+        self.scientific = False
         self._store, self._clock, self._faults = store, clock, faults
         self._jobs: dict[str, Job] = {}
         self._random = random.Random(seed)
@@ -144,36 +141,3 @@ class BulkJobs:
                 piece.rows = {key: table.rows[key] for key in wanted if key in table.rows}
                 found = find_rows(job.query, piece, job.user, everything, now)
             yield found
-
-
-def csv_text(job: Job, rows: Sequence[Row], now: str) -> bytes:
-    """With a header. Every value is quoted; null and empty text look alike."""
-    out = io.StringIO()
-    writer = csv.writer(
-        out, delimiter=DELIMITERS[job.delimiter], lineterminator=LINE_ENDS[job.line_end], quoting=csv.QUOTE_ALL
-    )
-    writer.writerow([field.name for field in job.fields])
-    writer.writerows(_cells(job, rows, now))
-    return out.getvalue().encode()
-
-
-def _cells(job: Job, rows: Iterable[Row], now: str) -> Iterable[Sequence[Any]]:
-    if any(field.formula for field in job.fields):
-        names = [field.name for field in job.fields]
-        values = (job.object.values(row, now) for row in rows)
-        rows_of_cells: Iterable[Sequence[Any]] = ([one[name] for name in names] for one in values)
-    elif len(job.fields) == 1:
-        slot = job.object.slots[job.fields[0].name]
-        rows_of_cells = ([row[slot]] for row in rows)
-    else:
-        rows_of_cells = map(itemgetter(*(job.object.slots[field.name] for field in job.fields)), rows)
-    flags = [place for place, field in enumerate(job.fields) if field.kind == "boolean"]
-    return _with_flags(rows_of_cells, flags) if flags else rows_of_cells
-
-
-def _with_flags(rows: Iterable[Sequence[Any]], flags: Sequence[int]) -> Iterable[Sequence[Any]]:
-    for row in rows:
-        cells = list(row)
-        for place in flags:
-            cells[place] = "true" if cells[place] else "false"
-        yield cells

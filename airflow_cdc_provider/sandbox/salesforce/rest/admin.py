@@ -199,6 +199,7 @@ def _bus(org: OrgState, body: Body) -> None:
 def _bulk(org: OrgState, body: Body) -> None:
     org.bulk.piece_rows = body.get("piece_rows", org.bulk.piece_rows)
     org.bulk.page_rows = body.get("page_rows", org.bulk.page_rows)
+    org.bulk.scientific = bool(body.get("scientific", org.bulk.scientific))
     if body.get("release"):
         org.bulk.release()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_cdc_provider.sandbox.salesforce.bulk_jobs import DELIMITERS, LINE_ENDS, Job, csv_text
+from airflow_cdc_provider.sandbox.salesforce.bulk_csv import DELIMITERS, LINE_ENDS, csv_text
+from airflow_cdc_provider.sandbox.salesforce.bulk_jobs import Job
 from airflow_cdc_provider.sandbox.salesforce.clock import moment_text
 from airflow_cdc_provider.sandbox.salesforce.errors import ApiError
 from airflow_cdc_provider.sandbox.salesforce.http import CSV_TYPE, Request, Response, answer
@@ -75,7 +76,7 @@ def results(org: OrgState, request: Request, user: User, version: str, key: str)
     start = _start(request.query.get("locator", ""))
     rows = job.rows[start : start + _page_rows(org, request)]
     end = start + len(rows)
-    body = csv_text(job, rows, org.clock.second())
+    body = csv_text(job, rows, org.clock.second(), org.bulk.scientific)
     if org.faults.take("nul_bytes"):
         body = body.replace(b'","', b'\0","', 1)
     headers = {"Sforce-NumberOfRecords": str(len(rows)), "Sforce-Locator": _locator(end, len(job.rows)) or "null"}

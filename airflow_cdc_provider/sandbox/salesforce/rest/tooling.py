@@ -2,56 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 from airflow_cdc_provider.sandbox.salesforce.channels import STANDARD
 from airflow_cdc_provider.sandbox.salesforce.errors import no_such_object
+from airflow_cdc_provider.sandbox.salesforce.fields import Field, text
 from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer
 from airflow_cdc_provider.sandbox.salesforce.ids import record_id
+from airflow_cdc_provider.sandbox.salesforce.objects import SYSTEM_SLOTS, ObjectType, object_type
+from airflow_cdc_provider.sandbox.salesforce.rest.rendering import renderer
 from airflow_cdc_provider.sandbox.salesforce.soql.parse import parse
+from airflow_cdc_provider.sandbox.salesforce.soql.run import find_rows, named_fields
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
+from airflow_cdc_provider.sandbox.salesforce.storage import Table
 from airflow_cdc_provider.sandbox.salesforce.users import User
 
 
+def _type(name: str, prefix: str, *fields: str) -> ObjectType:
+    identity = Field("Id", "id", None, length=18)
+    return object_type(name, prefix, [identity, *(text(field) for field in fields)], captured=False)
+
+
+CHANNEL = _type("PlatformEventChannel", "0YL", "DeveloperName", "MasterLabel", "ChannelType")
+MEMBER_FIELDS = ("DeveloperName", "MasterLabel", "EventChannel", "SelectedEntity", "FilterExpression")
+MEMBER = _type("PlatformEventChannelMember", "0v8", *MEMBER_FIELDS)
+ENRICHED = _type("EnrichedField", "12v", "ChannelMemberId", "Field")
+
+
 def query(org: OrgState, request: Request, user: User, version: str) -> Response:
-    """PlatformEventChannel, PlatformEventChannelMember, EnrichedField; conditions are not looked at."""
+    """Of channels of one's own, members of any channel, and enriched fields, of which there are none."""
     asked = parse(request.query.get("q", ""))
-    tables = {
-        "PlatformEventChannel": _channels(org),
-        "PlatformEventChannelMember": _members(org),
-        "EnrichedField": [],
-    }
+    tables = {table.type.name: table for table in (_channels(org), _members(org), Table(ENRICHED))}
     if asked.object not in tables:
         raise no_such_object(asked.object)
-    found = tables[asked.object]
-    base = f"/services/data/{version}/tooling/sobjects/{asked.object}"
-    records = [
-        {"attributes": {"type": asked.object, "url": f"{base}/{row['Id']}"}}
-        | {name: row.get(name) for name in asked.fields}
-        for row in found
-    ]
+    table, now = tables[asked.object], org.clock.second()
+    render = renderer(table.type, named_fields(asked, table.type, user), f"{version}/tooling", now)
+    records = [render(row) for row in find_rows(asked, table, user, False, now)]
     return answer({"size": len(records), "totalSize": len(records), "done": True, "records": records})
 
 
-def _channels(org: OrgState) -> list[dict[str, Any]]:
-    names = [STANDARD, *org.channels.custom]
-    return [
-        {"Id": record_id("0YL", number), "DeveloperName": name.removesuffix("__chn"), "ChannelType": "data"}
-        | {"MasterLabel": name}
-        for number, name in enumerate(names, 1)
-    ]
+def _table(one: ObjectType, rows: Iterable[tuple[str | None, ...]]) -> Table:
+    table = Table(one)
+    for values in rows:
+        key = table.next_id()
+        table.rows[key] = (key, False, *[None] * (len(SYSTEM_SLOTS) - 3), False, *values)
+    return table
 
 
-def _members(org: OrgState) -> list[dict[str, Any]]:
-    channels = {STANDARD: org.channels.selected} | org.channels.custom
-    listed = [(channel, member) for channel, members in channels.items() for member in members]
-    return [
-        {
-            "Id": record_id("0v8", number),
-            "EventChannel": channel,
-            "SelectedEntity": org.store.table(member.entity).type.event_name,
-            "FilterExpression": member.filter_expression,
-            "DeveloperName": f"{channel}_{org.store.table(member.entity).type.event_name}",
-        }
-        for number, (channel, member) in enumerate(listed, 1)
-    ]
+def _channels(org: OrgState) -> Table:
+    return _table(CHANNEL, [(name.removesuffix("__chn"), name, "data") for name in org.channels.custom])
+
+
+def _members(org: OrgState) -> Table:
+    rows: list[tuple[str | None, ...]] = []
+    numbers = {name: number for number, name in enumerate(org.channels.custom, 1)}
+    for channel, members in ({STANDARD: org.channels.selected} | org.channels.custom).items():
+        reference = channel if channel == STANDARD else record_id(CHANNEL.prefix, numbers[channel])
+        for member in members:
+            event = org.store.table(member.entity).type.event_name
+            name = f"{channel}_{event}".replace("__", "_")
+            rows.append((name, name, reference, event, member.filter_expression))
+    return _table(MEMBER, rows)

@@ -1,0 +1,65 @@
+"""Rows of a Bulk job as CSV: every value is quoted; null and empty text look alike."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from operator import itemgetter
+from typing import Any
+
+from airflow_cdc_provider.sandbox.salesforce.bulk_jobs import Job
+from airflow_cdc_provider.sandbox.salesforce.objects import Row
+from airflow_cdc_provider.sandbox.salesforce.values import NUMBERS
+
+DELIMITERS = {"COMMA": ",", "TAB": "\t", "PIPE": "|", "SEMICOLON": ";", "CARET": "^", "BACKQUOTE": "`"}
+LINE_ENDS = {"LF": "\n", "CRLF": "\r\n"}
+Write = Callable[[Any], str]
+
+
+def csv_text(job: Job, rows: Sequence[Row], now: str, scientific: bool = False) -> bytes:
+    """With a header."""
+    out = io.StringIO()
+    writer = csv.writer(
+        out, delimiter=DELIMITERS[job.delimiter], lineterminator=LINE_ENDS[job.line_end], quoting=csv.QUOTE_ALL
+    )
+    writer.writerow([field.name for field in job.fields])
+    special = {place: boolean for place, field in enumerate(job.fields) if field.kind == "boolean"}
+    if scientific:
+        special |= {place: number for place, field in enumerate(job.fields) if field.kind in NUMBERS}
+    cells = _cells(job, rows, now)
+    writer.writerows(_written(cells, special) if special else cells)
+    return out.getvalue().encode()
+
+
+def boolean(value: Any) -> str:
+    return "true" if value else "false"
+
+
+def number(value: Any) -> str:
+    """Large and very small ones with an exponent."""
+    if value is None:
+        return ""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    whole, rest = str(digits[0]), "".join(map(str, digits[1:])) or "0"
+    return f"{'-' if sign else ''}{whole}.{rest}E{len(digits) - 1 + int(exponent)}"
+
+
+def _cells(job: Job, rows: Iterable[Row], now: str) -> Iterable[Sequence[Any]]:
+    if any(field.formula for field in job.fields):
+        names = [field.name for field in job.fields]
+        values = (job.object.values(row, now) for row in rows)
+        return ([one[name] for name in names] for one in values)
+    slots = [job.object.slots[field.name] for field in job.fields]
+    return ([row[slots[0]]] for row in rows) if len(slots) == 1 else map(itemgetter(*slots), rows)
+
+
+def _written(rows: Iterable[Sequence[Any]], special: Mapping[int, Write]) -> Iterable[Sequence[Any]]:
+    for row in rows:
+        cells = list(row)
+        for place, write in special.items():
+            cells[place] = write(cells[place])
+        yield cells
