@@ -122,6 +122,27 @@ def test_describe_tells_types_scales_parts_and_formulas(client: Client) -> None:
     assert {"Account", "Invoice__c", "AccountChangeEvent", "Invoice__ChangeEvent"} <= names
 
 
+def test_describe_of_an_event_lists_what_this_user_gets(org: SalesforceOrg, client: Client) -> None:
+    org.integration.hidden.add(("Account", "Phone"))
+    names = [field["name"] for field in client.get(f"{V}/sobjects/AccountChangeEvent/describe").json()["fields"]]
+    assert "Industry" in names and "Phone" not in names
+    assert refusal(client.get(f"{V}/sobjects/TaskChangeEvent/describe")) == (404, "NOT_FOUND")
+
+
+def test_objects_differ_in_how_they_can_be_read(client: Client) -> None:
+    found = {one["name"]: one for one in client.get(f"{V}/sobjects").json()["sobjects"]}
+    assert (found["ActivityHistory"]["queryable"], found["LoginHistory"]["queryable"]) == (False, True)
+    assert refusal(client.query("SELECT Id FROM ActivityHistory")) == (400, "INVALID_TYPE_FOR_OPERATION")
+    times = {}
+    for name in ("Account", "AccountHistory", "LoginHistory", "UserPreference"):
+        described = client.get(f"{V}/sobjects/{name}/describe").json()["fields"]
+        times[name] = {field["name"] for field in described if field["type"] == "datetime"}
+    assert "SystemModstamp" in times["Account"]
+    assert times["AccountHistory"] == {"CreatedDate"}
+    assert times["LoginHistory"] == {"LoginTime"}
+    assert times["UserPreference"] == set()
+
+
 def test_describe_says_when_nothing_changed(org: SalesforceOrg, client: Client) -> None:
     path = f"{V}/sobjects/Account/describe"
     seen = {"If-Modified-Since": client.get(path).headers["Last-Modified"]}

@@ -17,8 +17,9 @@ What is there
     queryAll by pages, one and many records (read, written, upserted), Bulk API 2.0 query jobs, updated and deleted,
     limits, tooling's channel members, event schemas, and the Pub/Sub service: GetTopic, GetSchema, Subscribe.
     ``tls=True`` adds a front with a certificate of its own. Objects: Account with person accounts, Contact, Invoice__c
-    (a field of every kind), Task (archived), Attachment (a blob), AccountHistory (no SystemModstamp), TaskStatus (Bulk
-    refuses it), User, Organization.
+    (a field of every kind), Task (archived), Attachment (a blob), TaskStatus (Bulk refuses it), AccountHistory (no
+    SystemModstamp), LoginHistory (LoginTime only), UserPreference (no time at all), ActivityHistory (no queries), User,
+    Organization.
 Not there
     SOAP, CometD, managed subscriptions, publishing, Bulk ingest, sharing rules other than the owner's, enriched events.
     A channel member's filter is listed, and does not filter. Permissions work at once, not within ten minutes.

@@ -45,17 +45,8 @@ PERSON_FIELDS = {
 
 
 def catalog() -> list[ObjectType]:
-    return [
-        _organization(),
-        _user(),
-        _account(),
-        _contact(),
-        _invoice(),
-        _task(),
-        _attachment(),
-        _history(),
-        _task_status(),
-    ]
+    ordinary = [_organization(), _user(), _account(), _contact(), _invoice(), _task(), _attachment()]
+    return [*ordinary, _history(), _login_history(), _user_preference(), _activity_history(), _task_status()]
 
 
 def _record() -> list[Field]:
@@ -208,6 +199,27 @@ def _history() -> ObjectType:
     fields = [identity, deleted, reference("AccountId", "Account"), picklist("Field"), text("OldValue")]
     fields += [text("NewValue"), *_audit()[:2]]
     return object_type("AccountHistory", "017", fields, captured=False, replicateable=False)
+
+
+def _login_history() -> ObjectType:
+    """Knows when, but by a name of its own."""
+    identity, _, _ = _record()
+    fields = [identity, reference("UserId", "User"), moment("LoginTime"), text("SourceIp")]
+    return object_type("LoginHistory", "0Ya", fields, captured=False, replicateable=False)
+
+
+def _user_preference() -> ObjectType:
+    """Does not know when at all."""
+    identity, _, _ = _record()
+    fields = [identity, reference("UserId", "User"), picklist("Preference"), text("Value")]
+    return object_type("UserPreference", "03u", fields, captured=False, replicateable=False)
+
+
+def _activity_history() -> ObjectType:
+    """Can only be read through a parent, never by itself."""
+    identity, _, modstamp = _record()
+    fields = [identity, modstamp, text("Subject")]
+    return object_type("ActivityHistory", "0AH", fields, queryable=False, captured=False, replicateable=False)
 
 
 def _task_status() -> ObjectType:

@@ -26,7 +26,6 @@ class Field:
     scale: int = 0
     nillable: bool = True
     writable: bool = True
-    updateable: bool = True
     refers_to: tuple[str, ...] = ()
     cascade: bool = False
     compound: str | None = None

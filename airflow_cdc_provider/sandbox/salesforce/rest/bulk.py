@@ -30,7 +30,7 @@ def create(org: OrgState, request: Request, user: User, version: str) -> Respons
     asked = parse(text)
     table = org.store.table(asked.object)
     user.require(table.type)
-    if not table.type.bulk:
+    if not table.type.bulk or not table.type.queryable:
         message = f"INVALIDENTITY: Entity '{table.type.name}' is not supported by the Bulk API."
         raise ApiError(400, "INVALIDENTITY", message)
     if asked.counts or asked.offset:

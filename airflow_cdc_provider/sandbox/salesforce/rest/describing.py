@@ -44,7 +44,10 @@ def one_object(org: OrgState, request: Request, user: User, version: str, name: 
 
 
 def describe(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
-    """With ``If-Modified-Since``: 304 where nothing changed since."""
+    """With ``If-Modified-Since``: 304 where nothing changed since. Of an event: its fields as this user gets them."""
+    events = _events(org)
+    if name in events:
+        return _describe_event(org, user, version, events[name])
     table = visible_table(org, user, name)
     changed_ms = org.described_ms(table.type.name)
     since = request.headers.get("if-modified-since")
@@ -60,14 +63,27 @@ def describe(org: OrgState, request: Request, user: User, version: str, name: st
 
 def event_schema(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
     """Of ``<Object>ChangeEvent``, as it is now."""
-    events = {table.type.event_name: key for key, table in org.store.tables.items()}
-    if name not in events or events[name] not in org.channels.captured():
+    events = _events(org)
+    if name not in events:
         raise not_found()
-    return _schema(org, org.schemas.current(events[name]).id)
+    return _schema(org, org.schemas.current(events[name].name).id)
 
 
 def schema_by_id(org: OrgState, request: Request, user: User, version: str, schema_id: str) -> Response:
     return _schema(org, schema_id)
+
+
+def _events(org: OrgState) -> dict[str, ObjectType]:
+    """The captured objects, by the names of their events."""
+    types = [org.store.table(name).type for name in org.channels.captured()]
+    return {one.event_name: one for one in types}
+
+
+def _describe_event(org: OrgState, user: User, version: str, one: ObjectType) -> Response:
+    user.require(one)
+    visible = {field.name for field in user.fields(one)}
+    fields = [_field(one, field) for field in one.event_fields if field.name in visible]
+    return answer({**_event_summary(one, version), "fields": fields})
 
 
 def _schema(org: OrgState, schema_id: str) -> Response:
@@ -125,7 +141,7 @@ def _field(one: ObjectType, field: Field) -> dict[str, Any]:
         "digits": field.precision if field.kind == "int" else 0,
         "nillable": field.nillable,
         "createable": field.writable and not audit,
-        "updateable": field.writable and field.updateable and not audit,
+        "updateable": field.writable and not audit,
         "calculated": calculated,
         "calculatedFormula": "sandbox" if calculated else None,
         "compoundFieldName": field.compound,
