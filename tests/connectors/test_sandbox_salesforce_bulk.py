@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -100,8 +101,9 @@ def test_a_job_reads_while_others_commit(org: SalesforceOrg, client: Client) -> 
     keys = org.load("Account", [{"Name": "before"} for _ in range(100)])
     org.faults.bulk.append(BulkFault("InProgress", hold_after_rows=40))
     job = client.job("SELECT Name FROM Account")
+    give_up = time.monotonic() + 10
     while client.get(job).json().get("numberRecordsProcessed") != 40:
-        pass
+        assert time.monotonic() < give_up
     with org.transaction() as tx:
         tx.update_many("Account", keys, {"Name": "after"})
     assert refusal(client.get(f"{job}/results")) == (400, "INVALIDJOBSTATE")

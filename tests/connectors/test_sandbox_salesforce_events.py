@@ -268,6 +268,21 @@ def test_events_keep_the_schema_they_were_written_with(org: OrgState) -> None:
     assert after.changed == ["LastModifiedDate", "Nick__c"]
 
 
+def test_an_object_may_change_under_an_open_transaction(org: OrgState) -> None:
+    key = account(org)
+    opened = org.transaction()
+    made = opened.insert("Account", {"Name": "B"})
+    opened.update("Account", key, {"Phone": "1"})
+    org.change_field("Account", fields.text("Nick__c", 40))
+    opened.update("Account", made, {"Nick__c": "Bee"})
+    opened.update("Account", key, {"Nick__c": "Ac"})
+    opened.commit()
+    created, updated = published(org)
+    assert (created.kind, created.body["Nick__c"]) == ("CREATE", "Bee")
+    assert updated.changed == ["Phone", "LastModifiedDate", "Nick__c"]
+    assert {row["Nick__c"] for row in org.ledger.state("Account").values()} == {"Bee", "Ac"}
+
+
 def test_an_incompatible_conversion_empties_the_column_and_is_told_once_for_the_object(org: OrgState) -> None:
     key = account(org, Regions__c="EMEA;APAC")
     org.convert_field("Account", fields.text("Regions__c", 80))

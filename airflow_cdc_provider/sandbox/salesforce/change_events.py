@@ -72,8 +72,6 @@ def changed_slots(schema: EventSchema, operation: Operation) -> tuple[int, ...]:
     before, after = operation.before, operation.after
     if before is None:
         return ()
-    if len(before) < len(after):
-        before += (None,) * (len(after) - len(before))  # fields that came meanwhile were empty
     written = compress(range(len(after)), map(is_not, before, after))
     slots = {slot for slot in written if before[slot] != after[slot] and slot in schema.places}
     if slots and not operation.system and MODIFIED in schema.places:

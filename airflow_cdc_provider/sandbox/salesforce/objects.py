@@ -77,6 +77,10 @@ class ObjectType:
                 found[field.name] = field.formula(found, now)
         return found
 
+    def fit(self, row: Row) -> Row:
+        """A row of an earlier version: fields that came meanwhile are empty."""
+        return row + (None,) * (len(self.stored) - len(row))
+
     def with_field(self, field: Field) -> ObjectType:
         """A new field, or another type under a known name: then its values start empty in a slot of their own."""
         fields = [one for one in self.fields if one.name != field.name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from airflow_cdc_provider.sandbox.salesforce.objects import ObjectType, Row
@@ -28,6 +28,14 @@ class Operation:
     origin: str
     as_gap: bool = False
     system: bool = False
+
+
+def fitted(operation: Operation, current: ObjectType) -> Operation:
+    """The object may have changed between the statement and the commit."""
+    if operation.type is current:
+        return operation
+    before = None if operation.before is None else current.fit(operation.before)
+    return replace(operation, type=current, before=before, after=current.fit(operation.after))
 
 
 @dataclass(frozen=True, slots=True)

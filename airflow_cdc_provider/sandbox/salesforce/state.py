@@ -22,6 +22,7 @@ from airflow_cdc_provider.sandbox.salesforce.fields import Field
 from airflow_cdc_provider.sandbox.salesforce.ids import record_id
 from airflow_cdc_provider.sandbox.salesforce.ledger import Ledger, RowChange
 from airflow_cdc_provider.sandbox.salesforce.oauth import App, Tokens
+from airflow_cdc_provider.sandbox.salesforce.operations import fitted
 from airflow_cdc_provider.sandbox.salesforce.schemas import Schemas
 from airflow_cdc_provider.sandbox.salesforce.storage import Store
 from airflow_cdc_provider.sandbox.salesforce.transactions import API_ORIGIN, Transaction
@@ -119,11 +120,13 @@ class OrgState:
 
     def change_field(self, name: str, field: Field) -> None:
         """A new field, or another definition of one. Rows have nothing in it, and no event says so."""
-        self.store.add_field(name, field)
+        with self._commits:
+            self.store.add_field(name, field)
         self._described_ms[name] = self.clock.now_ms()
 
     def drop_field(self, name: str, field_name: str) -> None:
-        self.store.drop_field(name, field_name)
+        with self._commits:
+            self.store.drop_field(name, field_name)
         self._described_ms[name] = self.clock.now_ms()
 
     def convert_field(self, name: str, field: Field) -> None:
@@ -209,8 +212,8 @@ class OrgState:
         for record, row in transaction.rows.items():
             table = self.store.by_id(record)
             assert table is not None
-            table.rows[record] = row
-            changes.append(RowChange(table.type.name, record, row))
+            table.rows[record] = table.type.fit(row)
+            changes.append(RowChange(table.type.name, record, table.rows[record]))
         for record, deletion in transaction.deletions.items():
             table = self.store.by_id(record)
             assert table is not None
@@ -227,7 +230,7 @@ class OrgState:
         return changes
 
     def _events(self, transaction: Transaction) -> list[Event]:
-        operations = transaction.operations
+        operations = [fitted(one, self.store.table(one.type.name).type) for one in transaction.operations]
         schemas = {name: self.schemas.current(name) for name in self.channels.captured()}
         told = tell(coalesced(operations) if transaction.coalesce else operations, schemas, self.rules)
         return encode(told, schemas, transaction.key, self._next_commit(), self.clock.second())

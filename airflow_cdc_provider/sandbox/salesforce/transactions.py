@@ -211,7 +211,7 @@ class Transaction:
 
     def _undelete(self, table: Table, record: str, second: str) -> None:
         self._hold(record)
-        before = self.rows.get(record) or table.rows[record]
+        before = table.type.fit(self.rows.get(record) or table.rows[record])
         after = list(before)
         after[o.DELETED], after[o.MODSTAMP] = False, second
         after[o.MODIFIED], after[o.MODIFIED_BY] = second, self.user
@@ -238,13 +238,13 @@ class Transaction:
             raise ApiError(404, "NOT_FOUND", "The requested resource does not exist")
         if row[o.DELETED]:
             raise ApiError(404, "ENTITY_IS_DELETED", "entity is deleted")
-        return row
+        return table.type.fit(row)
 
     def _current(self, table: Table) -> list[Row]:
         """Live rows as this transaction sees them."""
         seen = [self.rows.get(record, row) for record, row in table.rows.items()]
         seen += [row for key, row in self.rows.items() if key[:3] == table.type.prefix and key not in table.rows]
-        return [row for row in seen if not row[o.DELETED]]
+        return [table.type.fit(row) for row in seen if not row[o.DELETED]]
 
     def _checked(self, object_type: ObjectType, values: Mapping[str, Any], inserting: bool) -> dict[str, Any]:
         known = {}
