@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import random
+import time
 from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.sandbox.salesforce import fields
+from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg, fields
 from airflow_cdc_provider.sandbox.salesforce.demo import SMALL, Load, fill
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
-from tests.connectors.salesforce_bus import Heard, published
+from tests.connectors.salesforce_bus import LATEST, Heard, Subscriber, published
+from tests.connectors.salesforce_rest import Client
 
 NAMES = ("Account", "Contact", "Invoice__c")
 Copy = dict[str, dict[str, Any]]
@@ -99,6 +101,32 @@ def test_events_alone_lead_from_any_start_to_the_ledgers_state(seed: int) -> Non
     for name in NAMES:
         assert copies[name] == told_values(org, name), f"seed {seed}"
     assert load.done.keys() >= {"insert", "update", "mass update", "nulls", "text", "geocode", "pay", "delete"}
+
+
+@pytest.mark.server
+def test_writers_readers_and_subscribers_do_not_disturb_each_other() -> None:
+    with SalesforceOrg(keepalive_s=0.2) as org, Client(org) as client:
+        fill(org, SMALL)
+        org.bulk.piece_rows = 50
+        copies = {name: told_values(org, name) for name in NAMES}
+        subscriber = Subscriber(org)
+        with subscriber.stream(LATEST) as stream, Load(org, 3, pause_s=0), Load(org, 4, pause_s=0):
+            stream.ask(100)
+            give_up = time.monotonic() + 1.5
+            while time.monotonic() < give_up:
+                job = client.job("SELECT Id, Name, SystemModstamp FROM Account")
+                assert client.query("SELECT COUNT() FROM Contact WHERE LeadSource = 'Web'").status_code == 200
+                assert client.get("/admin/ledger/Account").status_code == 200
+                client.wait(job)
+            assert stream.next().events
+        formulas = {field.name for name in NAMES for field in org.store.table(name).type.fields if field.formula}
+        events = subscriber.read()
+        for event in events:
+            follow(copies[event.header["entityName"]], event, formulas)
+        assert copies == {name: told_values(org, name) for name in NAMES}
+        assert org.transactions == {} and org.store.holders == {}
+        numbers = [event.header["commitNumber"] for event in events]
+        assert numbers == sorted(numbers) and len(set(numbers)) > 20
 
 
 def undelete_some(org: OrgState) -> None:

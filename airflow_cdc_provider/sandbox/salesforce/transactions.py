@@ -88,7 +88,7 @@ class Transaction:
         self.update_many(name, [record], values, system)
 
     def update_many(self, name: str, records: Iterable[str], values: Mapping[str, Any], system: bool = False) -> None:
-        """The same change on several records, in one statement."""
+        """The same change on different records, in one statement: of all of them, or of none."""
         with self._store.lock:
             table = self._store.table(name)
             known = self._checked(table.type, values, inserting=False)
@@ -97,9 +97,10 @@ class Transaction:
             if not system:
                 slots += [(o.MODIFIED, second), (o.MODIFIED_BY, self.user)]
             slots.append((o.MODSTAMP, second))
-            for record in records:
-                before = self._live(table, full(record))
+            found = [self._live(table, full(record)) for record in records]
+            for before in found:
                 self._hold(before[o.ID])
+            for before in found:
                 after = list(before)
                 for slot, value in slots:
                     after[slot] = value
