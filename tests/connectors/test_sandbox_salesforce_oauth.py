@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
+from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from airflow_cdc_provider.sandbox.salesforce.oauth import App
 from tests.connectors.salesforce_rest import Client, V, refusal
 
@@ -90,6 +91,13 @@ def test_a_jwt_is_checked_by_signature_audience_and_the_orgs_clock(org: Salesfor
     assert errors(key, exp=now - 10) == "invalid_grant"
     assert errors(key, sub="nobody@example.org") == "invalid_grant"
     assert errors(key, iss="nobody") == "invalid_client_id"
+
+
+def test_a_fault_of_the_token_endpoint_comes_in_oauths_shape(org: SalesforceOrg) -> None:
+    org.faults.http.append(HttpFault("", 503, "unavailable", "try later", retry_after=3))
+    answer = token(org, grant_type="client_credentials")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "3")
+    assert answer.json() == {"error": "unavailable", "error_description": "try later"}
 
 
 def test_a_token_lives_two_hours_after_its_last_use(org: SalesforceOrg, client: Client) -> None:

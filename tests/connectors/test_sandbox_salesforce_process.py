@@ -80,10 +80,11 @@ def test_the_docstring_of_the_package_names_every_command() -> None:
 
 
 def test_faults_and_permissions_are_ordered_by_command(org: SalesforceOrg, client: Client) -> None:
-    client.admin("faults", http=[{"match": "limits", "status": 503}], truncate_csv=1)
+    client.admin("faults", http=[{"match": "", "status": 503, "times": 2}], truncate_csv=1)
+    assert client.admin("faults")["hits"] == 0
     assert client.get(f"{V}/limits").status_code == 503
     client.admin("faults", clear=True)
-    assert org.faults.truncate_csv == 0
+    assert client.get(f"{V}/limits").status_code == 200 and org.faults.truncate_csv == 0
     client.admin("permissions", access={"Account": "none"}, hidden=[["Contact", "Phone"]])
     assert refusal(client.query("SELECT Id FROM Account")) == (400, "INVALID_TYPE")
     assert refusal(client.query("SELECT Phone FROM Contact")) == (400, "INVALID_FIELD")

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 
 from airflow_cdc_provider.sandbox.salesforce.errors import ApiError, not_found
-from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, refused
+from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
+from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer, refused
 from airflow_cdc_provider.sandbox.salesforce.rest import (
     admin,
     bulk,
@@ -25,10 +26,11 @@ from airflow_cdc_provider.sandbox.salesforce.users import require_session
 DATA = r"/services/data/(v\d+\.\d)"
 ID = r"([A-Za-z0-9]{15}|[A-Za-z0-9]{18})"
 NAME = r"(\w+)"
+TOKEN = r"/services/oauth2/token"
 
 # method, path, handler
 OPEN: list[tuple[str, str, Callable[..., Response]]] = [
-    ("POST", r"/services/oauth2/token", tokens.token),
+    ("POST", TOKEN, tokens.token),
     ("GET", r"/services/data/?", describing.versions),
     ("GET", r"/admin/org", admin.org_info),
     ("GET", r"/admin/ledger", admin.commits),
@@ -76,13 +78,12 @@ ROUTES += [(method, re.compile(path), handler, True) for method, path, handler i
 
 
 def handle(org: OrgState, request: Request) -> Response:
-    """Faults first, then the session, then the resource."""
-    usage = {}
+    """Faults first, which never hit the admin commands; then the session, then the resource."""
+    fault = None if request.path.startswith("/admin/") else org.faults.http_fault(f"{request.method} {request.path}")
+    if fault is not None:
+        return _failed(request, fault)
+    usage: dict[str, str] = {}
     try:
-        fault = org.faults.http_fault(f"{request.method} {request.path}")
-        if fault is not None:
-            usage = {} if fault.retry_after is None else {"Retry-After": str(fault.retry_after)}
-            raise ApiError(fault.status, fault.code, fault.message)
         for method, path, handler, closed in ROUTES:
             found = path.fullmatch(request.path)
             if method == request.method and found:
@@ -97,6 +98,14 @@ def handle(org: OrgState, request: Request) -> Response:
         raise not_found()
     except ApiError as error:
         return refused(error, usage)
+
+
+def _failed(request: Request, fault: HttpFault) -> Response:
+    """In the shape that the resource has for errors."""
+    headers = {} if fault.retry_after is None else {"Retry-After": str(fault.retry_after)}
+    if re.fullmatch(TOKEN, request.path):
+        return answer({"error": fault.code, "error_description": fault.message}, fault.status, headers)
+    return refused(ApiError(fault.status, fault.code, fault.message), headers)
 
 
 def _count(org: OrgState) -> dict[str, str]:
