@@ -102,7 +102,11 @@ class EventSchema:
     @cached_property
     def id(self) -> str:
         """A fingerprint: the same definition has the same id."""
-        return base64.urlsafe_b64encode(hashlib.md5(self.json.encode()).digest()).decode().rstrip("=")
+        return (
+            base64.urlsafe_b64encode(hashlib.md5(self.json.encode(), usedforsecurity=False).digest())
+            .decode()
+            .rstrip("=")
+        )
 
     @cached_property
     def parsed(self) -> Any:
@@ -195,7 +199,7 @@ class EventSchema:
             known.add(event_type)
         doc = f"{field.event_role}:{event_type}"
         if field.custom:
-            number = hashlib.md5(f"{self.type.name}.{field.name}".encode()).hexdigest()[:9]
+            number = hashlib.md5(f"{self.type.name}.{field.name}".encode(), usedforsecurity=False).hexdigest()[:9]
             doc += f":00N5g{number}0"
         return {"name": field.name, "type": types, "doc": doc, "default": None}
 
