@@ -85,6 +85,14 @@ def test_it_reads_in_bulk(org: SalesforceOrg, client: Salesforce) -> None:
     assert all(record["Number__c"].endswith('"') or record["Number__c"].endswith(",") for record in records)
 
 
+def test_nothing_is_left_behind() -> None:
+    with SalesforceOrg(tls=True) as org:
+        assert org.certificate is not None and org.certificate.stat().st_mode & 0o077 == 0
+    assert not org.certificate.parent.exists()
+    with pytest.raises(requests.ConnectionError):
+        requests.get(org.instance_url, timeout=10)
+
+
 def test_it_sees_when_its_session_ends(org: SalesforceOrg, client: Salesforce) -> None:
     org.tokens.expire()
     with pytest.raises(SalesforceExpiredSession):

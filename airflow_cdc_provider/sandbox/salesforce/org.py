@@ -36,8 +36,9 @@ class SalesforceOrg(OrgState):
         super().__init__(seed, rules, captured)
         self.pubsub = PubSub(self.bus, self.channels, self.schemas, self.tokens, self.faults, keepalive_s)
         self._ports = port, pubsub_port
-        self._folder = Path(tempfile.mkdtemp(prefix="cdc-salesforce-"))
-        self.certificate = certificate(self._folder) if tls else None
+        self.certificate: Path | None = None
+        if tls:
+            self.certificate = certificate(Path(tempfile.mkdtemp(prefix="cdc-salesforce-")))
         self._servers: list[Server] = []
 
     def __enter__(self) -> SalesforceOrg:
@@ -71,4 +72,5 @@ class SalesforceOrg(OrgState):
         self.pubsub.stop()
         for server in self._servers:
             server.stop()
-        shutil.rmtree(self._folder)
+        if self.certificate is not None:
+            shutil.rmtree(self.certificate.parent)
