@@ -76,6 +76,8 @@ class HttpServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+            wbufsize = -1  # an answer in one piece, or each would wait for an acknowledgement
 
             def handle_one(self) -> None:
                 server.answer(self)

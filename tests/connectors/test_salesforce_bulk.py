@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from airflow_cdc_provider.connectors.salesforce.bulk import TRIES_PER_PAGE, Bulk, BulkRefused, Job
 from airflow_cdc_provider.connectors.salesforce.columns import typed, typed_rows
 from airflow_cdc_provider.connectors.salesforce.csv_result import BrokenPage, read_page, without_nul
-from airflow_cdc_provider.connectors.salesforce.fetched import fetched_image
+from airflow_cdc_provider.connectors.salesforce.fetch import fetched_image
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from tests.connectors import salesforce_events as org
 from tests.connectors.salesforce_http import ROOT, VERSION, Answer, HttpServer, http, refused

@@ -48,7 +48,7 @@ def test_case_41_a_wide_object_is_fetched_by_ids_so_that_no_row_is_torn(server: 
         rows = {one: dict.fromkeys(WIDE.names, one) for one in known}
         return Answer([rows.get(one) for one in asked.json["ids"]])
 
-    ids = [f"{n:018d}" for n in range(2010)]
+    ids = [f"{n:018d}" for n in range(20)]
     server.on("GET", f"{ROOT}/query", Answer({"done": True, "records": [{"Id": one} for one in ids]}))
     server.on("POST", f"{ROOT}/composite/sobjects/Invoice__c", whole)
     tables = list(rows_over_rest(Rest(http(server), VERSION), WIDE))

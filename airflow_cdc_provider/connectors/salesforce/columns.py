@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.salesforce.unreadable import Unreadable
-from airflow_cdc_provider.connectors.salesforce.values import Convert, WrongValue, from_json, from_text
+from airflow_cdc_provider.connectors.salesforce.values import NULL, Convert, WrongValue, from_json, from_text
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def _unheard(_code: str) -> None:
 
 
 def _bare(value: str) -> str | None:
-    parsed = json.loads(value, parse_float=str, parse_int=str)
-    if isinstance(parsed, bool):
+    if value == NULL:
+        return None
+    if value[0] != '"':
         return value
-    return parsed if parsed is None else str(parsed)
+    return value[1:-1] if "\\" not in value else str(json.loads(value))

@@ -1,0 +1,141 @@
+"""Records fetched by id: found, deleted, archived, or known to nobody."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.connectors.salesforce.fetch import Fetched, Found, fetch
+from airflow_cdc_provider.connectors.salesforce.rest import Rest
+from airflow_cdc_provider.connectors.salesforce.types import Described, described
+from airflow_cdc_provider.core.errors import SourceUnavailable
+from tests.connectors import salesforce_events as org
+from tests.connectors.salesforce_events import ADA, BOB, EVE
+from tests.connectors.salesforce_http import ROOT, VERSION, Answer, HttpServer, http, refused
+
+pytestmark = pytest.mark.server
+
+FIELDS = [
+    org.required("Id", "id"),
+    org.required("IsDeleted", "boolean"),
+    org.described_field("MasterRecordId", "reference"),
+    org.described_field("Subject"),
+    org.described_field("Status"),
+    org.required("SystemModstamp", "datetime"),
+]
+TASK = described({"name": "Task", "fields": FIELDS})
+RETRIEVE, QUERY_ALL = f"{ROOT}/composite/sobjects/Task", f"{ROOT}/queryAll"
+AT = "2026-03-01T12:00:05.000+0000"
+
+
+class Records:
+    """What the org holds: id -> record. ``archived`` and deleted ones only queryAll shows."""
+
+    def __init__(self, server: HttpServer, *rows: dict[str, Any], archived: tuple[str, ...] = ()) -> None:
+        self.rows = {row["Id"]: {**dict.fromkeys(TASK.schema.names), "SystemModstamp": AT, **row} for row in rows}
+        self.archived = archived
+        server.on("POST", RETRIEVE, self._retrieve)
+        server.on("GET", QUERY_ALL, self._query)
+
+    def _retrieve(self, asked: Any) -> Answer:
+        visible = {one: row for one, row in self.rows.items() if not row["IsDeleted"] and one not in self.archived}
+        fields = asked.json["fields"]
+        return Answer([{f: visible[one][f] for f in fields} if one in visible else None for one in asked.json["ids"]])
+
+    def _query(self, asked: Any) -> Answer:
+        columns = asked.query["q"].removeprefix("SELECT ").partition(" FROM ")[0].split(", ")
+        found = [row for one, row in self.rows.items() if f"'{one}'" in asked.query["q"]]
+        return Answer({"done": True, "records": [{column: row[column] for column in columns} for row in found]})
+
+
+@pytest.fixture
+def server() -> Iterator[HttpServer]:
+    with HttpServer() as server:
+        yield server
+
+
+def fetched(server: HttpServer, *ids: str, described_as: Described = TASK) -> Fetched:
+    return fetch(Rest(http(server), VERSION), TASK.schema, ids, lambda entity: described_as)
+
+
+def record(one: str, **values: Any) -> dict[str, Any]:
+    return {"Id": one, "IsDeleted": False, **values}
+
+
+def test_a_record_comes_whole_with_the_time_of_its_last_change(server: HttpServer) -> None:
+    Records(server, record(ADA, Subject="call\0"))
+    (found,) = fetched(server, ADA).found.values()
+    assert found.modstamp == datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC) and found.warnings == ("nul_stripped",)
+    assert json.loads(found.after) == {
+        "Id": ADA,
+        "IsDeleted": False,
+        "MasterRecordId": None,
+        "Subject": "call",
+        "Status": None,
+        "SystemModstamp": "2026-03-01T12:00:05Z",
+    }
+
+
+def test_case_23_a_record_that_is_not_found_is_deleted_merged_archived_or_known_to_nobody(server: HttpServer) -> None:
+    merged, gone = "001000000000004AAA", "001000000000005AAA"
+    Records(
+        server,
+        record(ADA),
+        {"Id": BOB, "IsDeleted": True},
+        {"Id": merged, "IsDeleted": True, "MasterRecordId": ADA},
+        record(EVE, Status="Completed"),
+        archived=(EVE,),
+    )
+    told = fetched(server, ADA, BOB, EVE, merged, gone)
+    assert told.deleted == {BOB: "", merged: ADA}
+    assert set(told.found) == {ADA, EVE} and told.gone == {gone}
+
+
+def test_case_25_an_archived_record_is_not_deleted_and_keeps_its_values(server: HttpServer) -> None:
+    Records(server, record(EVE, Status="Completed"), archived=(EVE,))
+    told = fetched(server, EVE)
+    assert told.deleted == {} and told.found[EVE].archived
+    assert json.loads(told.found[EVE].after)["Status"] == "Completed"
+
+
+def test_case_24_a_field_that_went_meanwhile_is_left_out_and_the_rest_fetched(server: HttpServer) -> None:
+    Records(server, record(ADA, Subject="call"))
+    answers = [TASK, described({"name": "Task", "fields": [f for f in FIELDS if f["name"] != "Status"]})]
+    serve = Records(server, record(ADA, Subject="call"))._retrieve
+    server.on("POST", RETRIEVE, refused(400, "INVALID_FIELD", "No such column 'Status'"), serve)
+    rest = Rest(http(server), VERSION)
+    told = fetch(rest, TASK.schema, [ADA], lambda entity: answers.pop(0))
+    assert json.loads(told.found[ADA].after).keys() == set(TASK.schema.names) - {"Status"}
+
+
+def test_case_24_a_field_that_stays_unreadable_is_tried_once_more_and_no_more(server: HttpServer) -> None:
+    server.on("POST", RETRIEVE, refused(400, "INVALID_FIELD"))
+    with pytest.raises(SourceUnavailable, match="SRC042"):
+        fetched(server, ADA)
+    assert len(server.paths("POST")) == 2
+
+
+def test_an_object_without_a_recycle_bin_is_not_asked_what_became_of_a_record(server: HttpServer) -> None:
+    server.on("POST", RETRIEVE, Answer([None]))
+    plain = described({"name": "Task", "fields": [f for f in FIELDS if f["name"] != "IsDeleted"]})
+    assert fetched(server, ADA, described_as=plain).gone == {ADA}
+    assert QUERY_ALL not in server.paths()
+
+
+def test_an_object_without_a_modstamp_cannot_say_which_events_count_on_top(server: HttpServer) -> None:
+    Records(server, record(ADA))
+    plain = described({"name": "Task", "fields": [f for f in FIELDS if f["name"] != "SystemModstamp"]})
+    (found,) = fetched(server, ADA, described_as=plain).found.values()
+    assert isinstance(found, Found) and found.modstamp is None
+
+
+def test_many_ids_are_asked_for_in_queries_that_fit_an_address(server: HttpServer) -> None:
+    Records(server)
+    ids = [f"001{n:012d}AAA" for n in range(700)]
+    assert fetched(server, *ids).gone == set(ids)
+    queries = [asked.query["q"] for asked in server.asked if asked.path == QUERY_ALL]
+    assert len(queries) == 3 and all(len(query) < 12_000 for query in queries)
