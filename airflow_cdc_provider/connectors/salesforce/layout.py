@@ -57,6 +57,12 @@ class Layout:
         ]
         self._plans: dict[tuple[tuple[str, ...], ...], list[Step]] = {}
 
+    @property
+    def unsent(self) -> frozenset[str]:
+        """Columns that no event of this schema tells: they are as of the last copy or fetch."""
+        told = {cell.place for part in self._parts for cell in part.cells} | {self._id_place} | self._constant.keys()
+        return frozenset(name for place, name in enumerate(self._names) if place not in told)
+
     def whole(self, values: dict[str, Any]) -> Image:
         """All fields count, nulls too; but a null that the column cannot hold was only not sent."""
         filled = self._filled(self._whole, values)
