@@ -267,3 +267,9 @@ def test_a_fetched_record_has_the_image_that_its_creation_would_tell() -> None:
     (record,) = reading.says(made)
     row = {"Id": org.ADA, "Name": "I\0-1", "Amount__c": Decimal("12.5"), "Total__c": None}
     assert fetched_image(row, INVOICE) == (record.after, ("nul_stripped",))
+
+
+def test_a_last_value_that_breaks_off_is_noticed_though_no_row_is_missing() -> None:
+    for body in (b'"a","b"\n"1","val', b'"a","b"\n"1","'):
+        with pytest.raises(BrokenPage):
+            read_page(body, ("a", "b"), 1)

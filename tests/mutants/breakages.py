@@ -8,5 +8,6 @@ from tests.mutants.commits import COMMITS
 from tests.mutants.folds import FOLDS
 from tests.mutants.meanings import MEANINGS
 from tests.mutants.runs import RUNS
+from tests.mutants.salesforce import SALESFORCE
 
-BREAKAGES: tuple[Breakage, ...] = (*COMMITS, *CHANGE_LOG, *RUNS, *MEANINGS, *FOLDS)
+BREAKAGES: tuple[Breakage, ...] = (*COMMITS, *CHANGE_LOG, *RUNS, *MEANINGS, *SALESFORCE, *FOLDS)

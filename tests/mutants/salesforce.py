@@ -1,0 +1,192 @@
+"""What a change event of Salesforce means, and whether all of it came."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+
+FOLDER = "airflow_cdc_provider/connectors/salesforce"
+DECODE = ("tests/connectors/test_salesforce_decode.py",)
+BITMAPS = ("tests/connectors/test_salesforce_bitmaps.py",)
+TRANSACTIONS = ("tests/connectors/test_salesforce_transactions.py",)
+TYPES = ("tests/connectors/test_salesforce_types.py",)
+BULK = ("tests/connectors/test_salesforce_bulk.py",)
+PUBSUB = ("tests/connectors/test_salesforce_pubsub.py",)
+REST = ("tests/connectors/test_salesforce_rest.py",)
+
+SALESFORCE = (
+    Breakage(
+        "the first bitmap is taken for that of the whole fields, whatever its form",
+        f"{FOLDER}/bitmaps.py",
+        "place = None if shape[1] is None else int(shape[1])",
+        "place = None if shape[1] is None or not tops else int(shape[1])",
+        BITMAPS,
+    ),
+    Breakage(
+        "a bitmap ends at 64 bits",
+        f"{FOLDER}/bitmaps.py",
+        'tops[place] = int(shape[2] or "0", 16)',
+        'tops[place] = int(shape[2] or "0", 16) & (1 << 64) - 1',
+        BITMAPS,
+    ),
+    Breakage(
+        "every schema of an object is read as its first one",
+        f"{FOLDER}/tables.py",
+        "layout = self._layouts.get(event.schema_id)",
+        "layout = next(iter(self._layouts.values()), None)",
+        DECODE,
+    ),
+    Breakage(
+        "only the first record of a merged event changes",
+        f"{FOLDER}/decode.py",
+        "ids = [_record_id(one) for one in header.ids]",
+        "ids = [_record_id(one) for one in header.ids[:1]]",
+        DECODE,
+    ),
+    Breakage(
+        "an overflow is told apart by its empty id",
+        f"{FOLDER}/decode.py",
+        "if header.change == ChangeType.GAP_OVERFLOW or",
+        'if header.ids == ["000000000000000AAA"] or',
+        DECODE,
+    ),
+    Breakage(
+        "a window goes on behind an overflow",
+        f"{FOLDER}/decode.py",
+        "            self.overflowed = self._overflow_met",
+        "            self.overflowed = False",
+        TRANSACTIONS,
+    ),
+    Breakage(
+        "a text diff is taken for the text",
+        f"{FOLDER}/layout.py",
+        "for place in (*diffs.fields, *diffs.members):",
+        "for place in diffs.members:",
+        DECODE,
+    ),
+    Breakage(
+        "a null that only was not sent is taken for NULL",
+        f"{FOLDER}/layout.py",
+        "            if filled.get(place) == NULL:",
+        "            if filled.get(place) == IS_DELETED:",
+        DECODE,
+    ),
+    Breakage(
+        "a restored record without values empties its row",
+        f"{FOLDER}/decode.py",
+        "                if image.empty:",
+        "                if image.empty and not ids:",
+        DECODE,
+    ),
+    Breakage(
+        "bytes behind the last field are passed over",
+        f"{FOLDER}/event_schema.py",
+        "if end != len(payload):",
+        "if end > len(payload):",
+        DECODE,
+    ),
+    Breakage(
+        "an event that nobody can read is dropped",
+        f"{FOLDER}/decode.py",
+        "            self.items.append(self._undecodable(event, read.header, str(error)))",
+        "            self._undecodable(event, read.header, str(error))",
+        DECODE,
+    ),
+    Breakage(
+        "a position is that of the event which showed that a transaction had ended",
+        f"{FOLDER}/transactions.py",
+        "ended = self._end(self._last) if self._key else None",
+        "ended = self._end(replay_id) if self._key else None",
+        TRANSACTIONS,
+    ),
+    Breakage(
+        "a keepalive moves no position",
+        f"{FOLDER}/transactions.py",
+        'if not self._key and latest in (b"", self._ended.replay_id):',
+        "if not self._key:",
+        TRANSACTIONS,
+    ),
+    Breakage(
+        "events of a transaction are ordered as they came",
+        f"{FOLDER}/transactions.py",
+        "return order_key(self._epoch, self._ended.transactions + 1, sequence, self._arrival)",
+        "return order_key(self._epoch, self._ended.transactions + 1, 0, self._arrival)",
+        TRANSACTIONS,
+    ),
+    Breakage(
+        "a repeat is known by its window only",
+        f"{FOLDER}/repeats.py",
+        "if item.event_id in seen or item.event_id in here:",
+        "if item.event_id in here:",
+        TRANSACTIONS,
+    ),
+    Breakage(
+        "a decimal goes through a float",
+        f"{FOLDER}/values.py",
+        "Decimal(repr(value) if isinstance(value, float) else value)",
+        "Decimal(float(value))",
+        TYPES,
+    ),
+    Breakage(
+        "an empty text stays one in events",
+        f"{FOLDER}/values.py",
+        'return lambda value: NULL if value is None or value == "" else convert(value)',
+        "return lambda value: NULL if value is None else convert(value)",
+        TYPES,
+    ),
+    Breakage(
+        "a page is believed to be whole",
+        f"{FOLDER}/csv_result.py",
+        "if table.num_rows != announced:",
+        "if table.num_rows > announced:",
+        BULK,
+    ),
+    Breakage(
+        "a last value that does not end passes",
+        f"{FOLDER}/csv_result.py",
+        "if body.count(QUOTE) % 2:",
+        "if not body.count(QUOTE):",
+        BULK,
+    ),
+    Breakage(
+        "the words of missing values are missing values",
+        f"{FOLDER}/csv_result.py",
+        'null_values=[""],',
+        'null_values=["", "NA", "null"],',
+        BULK,
+    ),
+    Breakage(
+        "a rejected position is asked for again from elsewhere",
+        f"{FOLDER}/failures.py",
+        '"subscription.fetch.replayid.corrupted": LOST,',
+        '"subscription.fetch.replayid.corrupted": BACK_OFF,',
+        PUBSUB,
+    ),
+    Breakage(
+        "used up deliveries are asked for again at once",
+        f"{FOLDER}/failures.py",
+        'DEFERRED = frozenset({"subscription.limit.exceeded", "concurrent.client.limit.exceeded"})',
+        'DEFERRED = frozenset({"concurrent.client.limit.exceeded"})',
+        PUBSUB,
+    ),
+    Breakage(
+        "a broken stream goes on where it began",
+        f"{FOLDER}/pubsub.py",
+        "preset, replay_id = CUSTOM, last",
+        "preset, last = CUSTOM, replay_id",
+        PUBSUB,
+    ),
+    Breakage(
+        "a refused token is never renewed",
+        f"{FOLDER}/http.py",
+        "if response.status_code == 401 and not renewed:",
+        "if response.status_code == 402 and not renewed:",
+        REST,
+    ),
+    Breakage(
+        "missing records shift the others",
+        f"{FOLDER}/rest.py",
+        "for one, row in zip(some, answer, strict=True)}",
+        "for one, row in zip(some, [a for a in answer if a], strict=False)}",
+        REST,
+    ),
+)
