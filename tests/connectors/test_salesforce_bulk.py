@@ -270,6 +270,6 @@ def test_a_fetched_record_has_the_image_that_its_creation_would_tell() -> None:
 
 
 def test_a_last_value_that_breaks_off_is_noticed_though_no_row_is_missing() -> None:
-    for body in (b'"a","b"\n"1","val', b'"a","b"\n"1","'):
+    for body in (b'"a","b"\n"1","val', b'"a","b"\n"1","', b'"a","b"\n"1","line one\n'):
         with pytest.raises(BrokenPage):
             read_page(body, ("a", "b"), 1)

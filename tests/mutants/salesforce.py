@@ -143,8 +143,8 @@ SALESFORCE = (
     Breakage(
         "a last value that does not end passes",
         f"{FOLDER}/csv_result.py",
-        "if body.count(QUOTE) % 2:",
-        "if not body.count(QUOTE):",
+        'if body.count(QUOTE) % 2 or not body.endswith(b"\\n"):',
+        'if not body.endswith(b"\\n"):',
         BULK,
     ),
     Breakage(
