@@ -28,6 +28,8 @@ from airflow_cdc_provider.core.tables import TableSchema
 CHANNEL = "/data/ChangeEvents"
 START = Place(bytes.fromhex("00000000001790500000"), 7)
 ADA, BOB, EVE = "001000000000001AAA", "001000000000002AAA", "001000000000003AAA"
+QUIET_S = 1_772_370_000
+"""When the server says that there is no more: 2026-03-01T13:00:00Z."""
 NOON_MS = 1_772_366_400_000  # 2026-03-01T12:00:00Z
 CHANGE_TYPES = ["CREATE", "UPDATE", "DELETE", "UNDELETE"]
 CHANGE_TYPES += ["GAP_CREATE", "GAP_UPDATE", "GAP_DELETE", "GAP_UNDELETE", "GAP_OVERFLOW", "SNAPSHOT"]
@@ -303,7 +305,7 @@ class Reading:
         return found
 
     def quiet(self, latest: bytes = b"") -> list[StreamItem | Undecodable]:
-        self.decoder.feed(Delivery((), latest))
+        self.decoder.feed(Delivery((), latest, QUIET_S if latest else 0))
         return self.items()
 
     def says(self, *events: Event) -> list[ChangeRecord]:

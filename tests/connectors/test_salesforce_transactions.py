@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,13 +14,29 @@ from airflow_cdc_provider.connectors.salesforce.repeats import KEPT, remembered,
 from airflow_cdc_provider.connectors.source import Boundary, Ignored
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.errors import PositionLost
-from tests.connectors.salesforce_events import ADA, BOB, CHANNEL, EVE, START, Reading, event, replay_id, task, updated
+from tests.connectors.salesforce_events import (
+    ADA,
+    BOB,
+    CHANNEL,
+    EVE,
+    NOON_MS,
+    QUIET_S,
+    START,
+    Reading,
+    event,
+    replay_id,
+    task,
+    updated,
+)
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def boundary(behind: bytes, transactions: int) -> Boundary:
-    return Boundary({CHANNEL: f"{transactions}:{b64encode(behind).decode()}"})
+NOON_S = NOON_MS // 1000
+
+
+def boundary(behind: bytes, transactions: int, at_s: int = NOON_S) -> Boundary:
+    return Boundary(position_of(CHANNEL, Place(behind, transactions, at_s)))
 
 
 def ends(items: list[object]) -> list[Boundary]:
@@ -69,7 +84,7 @@ def test_case_10_a_quiet_stream_closes_the_last_transaction() -> None:
     assert by_silence.quiet() == [boundary(last.replay_id, 8)]
     by_keepalive.items(last)
     latest = replay_id()
-    assert by_keepalive.quiet(latest) == [boundary(latest, 8)]
+    assert by_keepalive.quiet(latest) == [boundary(latest, 8, QUIET_S)]
 
 
 def test_case_11_missing_sequence_numbers_are_not_waited_for() -> None:
@@ -86,7 +101,7 @@ def test_case_12_changes_of_one_record_in_a_transaction_apply_in_sequence() -> N
 
 def test_case_28_the_cursor_moves_with_the_keepalives_of_an_idle_channel() -> None:
     reading, latest = Reading(), replay_id()
-    assert reading.quiet(latest) == [boundary(latest, START.transactions)]
+    assert reading.quiet(latest) == [boundary(latest, START.transactions, QUIET_S)]
     assert reading.quiet(latest) == [], "once is enough"
     assert reading.quiet() == []
 
@@ -95,7 +110,7 @@ def test_a_keepalive_does_not_move_the_cursor_past_an_open_transaction_before_it
     reading = Reading()
     reading.items(updated(tx="a", Phone="1"))
     latest = replay_id()
-    assert reading.quiet(latest) == [boundary(latest, 8)]
+    assert reading.quiet(latest) == [boundary(latest, 8, QUIET_S)]
     assert [record.order_key[8:24] for record in reading.says(updated(tx="b", Phone="1"))] == [f"{9:016x}"]
 
 
@@ -123,14 +138,19 @@ def test_a_floor_lies_behind_everything_up_to_its_place_and_before_everything_af
     assert floor_key(1, place) < order_key(2, 1, 1, 1), "a later epoch is later"
 
 
-@given(st.binary(max_size=20), st.integers(0, 1 << 60))
-def test_a_replay_id_of_any_bytes_comes_back_from_its_position(replay: bytes, count: int) -> None:
-    assert place_of(position_of(CHANNEL, Place(replay, count)), CHANNEL) == Place(replay, count)
+@given(st.binary(max_size=20), st.integers(0, 1 << 60), st.integers(0, 1 << 36))
+def test_a_replay_id_of_any_bytes_comes_back_from_its_position(replay: bytes, count: int, at_s: int) -> None:
+    assert place_of(position_of(CHANNEL, Place(replay, count, at_s)), CHANNEL) == Place(replay, count, at_s)
+
+
+def test_a_position_tells_an_operator_how_old_it_is() -> None:
+    (end,) = ends(Reading().items(updated(tx="a", Phone="1"), updated(tx="b", Phone="1")))
+    assert end.position[CHANNEL].endswith(" 2026-03-01T12:00:00Z")
 
 
 def test_a_position_of_another_channel_is_refused() -> None:
     with pytest.raises(PositionLost, match=r"SRC013.*Custom__chn"):
-        place_of({CHANNEL: "1:AA=="}, "/data/Custom__chn")
+        place_of({CHANNEL: "1 AA== 2026-03-01T12:00:00Z"}, "/data/Custom__chn")
 
 
 def test_case_16_an_event_that_comes_again_late_under_a_new_replay_id_is_dropped() -> None:

@@ -19,7 +19,7 @@ from airflow_cdc_provider.connectors.salesforce.fetch import fetch
 from airflow_cdc_provider.connectors.salesforce.layout import Layout
 from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.salesforce.org import Org
-from airflow_cdc_provider.connectors.salesforce.positions import Place, position_of
+from airflow_cdc_provider.connectors.salesforce.positions import place_of, position_of
 from airflow_cdc_provider.connectors.salesforce.repeats import without_repeats
 from airflow_cdc_provider.connectors.salesforce.rest_copy import rows_over_rest
 from airflow_cdc_provider.connectors.salesforce.stream import drained
@@ -64,7 +64,7 @@ class Copy:
         self.rows: defaultdict[str, dict[str, Row]] = defaultdict(dict)
         self.seen: set[str] = set()
         with self.org.pubsub.connected() as pubsub:
-            self.position: Position = position_of(CHANNEL, Place(pubsub.newest(CHANNEL)))
+            self.position: Position = position_of(CHANNEL, pubsub.newest(CHANNEL))
 
     def describe(self, table: str) -> Described:
         return described(self.org.rest.describe(table))
@@ -104,7 +104,7 @@ class Copy:
             assert not any(isinstance(item, Undecodable) for item in window)
             told += [item for item in window if isinstance(item, ChangeRecord)]
             self.seen |= {record.event_id for record in told}
-            if self.position[CHANNEL].partition(":")[2] == self._tip():
+            if place_of(self.position, CHANNEL).replay_id == self._tip():
                 break
         unclear: defaultdict[str, set[str]] = defaultdict(set)
         for record in sorted(told, key=lambda record: record.order_key):
@@ -114,9 +114,9 @@ class Copy:
         self.copy(*{record.table for record in told if record.op == "overflow"})
         return told
 
-    def _tip(self) -> str:
+    def _tip(self) -> bytes:
         with self.org.pubsub.connected() as pubsub:
-            return position_of(CHANNEL, Place(pubsub.newest(CHANNEL)))[CHANNEL].partition(":")[2]
+            return pubsub.newest(CHANNEL).replay_id
 
     def _apply(self, record: ChangeRecord, unclear: defaultdict[str, set[str]]) -> None:
         rows, key = self.rows[record.table], json.loads(record.key or record.key_before or "[null]")[0]

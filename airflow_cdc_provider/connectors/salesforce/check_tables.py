@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from airflow_cdc_provider.connectors.salesforce.channels import STANDARD, ChannelFacts, own_entity
 from airflow_cdc_provider.connectors.salesforce.types import ID, Described
-from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.steps import TableTask
 
 
@@ -39,6 +39,13 @@ def table_problems(
         if channel and task.table in channel.filters:
             problems += _filtered(task, channel_name, channel.filters[task.table])
     return problems
+
+
+def refuse_rules(tables: Sequence[TableTask]) -> None:
+    """Raises CheckFailed where a rule asks for what a stream of partial changes cannot keep."""
+    problems = [problem for task in tables for problem in _rule(task)]
+    if problems:
+        raise CheckFailed(*problems)
 
 
 def _rule(task: TableTask) -> Iterator[Problem]:

@@ -54,7 +54,7 @@ class Decoder:
             if self.overflowed:
                 return
         if not delivery.events:
-            self._end(self._transactions.rest(delivery.latest))
+            self._end(self._transactions.rest(delivery.latest, delivery.at_s))
 
     def _feed(self, event: Event) -> None:
         read = self._read(event)
@@ -62,7 +62,8 @@ class Decoder:
             self._transactions.meet_unknown(event.replay_id)
             self.items.append(Undecodable(self._channel, event, read.reason))
             return
-        self._end(self._transactions.meet(read.header.transaction, event.replay_id))
+        at_s = read.header.committed_ms // 1000
+        self._end(self._transactions.meet(read.header.transaction, event.replay_id, at_s))
         if self.overflowed:
             return
         try:

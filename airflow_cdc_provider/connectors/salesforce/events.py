@@ -14,11 +14,12 @@ class Event(NamedTuple):
 
 class Delivery(NamedTuple):
     """Events in stream order. Without events it is a sign of life: nothing more is to be had now. ``latest`` is then a
-    place as far as the server has looked, maybe beyond our last event; empty where it was our own patience that ended.
-    """
+    place as far as the server has looked at ``at_s`` (since 1970), maybe beyond our last event; empty where it was our
+    own patience that ended."""
 
     events: tuple[Event, ...]
     latest: bytes = b""
+    at_s: int = 0
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from airflow_cdc_provider.connectors.salesforce.unreadable import Unreadable
 
 LARGEST_SEQUENCE = 0xFFFFFFFF
+END_OF_TIME_MS = 253_402_300_800_000
 
 
 class ChangeType(StrEnum):
@@ -58,4 +59,6 @@ def header_of(values: dict[str, Any]) -> Header:
         raise Unreadable(f"the header has no {error.args[0]}") from error
     if not header.transaction or not 0 <= header.sequence <= LARGEST_SEQUENCE:
         raise Unreadable("the header names no transaction, or no place in it")
+    if not 0 <= header.committed_ms < END_OF_TIME_MS:
+        raise Unreadable("the header names a time that no calendar has")
     return header

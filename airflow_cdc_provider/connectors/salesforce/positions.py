@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from airflow_cdc_provider.core.errors import PositionLost, Problem
 from airflow_cdc_provider.core.positions import Position, epoch_prefix
@@ -20,14 +21,18 @@ from airflow_cdc_provider.core.positions import Position, epoch_prefix
 
 @dataclass(frozen=True)
 class Place:
-    """Behind the event ``replay_id``, the last one of transaction number ``transactions``."""
+    """Behind the event ``replay_id``, the last one of transaction number ``transactions``. ``at_s`` (since 1970) is
+    when that event was committed, or when the server said that there was no more: replay ids are served for 72 hours.
+    """
 
     replay_id: bytes
     transactions: int = 0
+    at_s: int = 0
 
 
 def position_of(channel: str, place: Place) -> dict[str, str]:
-    return {channel: f"{place.transactions}:{b64encode(place.replay_id).decode('ascii')}"}
+    moment = f"{datetime.fromtimestamp(place.at_s, UTC).replace(tzinfo=None).isoformat()}Z"
+    return {channel: f"{place.transactions} {b64encode(place.replay_id).decode('ascii')} {moment}"}
 
 
 def place_of(position: Position, channel: str) -> Place:
@@ -44,8 +49,8 @@ def place_of(position: Position, channel: str) -> Place:
                 do="name the old channel again under `source`, or copy the tables anew: airflow cdc resync",
             )
         )
-    count, _, replay_id = position[channel].partition(":")
-    return Place(b64decode(replay_id), int(count))
+    count, replay_id, moment = position[channel].split(" ")
+    return Place(b64decode(replay_id), int(count), int(datetime.fromisoformat(moment).timestamp()))
 
 
 def order_key(epoch: int, transaction: int, sequence: int, arrival: int) -> str:

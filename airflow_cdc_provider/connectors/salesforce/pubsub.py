@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from airflow_cdc_provider.connectors.salesforce.event_schema import EventSchema,
 from airflow_cdc_provider.connectors.salesforce.events import Delivery
 from airflow_cdc_provider.connectors.salesforce.failures import AUTH_ERROR, CODES, DEFERRED, PREFIX, pubsub_failure
 from airflow_cdc_provider.connectors.salesforce.oauth import Token
+from airflow_cdc_provider.connectors.salesforce.positions import Place
 from airflow_cdc_provider.connectors.salesforce.proto import CUSTOM, LATEST, SERVICE, message
 from airflow_cdc_provider.connectors.salesforce.subscription import Subscription
 
@@ -24,6 +25,8 @@ LARGEST_MESSAGE_BYTES = 256 << 20
 CALL_TIMEOUT_S = 60.0
 DEAD_AFTER_S = 300.0
 """The server gives a sign of life every 270 s at the latest."""
+DEMAND = 100
+"""The server clamps what is outstanding to this."""
 TRIES = 5
 CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES),
@@ -90,7 +93,9 @@ class Connection:
             known[schema_id] = parse_event_schema(schema_id, told.schema_json)
         return known[schema_id]
 
-    def deliveries(self, channel: str, preset: int, replay_id: bytes, idle_s: float) -> Iterator[Delivery]:
+    def deliveries(
+        self, channel: str, preset: int, replay_id: bytes, idle_s: float, demand: int = DEMAND
+    ) -> Generator[Delivery]:
         """Events behind ``replay_id`` (preset CUSTOM), as they come. A delivery without events is a sign of life of the
         server, or of ``idle_s`` seconds without any; whoever has enough then stops asking.
 
@@ -99,7 +104,7 @@ class Connection:
         """
         patience = self._patience(channel)
         while True:
-            subscription = self._subscribe(channel, preset, replay_id)
+            subscription = self._subscribe(channel, preset, replay_id, demand)
             try:
                 for delivery in subscription.deliveries(idle_s):
                     yield delivery
@@ -113,22 +118,31 @@ class Connection:
             finally:
                 subscription.close()
 
-    def newest(self, channel: str) -> bytes:
-        """The replay id behind everything that the channel holds now. In a quiet channel this takes until the next sign
-        of life. Raises SourceUnavailable where none comes."""
-        for delivery in self.deliveries(channel, LATEST, b"", DEAD_AFTER_S):
-            if delivery.events or delivery.latest:
-                return delivery.events[-1].replay_id if delivery.events else delivery.latest
+    def peek(self, channel: str, replay_id: bytes, wait_s: float) -> Delivery:
+        """The first event behind the place, or a sign of life, or nothing within ``wait_s``. What it shows counts as
+        delivered, so it shows one. Raises what ``deliveries`` raises."""
+        deliveries = self.deliveries(channel, CUSTOM, replay_id, wait_s, demand=1)
+        try:
+            return next(deliveries)
+        finally:
+            deliveries.close()
+
+    def newest(self, channel: str) -> Place:
+        """The place behind everything that the channel holds now. In a quiet channel this takes until the next sign of
+        life. Raises SourceUnavailable where none comes."""
+        for delivery in self.deliveries(channel, LATEST, b"", DEAD_AFTER_S, demand=1):
+            if replay_id := delivery.events[-1].replay_id if delivery.events else delivery.latest:
+                return Place(replay_id, at_s=int(time.time()))
             break
         raise pubsub_failure("", "UNAVAILABLE", f"no sign of life in {DEAD_AFTER_S:.0f} s", self._where(channel))
 
-    def _subscribe(self, channel: str, preset: int, replay_id: bytes) -> Subscription:
+    def _subscribe(self, channel: str, preset: int, replay_id: bytes, demand: int) -> Subscription:
         call = self._channel.stream_stream(
             f"/{SERVICE}/Subscribe",
             request_serializer=message("FetchRequest").SerializeToString,
             response_deserializer=message("FetchResponse").FromString,
         )
-        return Subscription(call, self._metadata(), channel, preset, replay_id)
+        return Subscription(call, self._metadata(), channel, preset, replay_id, demand)
 
     def _call(self, method: str, request: str, response: str, where: str, **fields: str) -> Any:
         call = self._channel.unary_unary(

@@ -35,10 +35,6 @@ class Rest:
     def versions(self) -> list[str]:
         return [str(one["version"]) for one in self.http.json("GET", "/services/data/")]
 
-    def objects(self) -> list[Row]:
-        """Every object the user may see, without its fields."""
-        return list(self.http.json("GET", f"{self.root}/sobjects")["sobjects"])
-
     def describe(self, entity: str) -> Row:
         answer: Row = self.http.json("GET", f"{self.root}/sobjects/{entity}/describe")
         return answer

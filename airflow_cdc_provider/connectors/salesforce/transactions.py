@@ -18,20 +18,18 @@ class Transactions:
         self._epoch = epoch
         self._key = ""
         self._last = place.replay_id
+        self._last_s = place.at_s
         self._arrival = 0
 
-    @property
-    def is_open(self) -> bool:
-        return bool(self._key)
-
-    def meet(self, key: str, replay_id: bytes) -> Place | None:
+    def meet(self, key: str, replay_id: bytes, at_s: int) -> Place | None:
         """An event of transaction ``key``. The end of the one before, where this one begins another."""
         ended = None
         if key != self._key:
-            ended = self._end(self._last) if self._key else None
+            ended = self._end(self._last, self._last_s) if self._key else None
             self._key = key
             self._arrival = 0
         self._last = replay_id
+        self._last_s = at_s
         return ended
 
     def meet_unknown(self, replay_id: bytes) -> None:
@@ -39,13 +37,13 @@ class Transactions:
         self._key = self._key or "unknown"
         self._last = replay_id
 
-    def rest(self, latest: bytes) -> Place | None:
+    def rest(self, latest: bytes, at_s: int) -> Place | None:
         """Nothing more is to be had now: what is open is whole. None where we stood there already."""
-        if not self._key and latest in (b"", self._ended.replay_id):
-            return None
         if self._key:
-            return self._end(latest or self._last)
-        self._ended = Place(latest, self._ended.transactions)
+            return self._end(latest, at_s) if latest else self._end(self._last, self._last_s)
+        if latest in (b"", self._ended.replay_id):
+            return None
+        self._ended = Place(latest, self._ended.transactions, at_s)
         return self._ended
 
     def next_order(self, sequence: int) -> str:
@@ -53,7 +51,7 @@ class Transactions:
         self._arrival += 1
         return order_key(self._epoch, self._ended.transactions + 1, sequence, self._arrival)
 
-    def _end(self, replay_id: bytes) -> Place:
-        self._ended = Place(replay_id, self._ended.transactions + 1)
+    def _end(self, replay_id: bytes, at_s: int) -> Place:
+        self._ended = Place(replay_id, self._ended.transactions + 1, at_s)
         self._key = ""
         return self._ended

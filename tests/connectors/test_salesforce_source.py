@@ -1,0 +1,173 @@
+"""Salesforce as a source connector, against the sandbox org."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.connectors.salesforce import news
+from airflow_cdc_provider.connectors.salesforce.copying import OVER_REST, read_share
+from airflow_cdc_provider.connectors.salesforce.news import FRESH_S, OLD_S, news_behind
+from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
+from airflow_cdc_provider.connectors.salesforce.positions import Place, place_of, position_of
+from airflow_cdc_provider.connectors.salesforce.source import SalesforceSource
+from airflow_cdc_provider.connectors.source import Boundary, News
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Columns, Comparison, Condition, Source, TableRule
+from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, PositionLost
+from airflow_cdc_provider.core.selection import selected_schema
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
+from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
+from tests.connectors.salesforce_events import CHANNEL, updated
+from tests.connectors.salesforce_pubsub import EventServer, Tokens, numbered
+
+pytestmark = pytest.mark.server
+
+SOME = numbered([updated(Phone="1"), updated(tx="2", Phone="2")])
+NOW_S = 1_772_366_400
+
+
+@pytest.fixture
+def sandbox() -> Iterator[SalesforceOrg]:
+    with SalesforceOrg(keepalive_s=0.05) as org:
+        yield org
+
+
+@pytest.fixture
+def source(sandbox: SalesforceOrg) -> SalesforceSource:
+    extra = {"consumer_key": sandbox.client_id, "consumer_secret": sandbox.client_secret}
+    options = {"pubsub_endpoint": sandbox.pubsub_endpoint, "pubsub_tls": False, "idle": 5}
+    info = ConnectionInfo("crm", extra={**extra, "instance_url": sandbox.instance_url})
+    return SalesforceSource(Source("salesforce", "crm", options=options), info, "crm")
+
+
+def task(source: SalesforceSource, table: str, **rule: Any) -> TableTask:
+    made = TableRule(table, **rule)
+    schema = selected_schema(made, next(one for one in source.tables() if one.table == table))
+    return TableTask(table, table, schema, made, "0" * 64, TableState.REPLICATING)
+
+
+def test_its_tables_are_what_the_channel_carries(source: SalesforceSource) -> None:
+    assert [schema.table for schema in source.tables()] == ["Account", "Contact", "Invoice__c"]
+    assert all(schema.key == ("Id",) for schema in source.tables())
+
+
+def test_a_stream_tells_what_is_new_and_then_that_nothing_is(sandbox: SalesforceOrg, source: SalesforceSource) -> None:
+    (one,) = sandbox.load("Account", [{"Name": "A"}])
+    start = source.open_stream(["Account"])
+    assert not source.news(start, ["Account"]).anything
+    with sandbox.transaction() as tx:
+        tx.update("Account", one, {"Phone": "1"})
+    assert source.news(start, ["Account"]) == News(True, start)
+    (partition,) = source.partitions(start, source.news(start, ["Account"]).limit)
+    items = list(source.read(partition, [task(source, "Account")], 1))
+    (record,) = [item for item in items if isinstance(item, ChangeRecord)]
+    assert (record.op, json.loads(record.after or "")["Phone"]) == ("update", "1")
+    end = items[-1]
+    assert isinstance(end, Boundary) and not source.news(end.position, ["Account"]).anything
+    source.acknowledge(end.position)
+    source.drop_stream()
+
+
+def test_case_26_news_of_a_place_that_is_served_no_more_is_that_it_is_lost(
+    sandbox: SalesforceOrg, source: SalesforceSource
+) -> None:
+    start = source.open_stream(["Account"])
+    sandbox.migrate()
+    with pytest.raises(PositionLost, match="SRC013"):
+        source.news(start, ["Account"])
+
+
+@pytest.mark.parametrize(
+    ("age_s", "moved"),
+    [(10, False), (FRESH_S + 10, False), (OLD_S + 10, True)],
+    ids=["fresh", "not so fresh, and no sign of life at once", "old"],
+)
+def test_case_28_an_old_position_waits_for_a_sign_of_life_and_is_moved_on(
+    age_s: int, moved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(news, "LOOK_S", 0.02)
+    last = position_of(CHANNEL, Place(SOME[-1].replay_id, 2, NOW_S - age_s))
+    with EventServer(SOME, keepalive_s=0.2, latest=b"far") as server, Tokens().client(server).connected() as connection:
+        told = news_behind(connection, SalesforceOptions(), last, NOW_S)
+    assert not told.anything and (told.idle is not None) == moved
+    if told.idle:
+        assert place_of(told.idle, CHANNEL).replay_id == b"far" and place_of(told.idle, CHANNEL).transactions == 2
+
+
+def test_news_of_something_tells_no_place_to_move_to() -> None:
+    first = position_of(CHANNEL, Place(SOME[0].replay_id, 1, 0))
+    with EventServer(SOME) as server, Tokens().client(server).connected() as connection:
+        assert news_behind(connection, SalesforceOptions(), first, NOW_S) == News(True, first)
+
+
+def test_case_14_a_copy_stands_at_the_end_of_the_last_window_and_all_after_it_is_told_again(
+    sandbox: SalesforceOrg, source: SalesforceSource
+) -> None:
+    ids = sandbox.load("Account", [{"Name": f"A{n}"} for n in range(10)])
+    sealed = source.open_stream(["Account"])
+    with sandbox.transaction() as tx:
+        tx.update("Account", ids[0], {"Phone": "before the copy"})
+    table = task(source, "Account")
+    with source.copy(table, 1, sealed) as copy:
+        rows = [
+            row
+            for share in copy.shares
+            for part in read_share(source.org, share, copy.schema)
+            for row in part.to_pylist()
+        ]
+    assert (copy.position, copy.rows, len(rows)) == (sealed, 10, 10)
+    assert rows[0]["Phone"] == "before the copy", "and yet the change is told again:"
+    (partition,) = source.partitions(sealed, sealed)
+    (again,) = [item for item in source.read(partition, [table], 1) if isinstance(item, ChangeRecord)]
+    assert again.order_key > copy.floor
+
+
+def test_an_object_that_the_bulk_api_refuses_is_copied_over_rest(
+    sandbox: SalesforceOrg, source: SalesforceSource
+) -> None:
+    sandbox.load("Account", [{"Name": f"A{n}"} for n in range(10)])
+    no = "Entity 'Account' is not supported by the Bulk API."
+    sandbox.faults.http.append(HttpFault("POST .*jobs/query", 400, "INVALIDENTITY", no))
+    with source.copy(task(source, "Account"), 1, source.open_stream([])) as copy:
+        assert copy.shares == (OVER_REST,)
+        assert sum(part.num_rows for part in read_share(source.org, OVER_REST, copy.schema)) == 10
+
+
+def test_columns_that_are_left_out_are_not_asked_for(sandbox: SalesforceOrg, source: SalesforceSource) -> None:
+    sandbox.load("Account", [{"Name": "A"}])
+    few = task(source, "Account", columns=Columns(include=("Id", "Name")))
+    with source.copy(few, 1, source.open_stream([])) as copy:
+        (share,) = copy.shares
+        (part,) = read_share(source.org, share, copy.schema)
+    assert part.to_pylist() == [{"Id": next(iter(sandbox.ledger.state("Account"))), "Name": "A"}]
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [({"key": ("Name",)}, "SRC016"), ({"where": (Condition("Name", Comparison.EQUAL, "x"),)}, "SRC018")],
+)
+def test_a_rule_that_partial_changes_cannot_keep_is_refused_before_anything_is_read(
+    source: SalesforceSource, rule: dict[str, Any], code: str
+) -> None:
+    start = source.open_stream([])
+    table = task(source, "Account", **rule)
+    with pytest.raises(CheckFailed, match=code):
+        list(source.read(source.partitions(start, start)[0], [table], 1))
+    with pytest.raises(CheckFailed, match=code), source.copy(table, 1, start):
+        pass
+
+
+def test_a_worker_without_the_packages_is_told_what_to_install(
+    source: SalesforceSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fastavro", None)
+    with pytest.raises(NotInstalled, match=r"ENV010.*fastavro.*airflow-cdc-provider\[salesforce\]"):
+        source.tables()
