@@ -4,168 +4,29 @@ from __future__ import annotations
 
 import json
 import random
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from datetime import date, datetime, timedelta
-from decimal import Decimal
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from airflow_cdc_provider.connectors.salesforce.bulk import BulkRefused
 from airflow_cdc_provider.connectors.salesforce.check import find_problems
-from airflow_cdc_provider.connectors.salesforce.events import Undecodable
-from airflow_cdc_provider.connectors.salesforce.fetch import fetch
-from airflow_cdc_provider.connectors.salesforce.layout import Layout
-from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
-from airflow_cdc_provider.connectors.salesforce.org import Org
-from airflow_cdc_provider.connectors.salesforce.positions import place_of, position_of
-from airflow_cdc_provider.connectors.salesforce.repeats import without_repeats
 from airflow_cdc_provider.connectors.salesforce.rest_copy import rows_over_rest
 from airflow_cdc_provider.connectors.salesforce.stream import drained
-from airflow_cdc_provider.connectors.salesforce.types import Described, described
-from airflow_cdc_provider.connectors.salesforce.values import from_json
-from airflow_cdc_provider.connectors.source import Boundary, StreamItem
+from airflow_cdc_provider.connectors.source import Boundary
 from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.change_events import Rules
 from airflow_cdc_provider.sandbox.salesforce.faults import BulkFault, HttpFault, RpcFault
 from airflow_cdc_provider.sandbox.salesforce.fields import text
 from airflow_cdc_provider.sandbox.salesforce.users import Access
+from tests.connectors.salesforce_copy import TABLES, TEXTS, Copy, Writer
 from tests.model.seeds import histories, seed
 
 pytestmark = pytest.mark.server
 
-CHANNEL = "/data/ChangeEvents"
-TABLES = ("Account", "Contact", "Invoice__c")
 SEED = seed()
-Row = dict[str, Any]
-
-
-class Copy:
-    """A plain copy of three objects, kept as a consumer would: rows by id, what is unclear is fetched at the end."""
-
-    def __init__(self, sandbox: SalesforceOrg) -> None:
-        self.sandbox = sandbox
-        options = SalesforceOptions(
-            pubsub_endpoint=sandbox.pubsub_endpoint, pubsub_tls=False, idle=timedelta(seconds=5)
-        )
-        extra = {"consumer_key": sandbox.client_id, "consumer_secret": sandbox.client_secret}
-        info = ConnectionInfo("crm", extra={**extra, "instance_url": sandbox.instance_url})
-        self.org = Org(info, options, "crm")
-        self.org.http._sleep = self.org.pubsub._sleep = lambda seconds: None
-        self.rows: defaultdict[str, dict[str, Row]] = defaultdict(dict)
-        self.seen: set[str] = set()
-        with self.org.pubsub.connected() as pubsub:
-            self.position: Position = position_of(CHANNEL, pubsub.newest(CHANNEL))
-
-    def describe(self, table: str) -> Described:
-        return described(self.org.rest.describe(table))
-
-    def task(self, table: str) -> TableTask:
-        return TableTask(table, table, self.describe(table).schema, TableRule(table), "0" * 64, TableState.REPLICATING)
-
-    def copy(self, *tables: str) -> None:
-        for table in tables:
-            schema = self.describe(table).schema
-            self.rows[table] = {}
-            with self.org.bulk.query(schema) as job:
-                for page in job.pages:
-                    self._put(table, self.org.bulk.page(page, schema).rows.to_pylist())
-            assert len(self.rows[table]) == job.rows
-
-    def _put(self, table: str, rows: Iterable[Row]) -> None:
-        for row in rows:
-            self.rows[table][row["Id"]] = {name: plain(value) for name, value in row.items()}
-
-    def drain(self) -> list[StreamItem | Undecodable]:
-        """One window: everything up to its last boundary."""
-        with self.org.pubsub.connected() as pubsub:
-            tasks = [self.task(table) for table in TABLES]
-            items = drained(pubsub, self.org.rest, self.org.options, self.position, tasks, 1)
-            taken = list(without_repeats(items, self.seen))
-        while taken and not isinstance(taken[-1], Boundary):
-            taken.pop()
-        if taken and isinstance(taken[-1], Boundary):
-            self.position = taken[-1].position
-        return taken
-
-    def catch_up(self) -> list[ChangeRecord]:
-        """Windows until there is no more; then what gaps, overflows and missing values left open."""
-        told: list[ChangeRecord] = []
-        while window := self.drain():
-            assert not any(isinstance(item, Undecodable) for item in window)
-            told += [item for item in window if isinstance(item, ChangeRecord)]
-            self.seen |= {record.event_id for record in told}
-            if place_of(self.position, CHANNEL).replay_id == self._tip():
-                break
-        unclear: defaultdict[str, set[str]] = defaultdict(set)
-        for record in sorted(told, key=lambda record: record.order_key):
-            self._apply(record, unclear)
-        for table, ids in unclear.items():
-            self._fetch(table, sorted(ids))
-        self.copy(*{record.table for record in told if record.op == "overflow"})
-        return told
-
-    def _tip(self) -> bytes:
-        with self.org.pubsub.connected() as pubsub:
-            return pubsub.newest(CHANNEL).replay_id
-
-    def _apply(self, record: ChangeRecord, unclear: defaultdict[str, set[str]]) -> None:
-        rows, key = self.rows[record.table], json.loads(record.key or record.key_before or "[null]")[0]
-        if record.op == "gap" or record.refetch or (record.op == "update" and key not in rows):
-            unclear[record.table].add(key)  # an update without its row: it was deleted before the copy was made
-        if record.op == "delete":
-            rows.pop(key, None)
-        elif record.op in ("update", "upsert"):
-            rows[key] = {**rows.get(key, {}), **json.loads(record.after or "{}")}
-
-    def _fetch(self, table: str, ids: list[str]) -> None:
-        told = fetch(self.org.rest, self.describe(table).schema, ids, self.describe)
-        for one in (*told.deleted, *told.gone):
-            self.rows[table].pop(one, None)
-        for one, found in told.found.items():
-            self.rows[table][one] = json.loads(found.after)
-
-    def differences(self) -> list[str]:
-        """What the copy holds otherwise than the ledger; columns that no event tells are left out."""
-        return [line for table in TABLES for line in self._different(table)]
-
-    def _different(self, table: str) -> Iterator[str]:
-        schema = self.describe(table).schema
-        unsent = self.unsent(table)
-        truth = self.sandbox.ledger.state(table)
-        if truth.keys() != self.rows[table].keys():
-            yield f"{table}: ids {sorted(truth.keys() ^ self.rows[table].keys())[:3]}"
-        for one in truth.keys() & self.rows[table].keys():
-            for column in schema.columns:
-                expected = json.loads(from_json(column.type, print)(truth[one][column.name]))
-                found = self.rows[table][one].get(column.name)
-                if column.name not in unsent and expected != found:
-                    yield f"{table}.{column.name}: {found!r}, in truth {expected!r}"
-
-    def unsent(self, table: str) -> frozenset[str]:
-        name = f"{table.removesuffix('c')}ChangeEvent" if table.endswith("__c") else f"{table}ChangeEvent"
-        found = self.describe(table)
-        with self.org.pubsub.connected() as pubsub:
-            event = pubsub.schema(pubsub.topic(f"/data/{name}").schema_id)
-        return Layout(event, found, found.schema).unsent | found.snapshot_only
-
-
-def plain(value: Any) -> Any:
-    """A value of a typed row in the terms of canonical JSON."""
-    if isinstance(value, datetime):
-        return f"{value.replace(tzinfo=None).isoformat()}Z"
-    if isinstance(value, date):
-        return value.isoformat()
-    return f"{value:f}" if isinstance(value, Decimal) else value
 
 
 @pytest.fixture
@@ -177,94 +38,6 @@ def sandbox() -> Iterator[SalesforceOrg]:
 @pytest.fixture
 def copy(sandbox: SalesforceOrg) -> Copy:
     return Copy(sandbox)
-
-
-TEXTS = [None, "x", "NA", 'a "b",\nc', "Grüße ☃", " y ", "l1\r\nl2\r\nl3"]
-CHANGES: dict[str, dict[str, list[Any]]] = {
-    "Account": {
-        "Name": ["Acme", "Engines", "Zoo"],
-        "Phone": [None, "1", "22"],
-        "BillingStreet": TEXTS,
-        "BillingLatitude": [None, 12.5, -3.333333],
-        "ShippingCity": ["Ulm", None],
-        "Description": ["\r\n".join(f"line {n} {w}" for n in range(80)) for w in "abc"] + [None, "short"],
-        "Amount_Owed__c": [None, 0, 12.34, -0.01],
-        "NumberOfEmployees": [None, 7],
-        "Regions__c": ["EU;US", None],
-    },
-    "Contact": {
-        "LastName": ["King", "Byron"],
-        "FirstName": ["Ada", None],
-        "MailingCountry": ["Italy", None],
-        "Birthdate": ["1815-12-10", None],
-        "DoNotCall": [True, False],
-    },
-    "Invoice__c": {
-        "Amount__c": [None, 0.1, 100],
-        "Quantity__c": [1.000001, None],
-        "Weight__c": [12, 3_000_000_000],
-        "Discount__c": [12.25, None],
-        "Issued__c": ["2026-03-01", None],
-        "Due__c": ["2026-03-01T12:00:00Z", None],
-        "Call_At__c": ["09:30:00.000Z", None],
-        "Paid__c": [True, False],
-        "Tags__c": ["a;b", None],
-        "Terms__c": TEXTS,
-        "Place__Latitude__s": [1.5, None],
-        "Place__Longitude__s": [-1.5, None],
-    },
-}
-
-
-PLACE = {"Place__Latitude__s", "Place__Longitude__s"}
-
-
-class Writer:
-    """Random transactions, one after another."""
-
-    def __init__(self, sandbox: SalesforceOrg, chance: random.Random) -> None:
-        self.sandbox = sandbox
-        self.chance = chance
-        self.bin: list[tuple[str, str]] = []
-
-    def live(self, table: str) -> list[str]:
-        return sorted(self.sandbox.ledger.state(table))
-
-    def values(self, table: str, most: int) -> Row:
-        names = set(self.chance.sample(sorted(CHANGES[table]), self.chance.randint(1, most)))
-        if names & PLACE:  # an event tells both coordinates, whichever changed
-            names |= PLACE
-        return {name: self.chance.choice(CHANGES[table][name]) for name in sorted(names)}
-
-    def transact(self) -> None:
-        if self.chance.random() < 0.3:
-            self.sandbox.clock.advance(1)
-        with self.sandbox.transaction(coalesce=self.chance.random() < 0.7, as_gap=self.chance.random() < 0.1) as tx:
-            touched: set[str] = set()
-            for _ in range(self.chance.randint(1, 5)):
-                table = self.chance.choice(TABLES)
-                free = [one for one in self.live(table) if one not in touched]
-                act = self.chance.random()
-                if act < 0.35 or not free:
-                    first = {"Account": {"Name": "New"}, "Contact": {"LastName": "New"}, "Invoice__c": {}}[table]
-                    tx.insert(table, {**first, **self.values(table, 4)})
-                elif act < 0.8:
-                    some = self.chance.sample(free, min(len(free), self.chance.choice([1, 1, 3])))
-                    tx.update_many(table, some, self.values(table, 3))
-                elif act < 0.9 and table == "Invoice__c":
-                    one = self.chance.choice(free)
-                    tx.delete(table, one)
-                    touched.add(one)
-                    self.bin.append((table, one))
-                elif self.bin:
-                    table, one = self.bin.pop()
-                    if one not in touched:
-                        tx.undelete(table, one)
-                        touched.add(one)
-        if self.chance.random() < 0.1 and (known := self.live("Account")):
-            self.sandbox.gap("Account", self.chance.sample(known, min(2, len(known))))
-        if self.chance.random() < 0.1:
-            self.sandbox.bus.repeat(self.chance.randint(1, 3))
 
 
 @pytest.mark.parametrize("number", range(histories(6)))
