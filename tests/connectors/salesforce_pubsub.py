@@ -147,13 +147,16 @@ class Tokens:
     """Gives the first token, and the next one each time a new one is asked for."""
 
     tokens: Sequence[str] = (SECRET,)
-    renewed: int = 0
+    renewals: int = 0
     waited: list[float] = field(default_factory=list)
 
-    def __call__(self, *, renew: bool = False) -> Token:
-        self.renewed += renew
-        text = self.tokens[min(self.renewed, len(self.tokens) - 1)]
+    def token(self) -> Token:
+        text = self.tokens[min(self.renewals, len(self.tokens) - 1)]
         return Token(text, "https://org.my.salesforce.com", ORG, USER)
+
+    def renewed(self, stale: Token) -> Token:
+        self.renewals += 1
+        return self.token()
 
     def client(self, server: EventServer) -> PubSub:
         return PubSub(server.endpoint, False, self, self.waited.append)

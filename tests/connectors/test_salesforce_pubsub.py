@@ -160,14 +160,14 @@ def test_a_token_that_expires_in_mid_stream_is_renewed_once_and_the_stream_goes_
     server.accepted.add("second")
     with tokens.client(server).connected() as connection:
         assert until_quiet(connection) == SOME
-    assert (tokens.renewed, tokens.waited) == (1, [])
+    assert (tokens.renewals, tokens.waited) == (1, [])
 
 
 def test_a_token_that_is_refused_again_is_not_asked_for_in_a_loop(server: EventServer) -> None:
     tokens = Tokens(["wrong", "wrong too"])
     with tokens.client(server).connected() as connection, pytest.raises(SourceUnavailable, match="CON009"):
         until_quiet(connection)
-    assert tokens.renewed == 1
+    assert tokens.renewals == 1
 
 
 def test_case_26_a_replay_id_that_is_not_served_is_a_lost_position_and_never_another_place(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -178,6 +179,26 @@ def test_metadata_is_read_page_by_page(server: HttpServer, rest: Rest) -> None:
     server.on("GET", f"{ROOT}/tooling/query", Answer(page))
     server.on("GET", f"{ROOT}/tooling/query/2", Answer({"done": True, "records": [{"n": 2}]}))
     assert rest.tooling("SELECT n FROM X") == [{"n": 1}, {"n": 2}]
+
+
+def test_threads_that_meet_an_expired_token_together_log_in_once(server: HttpServer) -> None:
+    shared = http(server)
+    stale = shared.token()
+    with ThreadPoolExecutor(8) as pool:
+        tokens = list(pool.map(lambda _: shared.renewed(stale), range(8)))
+    assert server.issued == 2 and {token.access_token for token in tokens} == {"token-2"}
+
+
+def test_a_redirect_is_not_followed_with_the_token(server: HttpServer, rest: Rest) -> None:
+    server.on("GET", LIMITS, Answer(b"", 302, {"Location": "http://elsewhere.example/"}))
+    with pytest.raises(CheckFailed, match=r"CON011.*instance_url"):
+        rest.limits()
+
+
+def test_a_notice_of_maintenance_in_place_of_an_answer_is_worth_another_try(server: HttpServer, rest: Rest) -> None:
+    server.on("GET", LIMITS, Answer(b"<html>down for maintenance</html>", 200, {"Content-Type": "text/html"}))
+    with pytest.raises(SourceUnavailable, match=r"CON013.*text/html, and no JSON"):
+        rest.limits()
 
 
 def test_no_error_shows_a_token(server: HttpServer, rest: Rest) -> None:

@@ -122,6 +122,8 @@ UNANSWERED = frozenset({"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED", "INTERN
 def _by_status(status: int, code: str) -> Meaning:
     if status == 429 or status >= 500 or status == 406:
         return Meaning(SourceUnavailable, "CON013", "the server failed", "try again")
+    if status < 400:
+        return Meaning(CheckFailed, "CON011", "the org answers from another address", "mend `instance_url`")
     if status == 401:
         return REST["INVALID_SESSION_ID"]
     if status == 410:

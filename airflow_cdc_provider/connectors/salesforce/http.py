@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -25,23 +26,43 @@ USED_UP = frozenset({"REQUEST_LIMIT_EXCEEDED", "LIMIT_EXCEEDED"})
 
 
 class Http:
-    """One per process; not for several threads at once. ``sleep`` is a seam for tests."""
+    """One per process, for any number of threads. ``sleep`` is a seam for tests."""
 
     def __init__(self, login: Login, session: Session, sleep: Callable[[float], object] = time.sleep) -> None:
         self.login = login
         self._session = session
         self._sleep = sleep
         self._token: Token | None = None
+        self._renewing = threading.Lock()
 
-    def token(self, *, renew: bool = False) -> Token:
+    def token(self) -> Token:
         """The token in use. Nobody says how long one lives: it is renewed when it is refused."""
-        if self._token is None or renew:
-            self._token = self.login.token()
-        return self._token
+        return self._token or self.renewed(None)
+
+    def renewed(self, stale: Token | None) -> Token:
+        """The token that replaces a refused one. Whoever comes second takes the one that the first was given: a refresh
+        token may serve only once."""
+        with self._renewing:
+            if self._token is None or self._token is stale:
+                self._token = self.login.token()
+            return self._token
 
     def json(self, method: str, path: str, **request: Any) -> Any:
-        """The body of an answer, its reals as Decimal; None where it has none."""
-        return read_json(self.send(method, path, **request))
+        """The body of an answer, its reals as Decimal; None where it has none. Raises what ``send`` raises, and
+        SourceUnavailable where a proxy or a notice of maintenance answered in the org's place."""
+        response = self.send(method, path, **request)
+        try:
+            return json.loads(response.content, parse_float=Decimal) if response.content else None
+        except ValueError as error:
+            raise SourceUnavailable(
+                Problem(
+                    "CON013",
+                    "something else than the org answered",
+                    self._where(method, path),
+                    f"HTTP {response.status_code}, {response.headers.get('Content-Type', 'no type')}, and no JSON",
+                    do="try again; look at proxies between this worker and Salesforce",
+                )
+            ) from error
 
     def send(self, method: str, path: str, **request: Any) -> Response:
         """An answer of 2xx or 304. ``path`` starts with a slash. A failure that may pass is tried again with growing
@@ -63,12 +84,12 @@ class Http:
                 failure: CdcError = self._unreachable(error)
                 pause = None
             else:
-                if response.ok:
+                if response.status_code < 300 or response.status_code == 304:
                     return response
                 code, message = _told(response)
                 if response.status_code == 401 and not renewed:
                     renewed = True
-                    self.token(renew=True)
+                    self.renewed(token)
                     continue
                 failure = rest_failure(response.status_code, code, message, self._where(method, path))
                 if not _may_pass(response.status_code, code):
@@ -89,10 +110,6 @@ class Http:
         return SourceUnavailable(
             Problem("CON010", "the org cannot be reached", where, type(error).__name__, do="check the network")
         )
-
-
-def read_json(response: Response) -> Any:
-    return json.loads(response.content, parse_float=Decimal) if response.content else None
 
 
 def server_time(response: Response) -> datetime:

@@ -52,9 +52,8 @@ class Layout:
             place: "false" for place, name in enumerate(table.names) if name == IS_DELETED
         }
         self._id_place = table.names.index(ID)
-        self._whole: list[Step] = [
-            (part.whole, name) for name, part in zip(self._fields, self._parts, strict=True) if part.cells
-        ]
+        self._whole = {name: p for name, p in zip(self._fields, self._parts, strict=True) if p.cells}
+        self._nulls = {place: text for part in self._whole.values() for place, text in part.whole(None)}
         self._plans: dict[tuple[tuple[str, ...], ...], list[Step]] = {}
 
     @property
@@ -65,7 +64,10 @@ class Layout:
 
     def whole(self, values: dict[str, Any]) -> Image:
         """All fields count, nulls too; but a null that the column cannot hold was only not sent."""
-        filled = self._filled(self._whole, values)
+        filled = self._nulls.copy()
+        for name, value in values.items():
+            if part := self._whole.get(name):
+                filled.update(part.whole(value))
         empty = all(text is None or text == NULL for text in filled.values())
         for place in self._never_null:
             if filled.get(place) == NULL:

@@ -52,7 +52,7 @@ class Org:
 
     @cached_property
     def pubsub(self) -> PubSub:
-        return PubSub(self.options.pubsub_endpoint, self.options.pubsub_tls, self.http.token)
+        return PubSub(self.options.pubsub_endpoint, self.options.pubsub_tls, self.http)
 
 
 def _requests() -> Any:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow_cdc_provider.connectors.salesforce.event_schema import EventSchema, parse_event_schema
 from airflow_cdc_provider.connectors.salesforce.events import Delivery
@@ -44,20 +44,22 @@ class Topic:
     schema_id: str
 
 
-class PubSub:
-    """A client of one endpoint. ``token`` gives the token in use, or with ``renew=True`` a new one. Make it where it is
-    used: a gRPC channel does not survive a fork."""
+class Tokens(Protocol):
+    def token(self) -> Token:
+        """The token in use."""
 
-    def __init__(
-        self,
-        endpoint: str,
-        tls: bool,
-        token: Callable[..., Token],
-        sleep: Callable[[float], object] = time.sleep,
-    ) -> None:
+    def renewed(self, stale: Token) -> Token:
+        """The one that replaces it."""
+
+
+class PubSub:
+    """A client of one endpoint. ``sleep`` is a seam for tests. Connect where it is used: a gRPC channel does not
+    survive a fork."""
+
+    def __init__(self, endpoint: str, tls: bool, tokens: Tokens, sleep: Callable[[float], object] = time.sleep) -> None:
         self.endpoint = endpoint
         self._tls = tls
-        self._token = token
+        self._tokens = tokens
         self._sleep = sleep
         self._schemas: dict[str, EventSchema] = {}
 
@@ -158,21 +160,22 @@ class Connection:
                 patience.spend(*_told(error))
 
     def _patience(self, what: str) -> _Patience:
-        return _Patience(self._client._token, self._client._sleep, self._where(what))
+        return _Patience(self._client._tokens, self._client._sleep, self._where(what))
 
     def _where(self, what: str) -> str:
         return f"{what} at {self._client.endpoint}"
 
     def _metadata(self) -> tuple[tuple[str, str], ...]:
-        token = self._client._token()
+        token = self._client._tokens.token()
         return ("accesstoken", token.access_token), ("instanceurl", token.instance_url), ("tenantid", token.org_id)
 
 
 class _Patience:
     """What a row of failures leaves of it: a refused token is renewed once, what may pass is waited for."""
 
-    def __init__(self, token: Callable[..., Token], sleep: Callable[[float], object], where: str) -> None:
-        self._token = token
+    def __init__(self, tokens: Tokens, sleep: Callable[[float], object], where: str) -> None:
+        self._tokens = tokens
+        self._token = tokens.token()
         self._sleep = sleep
         self._where = where
         self._failures = 0
@@ -182,7 +185,7 @@ class _Patience:
         """Return when it is time to try again, else raise the failure in our words."""
         if code == AUTH_ERROR and not self._renewed:
             self._renewed = True
-            self._token(renew=True)
+            self._tokens.renewed(self._token)
             return
         failure = pubsub_failure(code, status, message, self._where)
         self._failures += 1

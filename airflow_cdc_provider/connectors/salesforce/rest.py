@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from airflow_cdc_provider.connectors.salesforce.http import Http, read_json, server_time
+from airflow_cdc_provider.connectors.salesforce.http import Http, server_time
 
 IDS_PER_RETRIEVE = 2000
 ROWS_PER_PAGE = 2000
@@ -91,7 +91,7 @@ class Rest:
 
     def _replicated(self, entity: str, which: str, start: datetime, end: datetime) -> Any:
         interval = {"start": _written(start), "end": _written(end)}
-        return read_json(self.http.send("GET", f"{self.root}/sobjects/{entity}/{which}/", params=interval))
+        return self.http.json("GET", f"{self.root}/sobjects/{entity}/{which}/", params=interval)
 
 
 def _plain(row: Row) -> Row:
