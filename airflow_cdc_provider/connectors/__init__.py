@@ -2,6 +2,7 @@
 
 SOURCES: dict[str, str] = {
     "postgres": "airflow_cdc_provider.connectors.postgres.source:PostgresSource",
+    "salesforce": "airflow_cdc_provider.connectors.salesforce.source:SalesforceSource",
 }
 
 OPTIONS: dict[str, str] = {

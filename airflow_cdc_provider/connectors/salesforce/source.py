@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from airflow_cdc_provider.connectors.salesforce.channels import read_channel
 from airflow_cdc_provider.connectors.salesforce.check import find_problems
 from airflow_cdc_provider.connectors.salesforce.check_tables import refuse_rules
-from airflow_cdc_provider.connectors.salesforce.copying import PagedCopy, open_copy, tables_of
+from airflow_cdc_provider.connectors.salesforce.copying import PagedCopy, open_copy, read_share, tables_of
 from airflow_cdc_provider.connectors.salesforce.events import Undecodable
 from airflow_cdc_provider.connectors.salesforce.news import news_behind
 from airflow_cdc_provider.connectors.salesforce.options import read_options
@@ -24,6 +24,9 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Regime, TableSchema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class SalesforceSource:
@@ -72,6 +75,10 @@ class SalesforceSource:
         refuse_rules(tables)
         with self.org.pubsub.connected() as connection:
             yield from drained(connection, self.org.rest, self.options, partition.lo, tables, epoch)
+
+    def read_share(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
+        """The rows of one share of a copy, in the table's types. Runs wherever Spark's task runs."""
+        return read_share(self.org, share, schema)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position) -> AbstractContextManager[PagedCopy]:
         """``sealed``: the end of the last sealed window, where the copy stands."""
