@@ -190,6 +190,20 @@ def test_case_45_no_float_on_the_way_changes_a_digit(value: Decimal) -> None:
     assert of_event(float(value)) == from_text(kind, print)(str(value)) == f'"{value if value else abs(value):.4f}"'
 
 
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 9))
+def test_case_45_any_float_is_the_decimal_of_its_shortest_text(value: float, scale: int) -> None:
+    kind = LogicalType(Kind.DECIMAL, 18, scale)
+    of_event = from_avro(kind, "Double", "double", print)
+    assert of_event is not None
+    try:
+        expected = from_text(kind, print)(repr(value))
+    except WrongValue:
+        with pytest.raises(WrongValue):
+            of_event(value)
+    else:
+        assert of_event(value) == expected
+
+
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
