@@ -117,6 +117,13 @@ def test_case_21_a_gap_is_a_record_of_its_own_kind_and_changes_no_column(kind: s
     assert records[0].commit_ts == datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
+@pytest.mark.parametrize(("change", "op"), [("GAP_UPDATE", "gap"), ("GAP_OVERFLOW", "overflow"), ("DELETE", "delete")])
+def test_an_event_that_says_all_in_its_header_needs_no_readable_body(change: str, op: str) -> None:
+    made = event(change)
+    (record,) = Reading().says(made._replace(payload=made.payload[:-5] + b"\xff"))
+    assert record.op == op
+
+
 def test_case_48_the_losers_of_a_merge_are_deleted_and_its_winner_and_children_updated() -> None:
     child = event("UPDATE", schema="contact-1", entity="Contact", seq=3, changed=["0x4"], Email="e")
     records = Reading(task("Account"), task("Contact")).says(

@@ -11,7 +11,7 @@ from typing import Any
 
 from airflow_cdc_provider.connectors.salesforce.event_schema import EventSchema
 from airflow_cdc_provider.connectors.salesforce.events import Delivery, Event, Undecodable
-from airflow_cdc_provider.connectors.salesforce.header import GAPS, ChangeType, Header, header_of
+from airflow_cdc_provider.connectors.salesforce.header import GAPS, WITHOUT_BODY, ChangeType, Header, header_of
 from airflow_cdc_provider.connectors.salesforce.ids import full_id, is_id, stands_for_many
 from airflow_cdc_provider.connectors.salesforce.layout import Image
 from airflow_cdc_provider.connectors.salesforce.positions import Place, position_of
@@ -74,7 +74,8 @@ class Decoder:
             self.items.append(self._undecodable(event, read.header, str(error)))
 
     def _read(self, event: Event) -> _Read:
-        """As much of the event as can be read, and why not the rest. Objects we do not copy need only their header."""
+        """As much of the event as is needed, and why not the rest. What says all in its header is read no further, and
+        neither are objects that we do not copy."""
         try:
             schema = self._event_schema(event.schema_id)
         except Unreadable as error:
@@ -84,7 +85,7 @@ class Decoder:
             header = header_of(values)
         except Unreadable as error:
             return _Read(schema, reason=str(error))
-        if header.entity not in self._tables:
+        if header.entity not in self._tables or header.change in WITHOUT_BODY:
             return _Read(schema, header)
         try:
             return _Read(schema, header, schema.body(event.payload, at))

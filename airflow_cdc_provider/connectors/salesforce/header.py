@@ -24,6 +24,7 @@ class ChangeType(StrEnum):
 
 
 GAPS = frozenset({ChangeType.GAP_CREATE, ChangeType.GAP_UPDATE, ChangeType.GAP_DELETE, ChangeType.GAP_UNDELETE})
+WITHOUT_BODY = GAPS | {ChangeType.GAP_OVERFLOW, ChangeType.DELETE}
 
 
 class Header(NamedTuple):
