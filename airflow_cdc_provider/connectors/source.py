@@ -132,5 +132,9 @@ class SourceConnector(Protocol):
     def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         """Records of transactions that end in ``(lo, limit]``, whole transactions only, in stream order."""
 
+    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
+        """Decode an ``unreadable`` record once more, from its own bytes, with the ``schema`` of then. The record itself
+        where it still cannot be understood; nothing where the row filter leaves it out."""
+
     def copy(self, table: TableTask, epoch: int, partitions: int) -> AbstractContextManager[Copy]:
         """A view for a full copy. The driver keeps the context open until the last row is read."""

@@ -8,7 +8,7 @@
         control/<table>/<fence>-<window>.json     a control record, written before the commit that names its token
         carry/<table>/<attempt>/….parquet         what a batch could not finish
         batches/<table>/<attempt>/                merge-ready rows; throw-away
-        quarantine/<table>/                       raw messages nobody could decode
+        quarantine/<table>/<id>.json              a bad record: what came, why it cannot be applied; never changed
         decisions/<id>.json                       what an operator decided
         steps/<run>/<task>/<try>/                 what a job was told and said
 
@@ -67,6 +67,14 @@ def control_path(table: str, fence: int, window: int) -> str:
 
 def carry_folder(table: str, attempt: str = "") -> str:
     return f"carry/{table_folder(table)}/{attempt}".removesuffix("/")
+
+
+def quarantine_folder(table: str) -> str:
+    return f"quarantine/{table_folder(table)}"
+
+
+def quarantine_path(table: str, record_id: str) -> str:
+    return f"{quarantine_folder(table)}/{record_id}.json"
 
 
 def batch_folder(table: str, attempt: str) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 
 class Operation(StrEnum):
     """``update`` means that the row must exist; ``upsert`` need not. ``replace`` sets every column it does not name to
-    NULL. ``read`` is a row met by a copy. From ``truncate`` on they are control events, without a row."""
+    NULL. ``read`` is a row met by a copy. ``unreadable`` is a change that no decoder understood; ``after`` says what it
+    is (``core.quarantine.Unreadable``). From ``truncate`` on they are control events, without a row."""
 
     INSERT = "insert"
     UPDATE = "update"
@@ -19,6 +20,7 @@ class Operation(StrEnum):
     REPLACE = "replace"
     DELETE = "delete"
     READ = "read"
+    UNREADABLE = "unreadable"
     TRUNCATE = "truncate"
     SCHEMA = "schema"
     GAP = "gap"
@@ -73,6 +75,9 @@ class ChangeRecord:
     snapshot: str = "none"
     warnings: tuple[str, ...] = ()
 
+
+IMAGE_OPERATIONS = frozenset({Operation.INSERT, Operation.UPDATE, Operation.UPSERT, Operation.REPLACE, Operation.READ})
+"""Those whose ``after`` is the image of a row."""
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in fields(ChangeRecord))
 

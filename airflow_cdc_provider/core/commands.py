@@ -9,13 +9,19 @@ from typing import Any
 
 class CommandKind(StrEnum):
     """``pause``, ``resume`` and ``rewind`` need no Spark; ``rewind`` takes a table back, and the change log brings it
-    forward again. ``resync`` copies a table again; ``verify`` compares both sides."""
+    forward again. ``resync`` copies a table again; ``verify`` compares both sides. ``replay`` and ``discard`` are about
+    bad records; what was decided stands under ``decisions/`` before the request is made."""
 
     PAUSE = "pause"
     RESUME = "resume"
     REWIND = "rewind"
     RESYNC = "resync"
     VERIFY = "verify"
+    REPLAY = "replay"
+    DISCARD = "discard"
+
+
+ABOUT_RECORDS = frozenset({CommandKind.REPLAY, CommandKind.DISCARD})
 
 
 class CommandStatus(StrEnum):

@@ -47,6 +47,7 @@ class ControlRecord:
 
     ``manifest_sha256`` and ``hi`` belong to ``window``. ``high`` is set while an inexact copy catches up. ``carry``
     names what the batch could not finish. Nothing at or below ``retired_below`` is expected of an unordered source.
+    ``accounting``: what became of the records that the batch had read (``core.quarantine.account``).
     ``definition_sha256`` fingerprints what the YAML says of the content. ``schema`` is the table's schema as the target
     now holds it.
     """
@@ -71,6 +72,7 @@ class ControlRecord:
     carry: CarryOver = NOTHING
     retired_below: str = ""
     counts: dict[str, int] = field(default_factory=dict)
+    accounting: dict[str, int] = field(default_factory=dict)
     committed_at: str = ""
     nonce: str = ""
 
@@ -85,5 +87,11 @@ class ControlRecord:
     def fenced(self, state: State | None = None, **changes: Any) -> ControlRecord:
         """The record of a fence commit: a copy one fence higher under a new nonce, with what the fence is for."""
         return replace(
-            self, fence=self.fence + 1, nonce=uuid.uuid4().hex, state=state or self.state, counts={}, **changes
+            self,
+            fence=self.fence + 1,
+            nonce=uuid.uuid4().hex,
+            state=state or self.state,
+            counts={},
+            accounting={},
+            **changes,
         )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from airflow_cdc_provider.core.states import State
 
@@ -12,14 +13,18 @@ FOLDER = "decisions"
 
 
 class DecisionKind(StrEnum):
-    """``approve_deletes``: a resync may delete more rows than ``resync.max_delete`` allows."""
+    """``approve_deletes``: a resync may delete more rows than ``resync.max_delete`` allows. ``replay``: a bad record is
+    tried again. ``discard``: it is given up."""
 
     APPROVE_DELETES = "approve_deletes"
+    REPLAY = "replay"
+    DISCARD = "discard"
 
 
 @dataclass(frozen=True)
 class Decision:
-    """``id`` sorts by time. ``command`` is the request it came with. ``decided_at`` is UTC in ISO form."""
+    """``id`` sorts by time. ``command`` is the request it came with. ``decided_at`` is UTC in ISO form. ``record``: the
+    id of the bad record that is decided about; ``values``: canonical values that take the place of its own."""
 
     id: str
     kind: DecisionKind
@@ -29,6 +34,8 @@ class Decision:
     decided_at: str
     command: str = ""
     reason: str = ""
+    record: str = ""
+    values: dict[str, Any] = field(default_factory=dict)
 
 
 def decision_path(decision_id: str) -> str:
@@ -47,3 +54,9 @@ def approves_deletes(decisions: Iterable[Decision], table: str, state: State) ->
         if (decision.command and decision.command == state.command) or decision.decided_at >= state.since:
             return decision
     return None
+
+
+def about_records(decisions: Iterable[Decision], table: str) -> dict[str, Decision]:
+    """The newest decision about each bad record of ``table``, by the record's id."""
+    about = (decision for decision in decisions if decision.record and decision.table == table)
+    return {decision.record: decision for decision in sorted(about, key=lambda decision: decision.id)}

@@ -33,6 +33,11 @@ class OnDelete(StrEnum):
     IGNORE = "ignore"
 
 
+class OnBadRecord(StrEnum):
+    STOP = "stop"
+    QUARANTINE = "quarantine"
+
+
 class Reconcile(StrEnum):
     MANUAL = "manual"
     AUTO = "auto"
@@ -72,6 +77,17 @@ class Columns:
 
 
 @dataclass(frozen=True)
+class Quarantine:
+    max_rows: int = doc("How many bad records a window may hold.", 100, minimum=0, maximum=10_000)
+    max_share: float = doc(
+        "Share of a window's records (0 to 1) that may be bad, where that is more than `max_rows`.",
+        0.001,
+        minimum=0,
+        maximum=1,
+    )
+
+
+@dataclass(frozen=True)
 class TableRule:
     source: str = doc("Source table, or a pattern with `*` and `?` (`public.*`). A plain name wins over a pattern.")
     target: str = doc("Target table name; by default made from the source name. Not for patterns.", "", form="table")
@@ -86,6 +102,11 @@ class TableRule:
         "`hard` deletes the row, `soft` sets `_cdc_deleted`, `ignore` keeps the row as it was.", OnDelete.HARD
     )
     cluster_by: tuple[str, ...] = doc("Columns the target is laid out by; the key by default.", tuple)
+    on_bad_record: OnBadRecord = doc(
+        "A record that cannot be read or held: `stop` blocks its table, `quarantine` puts it aside and goes on.",
+        OnBadRecord.STOP,
+    )
+    quarantine: Quarantine = doc("How much may be put aside; above it the table is blocked.", Quarantine)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,13 @@ from airflow_cdc_provider.connectors.postgres.copy import block_ranges
 from airflow_cdc_provider.connectors.postgres.decode import Decoder
 from airflow_cdc_provider.connectors.postgres.positions import floor_key, lsn_text, parse_lsn
 from airflow_cdc_provider.connectors.postgres.schemas import Catalogue
+from airflow_cdc_provider.connectors.postgres.unreadable import reread
 from airflow_cdc_provider.connectors.source import Boundary, StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.changes import ChangeRecord, canonical
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.errors import IntegrityBroken
+from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.quarantine import told
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
@@ -26,6 +31,8 @@ GOLDEN = [
     for lsn, text in json.loads(Path(__file__).with_name("pgoutput_golden.json").read_text())["messages"]
 ]
 ROWS = [(lsn, data) for lsn, data in GOLDEN if data[:1] in (b"I", b"U", b"D", b"T")]
+ROW_LETTERS = (b"I", b"U", b"D")
+MOVED = next((lsn, data) for lsn, data in ROWS if data[:1] == b"U" and data[5:6] == b"K")
 NOT_IGNORED = [(lsn, data) for lsn, data in GOLDEN if data[:1] != b"Y"]
 BEYOND = 1 << 62
 
@@ -147,24 +154,51 @@ def test_lsn_texts_read_back(lsn: int) -> None:
     assert parse_lsn(lsn_text(lsn)) == lsn
 
 
+def up_to(message: tuple[int, bytes]) -> Decoder:
+    """One that waits for this message and has given out all before."""
+    made = decoder()
+    for lsn, data in GOLDEN[: GOLDEN.index(message)]:
+        made.feed(lsn, data)
+    made.items.clear()
+    return made
+
+
+def put_aside(made: Decoder, lsn: int, data: bytes) -> list[ChangeRecord]:
+    """What the decoder says of a change it cannot read: every byte of it is there."""
+    made.feed(lsn, data)
+    found = [item for item in made.items if isinstance(item, ChangeRecord) and item.op != "schema"]
+    what = told(found[-1])
+    assert what is not None and b64decode(what.raw) == data and what.reason
+    return found
+
+
 @given(st.sampled_from(NOT_IGNORED), st.data())
-def test_a_message_cut_short_is_refused_with_its_place(message: tuple[int, bytes], data: st.DataObject) -> None:
+def test_a_message_cut_short_is_put_aside_or_refused_with_its_place(
+    message: tuple[int, bytes], data: st.DataObject
+) -> None:
     lsn, whole = message
     cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    made = in_a_transaction()
+    if whole[:1] in ROW_LETTERS and len(cut) > 4:
+        assert put_aside(made, lsn, cut)
+        return
     with pytest.raises(IntegrityBroken) as caught:
-        in_a_transaction().feed(lsn, cut)
+        made.feed(lsn, cut)
     assert lsn_text(lsn) in str(caught.value)
 
 
 @given(st.sampled_from(NOT_IGNORED), st.binary(min_size=1, max_size=20))
-def test_a_message_with_more_behind_it_is_refused(message: tuple[int, bytes], more: bytes) -> None:
+def test_a_message_with_more_behind_it_is_put_aside_or_refused(message: tuple[int, bytes], more: bytes) -> None:
+    if message[1][:1] in ROW_LETTERS:
+        assert put_aside(in_a_transaction(), message[0], message[1] + more)
+        return
     with pytest.raises(IntegrityBroken):
         in_a_transaction().feed(message[0], message[1] + more)
 
 
 @settings(max_examples=500)
 @given(st.sampled_from(ROWS), st.data())
-def test_a_damaged_row_is_refused_or_still_a_whole_row(message: tuple[int, bytes], data: st.DataObject) -> None:
+def test_a_damaged_row_is_put_aside_or_still_a_whole_row(message: tuple[int, bytes], data: st.DataObject) -> None:
     lsn, whole = message
     at = data.draw(st.integers(1, len(whole) - 1))
     damaged = whole[:at] + bytes([data.draw(st.integers(0, 255))]) + whole[at + 1 :]
@@ -176,7 +210,7 @@ def test_a_damaged_row_is_refused_or_still_a_whole_row(message: tuple[int, bytes
     for item in made.items:
         if isinstance(item, ChangeRecord) and item.after is not None:
             json.loads(item.after)
-            assert item.table == VISIT.table or item.key is not None or item.op == "schema"
+            assert item.table == VISIT.table or item.key is not None or item.op in ("schema", "unreadable")
 
 
 @settings(max_examples=500)
@@ -189,6 +223,44 @@ def test_bytes_that_are_no_message_are_refused(noise: bytes) -> None:
     else:
         with pytest.raises(IntegrityBroken):
             made.feed(1, noise)
+
+
+def test_of_a_row_with_one_bad_cell_key_and_other_columns_are_told() -> None:
+    lsn, insert = ROWS[1]
+    (record,) = put_aside(up_to(ROWS[1]), lsn, insert.replace(b"t\x00\x00\x00\x012", b"t\x00\x00\x00\x022x", 1))
+    assert record.key is None, "the key itself is what cannot be read"
+    lsn, update = ROWS[2]
+    (record,) = put_aside(up_to(ROWS[2]), lsn, update.replace(b"\x042.00", b"\x042.0x", 1))
+    what = told(record)
+    assert what is not None
+    assert (record.key, what.op, what.columns) == ("[1]", "update", ("price",))
+    assert what.known.keys() == {"id", "name", "at", "mood"} and "2.0x" not in what.reason
+
+
+def test_a_row_that_moved_leaves_its_key_though_nobody_can_read_what_it_became() -> None:
+    lsn, moved = MOVED
+    gone, come = put_aside(up_to(MOVED), lsn, moved.replace(b"n" * 5, b"nt\0\0\0\1xnnn"))
+    assert (gone.op, gone.key_before, gone.phase) == ("delete", "[2]", 0)
+    assert (come.op, come.key, come.phase, come.link_id) == ("unreadable", "[3]", 1, gone.link_id)
+    assert gone.order_key < come.order_key
+
+
+def test_read_once_more_a_change_is_what_it_would_have_been() -> None:
+    """As with a decoder that has learned since: the bytes are put right, the rest stays."""
+    schemas = {item.schema_id: item for item in decoded() if isinstance(item, TableSchema)}
+    for lsn, data in ROWS:
+        if data[:1] not in ROW_LETTERS:
+            continue
+        right = up_to((lsn, data))
+        right.feed(lsn, data)
+        wanted = [item for item in right.items if isinstance(item, ChangeRecord) and item.op != "schema"]
+        found = put_aside(up_to((lsn, data)), lsn, data + b"x")
+        schema = schemas[found[-1].schema_id]
+        assert reread(found[-1], task(schema), schema) == [found[-1]]
+        what = told(found[-1])
+        assert what is not None
+        mended = replace(found[-1], after=canonical(to_plain(replace(what, raw=b64encode(data).decode()))))
+        assert reread(mended, task(schema), schema) == [replace(one, event_id=mended.event_id) for one in wanted]
 
 
 def test_a_row_of_a_relation_nobody_named_is_refused() -> None:

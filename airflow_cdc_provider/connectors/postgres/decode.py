@@ -8,8 +8,9 @@ from datetime import datetime
 
 from airflow_cdc_provider.connectors.postgres import messages
 from airflow_cdc_provider.connectors.postgres.positions import lsn_text, position_of
-from airflow_cdc_provider.connectors.postgres.rows import Layout, Row
+from airflow_cdc_provider.connectors.postgres.rows import Layout, Row, halves
 from airflow_cdc_provider.connectors.postgres.schemas import Catalogue, shape, stream_schema, unclear_columns
+from airflow_cdc_provider.connectors.postgres.unreadable import put_aside
 from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
 from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
@@ -38,6 +39,7 @@ class Decoder:
         self._epoch = epoch_prefix(epoch)
         self._lo, self._limit = lo, limit
         self._tables: dict[int, Layout | None] = {}
+        self._relations: dict[int, bytes] = {}
         self._current: dict[str, TableSchema] = {}
         self._announced: set[str] = set()
         self._passing = True
@@ -47,7 +49,8 @@ class Decoder:
         self._ordinal = self._ignored = 0
 
     def feed(self, lsn: int, data: bytes) -> None:
-        """One message. Raises IntegrityBroken (SRC030) where it cannot be understood, naming its place."""
+        """One message. A row change that cannot be understood becomes an ``unreadable`` record of its table. Any other
+        message might be about anything: there it raises IntegrityBroken (SRC030), naming the place."""
         try:
             self._feed(lsn, data)
         except messages.MALFORMED as error:
@@ -65,7 +68,7 @@ class Decoder:
             case messages.COMMIT:
                 self._commit(messages.parse_commit(data))
             case messages.RELATION:
-                self._relation(messages.parse_relation(data))
+                self._relation(data)
             case messages.TRUNCATE:
                 if not self._passing:
                     self._truncate(lsn, messages.parse_truncate(data))
@@ -93,7 +96,9 @@ class Decoder:
             self._ignored = 0
         self.items.append(Boundary(position_of(commit.end_lsn)))
 
-    def _relation(self, relation: messages.Relation) -> None:
+    def _relation(self, data: bytes) -> None:
+        relation = messages.parse_relation(data)
+        self._relations[relation.oid] = data
         task = self._tasks.get(relation.table)
         if task is None:
             self._tables[relation.oid] = None
@@ -108,14 +113,17 @@ class Decoder:
             raise messages.MalformedMessage(f"no relation message for oid {oid}") from None
 
     def _row(self, lsn: int, data: bytes) -> None:
-        change = messages.parse_row_change(data)
-        layout = self._table(change.oid)
+        layout = self._table(messages.relation_of(data))
         if layout is None:
             self._ignored += 1
             return
         if self._current.get(layout.table) is not layout.schema:
             self._announce(lsn, layout)
-        row = layout.read(change)
+        try:
+            row = layout.read(messages.parse_row_change(data))
+        except messages.MALFORMED as error:
+            self._put_aside(lsn, layout, data, error)
+            return
         if row is None:
             self._ignored += 1
         elif row.moved:
@@ -124,12 +132,20 @@ class Decoder:
             self.items.append(self._record(layout, row, self._next(lsn) + "00", None, None))
 
     def _move(self, lsn: int, layout: Layout, row: Row) -> None:
-        """A changed key is a row that leaves and a row that comes; together they are one change."""
         order = self._next(lsn)
-        gone = Row(Operation.DELETE, row.key_before, None, row.before, None, row.before_complete, False, row.warnings)
-        come = Row(Operation.INSERT, None, row.key, None, row.after, False, row.after_complete, row.warnings)
-        for phase, half in ((DEPARTS, gone), (ARRIVES, come)):
+        for phase, half in halves(row):
             self.items.append(self._record(layout, half, f"{order}{phase:02x}", phase, order))
+
+    def _put_aside(self, lsn: int, layout: Layout, data: bytes, error: Exception) -> None:
+        """A row that moved leaves its old key all the same."""
+        order, context = self._next(lsn), self._relations[messages.relation_of(data)]
+        gone, what = put_aside(layout, context, data, error)
+        if gone is not None:
+            self.items.append(self._record(layout, gone, f"{order}{DEPARTS:02x}", DEPARTS, order))
+        record = self._control(layout, Operation.UNREADABLE, f"{order}{ARRIVES if gone else 0:02x}")
+        moved = {"phase": ARRIVES, "link_id": order} if gone else {}
+        after = canonical(to_plain(what.told))
+        self.items.append(replace(record, key=what.key, after=after, **moved))  # type: ignore[arg-type]
 
     def _truncate(self, lsn: int, truncate: messages.Truncate) -> None:
         for oid in truncate.oids:

@@ -126,6 +126,12 @@ def parse_truncate(data: bytes) -> Truncate:
     return Truncate(Struct(f">{count}I").unpack_from(data, 1 + _truncate.size))
 
 
+def relation_of(data: bytes) -> int:
+    """The oid in a row change of which nothing else need be right."""
+    (oid,) = _relation.unpack_from(data, 1)
+    return int(oid)
+
+
 def parse_row_change(data: bytes) -> RowChange:
     """An insert, update or delete. The two images follow each other, each behind a letter."""
     (oid,) = _relation.unpack_from(data, 1)

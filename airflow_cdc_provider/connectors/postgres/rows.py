@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from airflow_cdc_provider.connectors.postgres.messages import (
     INSERT,
+    MALFORMED,
     OLD,
     UNCHANGED,
     Cell,
@@ -16,7 +17,7 @@ from airflow_cdc_provider.connectors.postgres.messages import (
     RowChange,
 )
 from airflow_cdc_provider.connectors.postgres.types import converter, python_value
-from airflow_cdc_provider.core.changes import Operation
+from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, Operation
 from airflow_cdc_provider.core.filters import matches
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
@@ -34,6 +35,22 @@ class Row(NamedTuple):
     after_complete: bool
     warnings: tuple[str, ...]
     moved: bool = False
+
+
+def halves(row: Row) -> tuple[tuple[int, Row], ...]:
+    """A changed key is a row that leaves and a row that comes; together they are one change."""
+    gone = Row(Operation.DELETE, row.key_before, None, row.before, None, row.before_complete, False, row.warnings)
+    come = Row(Operation.INSERT, None, row.key, None, row.after, False, row.after_complete, row.warnings)
+    return (DEPARTS, gone), (ARRIVES, come)
+
+
+class Salvage(NamedTuple):
+    """What is left of a row that cannot be read: its key where that can be, the columns that can be, as canonical JSON
+    texts, and the names of the others."""
+
+    key: str | None
+    known: dict[str, str]
+    columns: tuple[str, ...]
 
 
 class Layout:
@@ -71,6 +88,33 @@ class Layout:
         if letter == INSERT:
             return self._insert(new) if not self._where or self._inside(new) else None
         return self._update(old, whole, new)
+
+    def salvage(self, cells: list[Cell]) -> Salvage:
+        """Cell by cell: each is read for itself. Raises what ``read`` raises where there are not as many as columns."""
+        if len(cells) != self._width:
+            raise MalformedMessage(f"a row of {len(cells)} cells in a relation of {self._width}")
+        known, columns = {}, []
+        for name, place, convert in zip(self.schema.names, self._places, self._converters, strict=True):
+            cell = cells[place]
+            try:
+                if cell is not UNCHANGED:
+                    known[name] = "null" if cell is None else convert(cell)
+            except MALFORMED:
+                columns.append(name)
+        key = [known.get(name) for name in self.schema.key]
+        return Salvage(f"[{','.join(map(str, key))}]" if key and None not in key else None, known, tuple(columns))
+
+    def known_cells(self, change: RowChange) -> tuple[list[Cell] | None, list[Cell]]:
+        """The old and the new cells of a change as far as they say something; of a deleted row there are old ones only,
+        of an inserted one new ones only."""
+        _, _, old_kind, old, new = change
+        before = None if old is None else old if old_kind == OLD else self._identity_only(old)
+        if new is None:
+            assert before is not None
+            return None, before
+        if before is not None:
+            new = [then if now is UNCHANGED else now for then, now in zip(before, new, strict=True)]
+        return before, new
 
     def _insert(self, new: list[Cell]) -> Row:
         values = self._values(new)

@@ -12,7 +12,9 @@ from airflow_cdc_provider.connectors.postgres.client import Client
 from airflow_cdc_provider.connectors.postgres.copy import open_copy
 from airflow_cdc_provider.connectors.postgres.options import read_options
 from airflow_cdc_provider.connectors.postgres.stream import Stream
+from airflow_cdc_provider.connectors.postgres.unreadable import reread
 from airflow_cdc_provider.connectors.source import Copy, News, Partition, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import Problem
@@ -63,6 +65,9 @@ class PostgresSource:
 
     def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         return self.stream.read(partition, tables, epoch)
+
+    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
+        return reread(record, table, schema)
 
     def copy(self, table: TableTask, epoch: int, partitions: int) -> AbstractContextManager[Copy]:
         return open_copy(self.client, self.options.publication, table, epoch, partitions)

@@ -1,0 +1,171 @@
+"""Records that cannot be applied: what is told of them, kept, listed and decided. Pure.
+
+A record is bad where its decoder does not understand it, where the target cannot hold one of its values, or where it
+comes later than an unordered source had promised. It waits in the carry-over of its table, and so does everything of
+its key behind it, until an operator decides or until the key is told whole again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from airflow_cdc_provider.core.changelog import seal, unseal
+from airflow_cdc_provider.core.changes import ChangeRecord, Operation, canonical
+from airflow_cdc_provider.core.definition import Quarantine
+from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.tables import TableSchema
+
+RECORD_CODEC = "change record"
+"""The codec of records that were decoded well: their bytes are the record itself, as JSON."""
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """What ``after`` of an ``unreadable`` change record says. ``raw`` are the bytes as they came, ``context`` those
+    without which nobody can read them, both in base64; ``codec`` says how. ``op`` is empty where not even that is
+    known. ``known``: the columns that were understood, as canonical values; ``columns``: those that were not, none
+    where the message as a whole was not."""
+
+    codec: str
+    raw: str
+    reason: str
+    context: str = ""
+    op: str = ""
+    known: dict[str, Any] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BadRecord:
+    """A file under ``quarantine/``. ``first_seen`` is UTC in ISO form, ``raw`` base64. ``record`` is what the change
+    log holds of it."""
+
+    id: str
+    table: str
+    window: int
+    position: str
+    codec: str
+    raw: str
+    reason: str
+    first_seen: str
+    record: ChangeRecord
+
+    def encode(self) -> bytes:
+        return seal(to_plain(self))
+
+    @classmethod
+    def decode(cls, content: bytes, where: str) -> BadRecord:
+        return from_plain(cls, unseal(content, where))
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A record in quarantine, as the listing of a carry-over names it. ``behind``: how many records of its key wait for
+    it."""
+
+    id: str
+    window: int
+    since: str
+    reason: str
+    behind: int = 0
+
+
+@dataclass(frozen=True)
+class Listing:
+    waiting: tuple[Waiting, ...] = ()
+
+    def encode(self) -> bytes:
+        return seal(to_plain(self))
+
+    @classmethod
+    def decode(cls, content: bytes, where: str) -> Listing:
+        return from_plain(cls, unseal(content, where))
+
+
+def record_id(record: ChangeRecord) -> str:
+    """Twelve hex digits; the order key names a record of a table for good."""
+    return hashlib.sha256(f"{record.table}\n{record.order_key}".encode()).hexdigest()[:12]
+
+
+def told(record: ChangeRecord) -> Unreadable | None:
+    """What an ``unreadable`` record says; None for any other."""
+    if record.op != Operation.UNREADABLE:
+        return None
+    return from_plain(Unreadable, json.loads(record.after or "{}"))
+
+
+def own_key(record: ChangeRecord) -> str | None:
+    """The key that the record is an entry of. An unreadable one has it in ``key``, whatever it may be."""
+    return record.key_before if record.op == Operation.DELETE else record.key
+
+
+def begins_row(record: ChangeRecord) -> bool:
+    """Without it there is no row for the partial changes behind it."""
+    unreadable = told(record)
+    return (unreadable.op if unreadable else record.op) == Operation.INSERT
+
+
+def allowed(limits: Quarantine, records: int) -> int:
+    """How many of the records of a window may be bad."""
+    return max(limits.max_rows, int(limits.max_share * records))
+
+
+def mended(record: ChangeRecord, values: Mapping[str, Any], schema: TableSchema) -> ChangeRecord:
+    """The record with ``values`` in the place of its own. It stays as unreadable as it was where they do not replace
+    every column that was not understood. Where nothing was, they are the whole row as it is from there on."""
+    unreadable = told(record)
+    if unreadable is None:
+        return _with_values(record, record.op, {}, values, schema)
+    needed = schema.key if unreadable.op == Operation.DELETE and schema.key else schema.names
+    if set(unreadable.columns or needed) - values.keys():
+        return record
+    blank = replace(record, after=None, key=None, key_before=None)
+    given = _with_values(blank, unreadable.op or Operation.UPSERT, unreadable.known, values, schema)
+    if own_key(given) is None and schema.key:
+        key = {"key_before": record.key} if given.op == Operation.DELETE else {"key": record.key}
+        given = replace(given, **key)  # type: ignore[arg-type]
+    return given if own_key(given) is not None or not schema.key else record
+
+
+def _with_values(
+    record: ChangeRecord, op: str, known: Mapping[str, Any], values: Mapping[str, Any], schema: TableSchema
+) -> ChangeRecord:
+    gone = op == Operation.DELETE
+    image = {**known, **json.loads((record.before if gone else record.after) or "{}"), **values}
+    image = {name: image[name] for name in schema.names if name in image}
+    whole = len(image) == len(schema.names)
+    key = canonical([image[name] for name in schema.key]) if schema.key and set(schema.key) <= image.keys() else None
+    if gone:
+        key = key or record.key_before
+        return replace(record, op=op, key_before=key, before=canonical(image), before_complete=whole)
+    key = key or record.key
+    return replace(
+        record,
+        op=op,
+        key=key,
+        key_before=record.key_before if op == Operation.INSERT else key,
+        after=canonical(image),
+        after_complete=whole or record.after_complete,
+    )
+
+
+def account(
+    read: int, waited: int, applied: int, ignored: int, discarded: int, quarantined: int, held: int
+) -> Mapping[str, int]:
+    """What became of the records that a batch has read, and of those that had ``waited`` for it: each is in one place.
+    ``superseded``: a newer record of its key, or the copy, says what it says, or it came twice."""
+    superseded = read + waited - applied - ignored - discarded - quarantined - held
+    return {
+        "read": read,
+        "waited": waited,
+        "applied": applied,
+        "superseded": superseded,
+        "ignored": ignored,
+        "discarded": discarded,
+        "quarantined": quarantined,
+        "held": held,
+    }
