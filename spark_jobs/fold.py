@@ -15,7 +15,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.changes import ARRIVES, Operation
+from airflow_cdc_provider.core.changes import ARRIVES, IMAGE_OPERATIONS, Operation
 from airflow_cdc_provider.core.merge import GONE, KNOWN, LIVE, NO_ROW, OP, ORDER, PUT
 from spark_jobs.images import Images, typed_columns
 from spark_jobs.lineage import ROOT, ROOT_TYPE, departed_keys, with_parent_rows, with_roots
@@ -23,7 +23,7 @@ from spark_jobs.occupants import settled
 
 BEGINS = (Operation.INSERT.value, Operation.READ.value, Operation.REPLACE.value)
 DELETE = Operation.DELETE.value
-IMAGE_OPERATIONS = (*BEGINS, Operation.UPDATE.value, Operation.UPSERT.value)
+IMAGES = tuple(sorted(operation.value for operation in IMAGE_OPERATIONS))
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _with_last_images(records: DataFrame) -> DataFrame:
 
 def is_incomplete() -> SparkColumn:
     """A live image that does not know all columns. ``replace`` knows them: those it does not name are NULL."""
-    return F.col("op").isin(*IMAGE_OPERATIONS) & ~F.col("after_complete") & (F.col("op") != Operation.REPLACE.value)
+    return F.col("op").isin(*IMAGES) & ~F.col("after_complete") & (F.col("op") != Operation.REPLACE.value)
 
 
 def _last_entries(entries: DataFrame, fold: KeyedFold, with_known: bool) -> DataFrame:

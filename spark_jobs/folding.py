@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from airflow_cdc_provider.core.carry import Carried
 from airflow_cdc_provider.core.changes import Operation
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import OnDelete
@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Regime
 from spark_jobs.batch_plan import BatchPlan
-from spark_jobs.contents import Contents
+from spark_jobs.contents import Contents, Shape
 from spark_jobs.fold import KeyedFold, fold_keyed
 from spark_jobs.images import Images
 from spark_jobs.multiset import KeylessFold, fold_keyless
@@ -27,25 +27,31 @@ DELETE = Operation.DELETE.value
 
 @dataclass(frozen=True)
 class Staged:
-    """``rows`` as ``core.merge`` says. ``carry``: the carry-over from now on; None where it stays as it is."""
+    """``rows`` as ``core.merge`` says. ``tombstones``: those of the carry-over from now on; None where it has none.
+    ``late``: order keys of records that nobody knows what to do with."""
 
     rows: DataFrame
-    carry: DataFrame | None = None
+    tombstones: DataFrame | None = None
+    late: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Folding:
-    """``entries``: the changes of rows that count. ``carried``: the carry-over of the commit that the batch is built
-    on. ``target``: the table as it was then."""
+    """``entries``: the changes of rows that count, of this ``shape``. ``carried``: the carry-over of the commit that
+    the batch is built on. ``admitted``: order keys of entries that had waited in it. ``target``: the table as it was
+    then. ``now``: ISO time."""
 
     task: TableTask
     entries: DataFrame
     images: Images
     contents: Contents
+    shape: Shape
     truncated_at: str | None
     plan: BatchPlan
     control: ControlRecord
     carried: Callable[[], DataFrame]
+    admitted: DataFrame | None
+    now: str
     target: Callable[[], DataFrame]
 
     def staged(self) -> Staged:
@@ -62,12 +68,12 @@ class Folding:
         return fold_keyless(self.entries, KeylessFold(self.images, ignore, truncated, self.target))
 
     def _keyed(self) -> DataFrame:
-        deletes = DELETE in self.contents.counts
+        deletes = self.shape.deletes
         fold = KeyedFold(
             self.images,
             doubly_held=deletes and self.images.schema.regime is Regime.DOUBLE,
-            partial=self.contents.incomplete > 0,
-            moved=self.contents.moved > 0,
+            partial=self.shape.incomplete > 0,
+            moved=self.shape.moved > 0,
             keep_deleted=deletes and self.task.rule.on_delete is OnDelete.SOFT,
             ignore_deletes=deletes and self.task.rule.on_delete is OnDelete.IGNORE,
             truncated=self.truncated_at is not None,
@@ -77,7 +83,7 @@ class Folding:
         return fold_keyed(self.entries, fold)
 
     def _unordered(self) -> Staged:
-        if self.contents.truncated_at or self.contents.incomplete:
+        if self.contents.truncated_at or self.shape.incomplete:
             raise IntegrityBroken(self._without_order())
         repair = bool(self.plan.touched)
         ignore = self.task.rule.on_delete is OnDelete.IGNORE
@@ -85,15 +91,16 @@ class Folding:
             self.images,
             was_retired="" if repair else self.control.retired_below,
             retired=max(self.control.retired_below, self.contents.barrier),
-            now=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            now=self.now,
+            admitted=self.admitted,
             target=self.target,
         )
         folded = fold_unordered(
             self.entries.where(F.col("op") != DELETE) if ignore else self.entries,
-            self.carried().limit(0) if repair else self.carried(),
+            self.carried().where(F.lit(not repair) & (F.col("kind") == Carried.TOMBSTONE)),
             fold,
         )
-        return Staged(folded.rows, None if repair else folded.carry)
+        return Staged(folded.rows) if repair else Staged(folded.rows, folded.carry, folded.late)
 
     def _without_order(self) -> Problem:
         table, found = self.task.table, "a row without all its columns"

@@ -134,6 +134,6 @@ def read_records(spark: SparkSession, log: ChangeLog, windows: Sequence[WindowSl
 
 
 def row_records(records: DataFrame, after: str) -> DataFrame:
-    """The changes of rows behind an order key: no control events."""
-    controls = sorted(operation.value for operation in CONTROL_OPERATIONS)
+    """The changes of rows behind an order key: no control events, and none that nobody can read."""
+    controls = sorted(operation.value for operation in (*CONTROL_OPERATIONS, Operation.UNREADABLE))
     return records.where((F.col("order_key") > after) & ~F.col("op").isin(*controls))

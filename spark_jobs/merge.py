@@ -23,10 +23,10 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs import harness
+from spark_jobs.batching import BATCH, ROWS
 from spark_jobs.console import say
 from spark_jobs.job import Job, TableWork
 from spark_jobs.lost_rows import lost_rows
-from spark_jobs.stage import BATCH, ROWS
 from spark_jobs.standing import require_standing, still_as
 from spark_jobs.upkeep import look_after
 from spark_jobs.writers import open_writer
@@ -82,17 +82,22 @@ def staged_schema(batch: Batch) -> str:
 
 
 def _record(job: Job, control: ControlRecord, batch: Batch) -> ControlRecord:
-    """What the commit says: the batch's window is applied. A repair leaves the cursor and so raises the fence."""
+    """What the commit says: the batch's window is applied. One that leaves the cursor where it is raises the fence: a
+    repair, and one that lets go what had waited."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     record = replace(
         control,
         owner=job.step.owner,
         attempt=job.step.attempt,
         counts=batch.counts,
+        accounting=batch.accounting,
         nonce=uuid.uuid4().hex,
         committed_at=now,
     )
     if batch.repair:
+        return replace(record, fence=control.fence + 1)
+    record = replace(record, carry=batch.carry, retired_below=batch.retired_below, schema=batch.schema)
+    if batch.window == control.window:
         return replace(record, fence=control.fence + 1)
     manifest = job.log.manifest(batch.window)
     return replace(
@@ -101,9 +106,6 @@ def _record(job: Job, control: ControlRecord, batch: Batch) -> ControlRecord:
         epoch=manifest.epoch,
         hi=manifest.hi,
         manifest_sha256=job.log.manifest_sha256(batch.window),
-        schema=batch.schema,
-        carry=batch.carry,
-        retired_below=batch.retired_below,
     )
 
 

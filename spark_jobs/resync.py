@@ -6,7 +6,6 @@ after it: the next attempt copies once more, which is never wrong.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,13 +14,11 @@ from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.decisions import FOLDER, Decision, approves_deletes, decision_path
+from airflow_cdc_provider.core.decisions import approves_deletes
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import Blocked, Fenced, Problem
-from airflow_cdc_provider.core.plain import from_plain
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import StepResult, TableResult
-from airflow_cdc_provider.staging.log import ChangeLog
 from spark_jobs import harness
 from spark_jobs.copying import commit_copy, copied_rows, look, partitions, record_of
 from spark_jobs.job import Job, TableWork
@@ -108,7 +105,7 @@ def _kept(work: TableWork, copy: Copy, old: DataFrame, rows: DataFrame) -> DataF
 
 def _require_yes(job: Job, work: TableWork, control: ControlRecord, missing: Missing) -> None:
     allowed = job.step.definition.resync.max_delete
-    if missing.share <= allowed or approves_deletes(decisions(job.log), work.task.table, control.state):
+    if missing.share <= allowed or approves_deletes(job.log.decisions(), work.task.table, control.state):
         return
     name, table = job.step.definition.name, work.task.table
     raise Blocked(
@@ -122,12 +119,6 @@ def _require_yes(job: Job, work: TableWork, control: ControlRecord, missing: Mis
             data="the target is as it was; the change log goes on",
         )
     )
-
-
-def decisions(log: ChangeLog) -> list[Decision]:
-    """Every decision of an operator that stands in staging."""
-    ids = [name.removesuffix(".json") for name in log.store.names(FOLDER)]
-    return [from_plain(Decision, json.loads(log.store.read(decision_path(one)))) for one in ids]
 
 
 if __name__ == "__main__":

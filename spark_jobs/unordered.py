@@ -3,7 +3,7 @@
 What is newest depends neither on the order of delivery, nor on repetitions, nor on where batches are cut. A row that
 is gone leaves a tombstone in the carry-over, so that older news cannot bring it back. A barrier says that nothing older
 will come: tombstones behind it retire. Should something come all the same, and the target not hold its row, nobody
-knows whether the row was deleted meanwhile: it is parked.
+knows whether the row was deleted meanwhile: it is late, and that is for an operator to decide.
 """
 
 from __future__ import annotations
@@ -31,31 +31,35 @@ LATE = "late: older than the barrier, and the target does not hold its row"
 @dataclass(frozen=True)
 class UnorderedFold:
     """``was_retired``: nothing at or below this order key was expected any more when the records came. ``retired``: so
-    from now on. ``now``: ISO time for what is parked. ``target``: the table as it was when the batch was begun."""
+    from now on. ``now``: ISO time of new tombstones. ``admitted``: order keys of what is never late. ``target``: the
+    table as it was when the batch was begun."""
 
     images: Images
     was_retired: str
     retired: str
     now: str
+    admitted: DataFrame | None
     target: Callable[[], DataFrame]
 
 
 @dataclass(frozen=True)
 class Folded:
-    """``rows`` as ``core.merge`` says; ``carry`` as ``carry_files`` wants it."""
+    """``rows`` as ``core.merge`` says; ``carry``: tombstones, as ``carry_files`` wants them; ``late``: order keys."""
 
     rows: DataFrame
     carry: DataFrame
+    late: tuple[str, ...]
 
 
 def fold_unordered(records: DataFrame, carried: DataFrame, fold: UnorderedFold) -> Folded:
-    """``records`` without control events, all images complete."""
+    """``records`` without control events, all images complete. ``carried``: tombstones."""
     nothing = F.lit(None).cast("string")
     fresh = records.withColumns({"kind": nothing, "since": F.lit(fold.now), "reason": nothing})
     last = _newest(carried.unionByName(fresh)).localCheckpoint()
     late = _late(last, fold).localCheckpoint()
     staged = last.where("kind IS NULL").join(late.select("k"), "k", "left_anti")
-    return Folded(_rows(staged, fold), _carry(last, late, fold))
+    keys = tuple(row["order_key"] for row in late.select("order_key").collect()) if fold.was_retired else ()
+    return Folded(_rows(staged, fold), _carry(last, fold), keys)
 
 
 def _newest(entries: DataFrame) -> DataFrame:
@@ -70,6 +74,8 @@ def _newest(entries: DataFrame) -> DataFrame:
 def _late(last: DataFrame, fold: UnorderedFold) -> DataFrame:
     """Rows that come from behind the barrier and are not in the target."""
     late = last.where(F.col("kind").isNull() & (F.col("op") != DELETE) & (F.col("order_key") <= fold.was_retired))
+    if fold.admitted is not None:
+        late = late.join(fold.admitted, "order_key", "left_anti").select(last.columns)
     if not fold.was_retired or late.isEmpty():
         return late.limit(0)
     schema = fold.images.schema
@@ -92,11 +98,9 @@ def _rows(staged: DataFrame, fold: UnorderedFold) -> DataFrame:
     return values.select(*typed_columns(fold.images.schema, "keys", "v"), ORDER, OP)
 
 
-def _carry(last: DataFrame, late: DataFrame, fold: UnorderedFold) -> DataFrame:
+def _carry(last: DataFrame, fold: UnorderedFold) -> DataFrame:
     gone = last.where(_tombstone() & (F.col("order_key") > fold.retired)).withColumn("kind", F.lit(Carried.TOMBSTONE))
-    parked = last.where(F.col("kind") == Carried.PARKED)
-    newly = late.withColumns({"kind": F.lit(Carried.PARKED), "reason": F.lit(LATE)})
-    return gone.unionByName(parked).unionByName(newly).select(*FIELDS, *BESIDE)
+    return gone.select(*FIELDS, *BESIDE)
 
 
 def _tombstone() -> SparkColumn:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_cdc_provider.core.changelog import seal, unseal
+from airflow_cdc_provider.core.changelog import quarantine_path, seal, unseal
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.definition import Quarantine
+from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.tables import TableSchema
 
@@ -98,6 +100,15 @@ def told(record: ChangeRecord) -> Unreadable | None:
     return from_plain(Unreadable, json.loads(record.after or "{}"))
 
 
+def bad_record(record: ChangeRecord, window: int, reason: str, now: str) -> BadRecord:
+    what = told(record)
+    raw = b64encode(json.dumps(to_plain(record), ensure_ascii=False).encode()).decode("ascii")
+    codec, raw = (what.codec, what.raw) if what else (RECORD_CODEC, raw)
+    return BadRecord(
+        record_id(record), record.table, window, record.position, codec, raw, reason, first_seen=now, record=record
+    )
+
+
 def own_key(record: ChangeRecord) -> str | None:
     """The key that the record is an entry of. An unreadable one has it in ``key``, whatever it may be."""
     return record.key_before if record.op == Operation.DELETE else record.key
@@ -155,7 +166,7 @@ def _with_values(
 
 def account(
     read: int, waited: int, applied: int, ignored: int, discarded: int, quarantined: int, held: int
-) -> Mapping[str, int]:
+) -> dict[str, int]:
     """What became of the records that a batch has read, and of those that had ``waited`` for it: each is in one place.
     ``superseded``: a newer record of its key, or the copy, says what it says, or it came twice."""
     superseded = read + waited - applied - ignored - discarded - quarantined - held
@@ -169,3 +180,53 @@ def account(
         "quarantined": quarantined,
         "held": held,
     }
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a bad record stops its table. ``record``: its id; ``place``: where staging is."""
+
+    replicator: str
+    table: str
+    window: int
+    record: str
+    reason: str
+    place: str
+
+    def stop(self) -> Problem:
+        what = f"a record of {self.table} cannot be applied: {self.reason} (window {self.window}, record {self.record})"
+        return self._problem(
+            "QUA001", what, f"{self._decide()}; or set on_bad_record: quarantine; then {self._resume()}"
+        )
+
+    def without_key(self) -> Problem:
+        what = (
+            f"a record of {self.table} cannot be applied, and nobody can tell its key: {self.reason}"
+            f" (window {self.window}, record {self.record})"
+        )
+        return self._problem("QUA002", what, f"{self._decide()}; then {self._resume()}")
+
+    def too_many(self, found: int, limit: int) -> Problem:
+        what = f"window {self.window} holds {found:,} bad records of {self.table}, the first one: {self.reason}"
+        do = f"mend what makes them; or raise the table's quarantine limits, then {self._resume()}; or {self._resync()}"
+        return replace(self._problem("QUA003", what, do), allowed=f"{limit:,} in a window of this size")
+
+    def _problem(self, code: str, what: str, do: str) -> Problem:
+        return Problem(
+            code,
+            what,
+            where=f"{self.table}, window {self.window}",
+            do=do,
+            data=f"what came stands in {self.place}/{quarantine_path(self.table, self.record)} and in the change log; "
+            f"the target holds everything up to window {self.window - 1}",
+        )
+
+    def _decide(self) -> str:
+        quarantine = f"airflow cdc quarantine show {self.replicator} {self.record}"
+        return f"{quarantine}, then `quarantine replay` it with right values, or `discard` it with a reason"
+
+    def _resume(self) -> str:
+        return f"airflow cdc resume {self.replicator} --table {self.table}"
+
+    def _resync(self) -> str:
+        return f"airflow cdc resync {self.replicator} --table {self.table}"

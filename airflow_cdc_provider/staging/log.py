@@ -9,6 +9,7 @@ import uuid
 from airflow_cdc_provider.core import changelog
 from airflow_cdc_provider.core.changelog import Manifest, control_folder, seal, unseal
 from airflow_cdc_provider.core.cursors import ControlRecord, split_token, token
+from airflow_cdc_provider.core.decisions import FOLDER, Decision
 from airflow_cdc_provider.core.errors import Problem, StagingInvalid
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.tables import TableSchema
@@ -84,6 +85,12 @@ class ChangeLog:
 
     def schema(self, schema_id: str) -> TableSchema:
         return from_plain(TableSchema, json.loads(self.store.read(changelog.schema_path(schema_id))))
+
+    def decisions(self) -> list[Decision]:
+        """Every decision of an operator, in the order of their ids."""
+        return [
+            from_plain(Decision, json.loads(self.store.read(f"{FOLDER}/{name}"))) for name in self.store.names(FOLDER)
+        ]
 
     def write_control(self, record: ControlRecord) -> bool:
         """Name what the commit with this token says. False where another attempt has named it otherwise: the token is

@@ -10,6 +10,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Column
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,10 @@ class TargetTables(Protocol):
 
     def locate(self, target_table: str) -> str:
         """Where the table is: a path, URL or qualified name."""
+
+    def refused(self, column: Column, in_key: bool, value: str) -> str:
+        """Spark SQL that is true of a value which the column's Spark type can hold and this target cannot; empty where
+        it holds them all. ``value``: Spark SQL."""
 
     def held(self, table: str, target_table: str) -> Held: ...
 

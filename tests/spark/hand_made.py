@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.changelog import Hole, Manifest, TableSlice, atte
 from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord, canonical
 from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import Definition, OnDelete, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.definition import Definition, OnBadRecord, OnDelete, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, TableResult, TableTask
@@ -45,16 +45,17 @@ class HandMade:
         objects: ConnectionInfo | None = None,
         target: Target | None = None,
         secrets: Secrets | None = None,
+        on_bad_record: OnBadRecord = OnBadRecord.STOP,
     ) -> None:
         """It stands in ``folder``, or under ``place``, a URL that ``objects`` is the connection of; ``target`` with its
         ``secrets`` puts the table elsewhere."""
         place, objects = place or str(folder), objects or ConnectionInfo()
         self.spark = spark
         self.schema = schema
-        self.rule = TableRule(schema.table, on_delete=on_delete)
+        self.rule = TableRule(schema.table, on_delete=on_delete, on_bad_record=on_bad_record)
         self.definition = Definition(
             "hand",
-            Source("postgres", "none"),
+            Source("postgres", "none", options={"publication": "none"}),
             target or Target("delta", f"{place}/lake"),
             (self.rule,),
             Staging(f"{place}/staging"),

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.carry import NOTHING
 from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.steps import Outcome
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, Regime, TableSchema
 from tests.spark.hand_made import HandMade, Row
@@ -37,7 +37,7 @@ def carried(table: HandMade) -> dict[str, int]:
 
 @pytest.fixture
 def table(spark: SparkSession, tmp_path: Path) -> HandMade:
-    made = HandMade(spark, tmp_path, SCHEMA)
+    made = HandMade(spark, tmp_path, SCHEMA, on_bad_record=OnBadRecord.QUARANTINE)
     made.copy([row(0, "a")])
     return made
 
@@ -59,7 +59,7 @@ def test_a_row_that_comes_again_replaces_its_tombstone(table: HandMade) -> None:
     assert (table.rows(), carried(table)) == ([(0, "again")], {})
 
 
-def test_a_barrier_retires_tombstones_and_what_is_late_behind_it_is_parked(table: HandMade) -> None:
+def test_a_barrier_retires_tombstones_and_what_is_late_behind_it_is_in_quarantine(table: HandMade) -> None:
     born, late = table.insert(row(1, "born")), table.insert(row(2, "late"))
     older = table.update(row(0, "older"))
     table.apply([table.update(row(0, "newer")), table.delete(row(1, "born")), table.delete(row(9, "?"))])
@@ -68,10 +68,10 @@ def test_a_barrier_retires_tombstones_and_what_is_late_behind_it_is_parked(table
     assert carried(table) == {}
     table.apply([born, late, older, table.insert(row(3, "new"))])
     assert table.rows() == [(0, "newer"), (3, "new")]
-    assert carried(table) == {"parked": 2}
+    assert carried(table) == {"quarantined": 2}
     table.apply([table.insert(row(2, "newest"))])
     assert table.rows() == [(0, "newer"), (2, "newest"), (3, "new")]
-    assert carried(table) == {"parked": 1}, "newer news of a parked key settle it"
+    assert carried(table) == {"quarantined": 1}, "newer news of a late key settle it"
 
 
 def test_a_carry_over_that_changed_on_disk_stops_the_table(table: HandMade) -> None:

@@ -62,6 +62,9 @@ class Sql(Protocol):
     def loaded_as(self, column: Column) -> str:
         """Spark SQL: the value as the text that this database reads it from."""
 
+    def refused(self, column: Column, in_key: bool, value: str) -> str:
+        """See ``TargetTables.refused``."""
+
     def read_as(self, column: Column) -> tuple[str, str]:
         """This database's SQL by which Spark reads a column, and Spark SQL (empty where none is needed) that turns what
         it read into the column's Spark type."""

@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
 from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.check import check_tables
@@ -60,6 +61,9 @@ class DatabaseTarget:
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
+
+    def refused(self, column: Column, in_key: bool, value: str) -> str:
+        return self.sql.refused(column, in_key, value)
 
     def held(self, table: str, target_table: str) -> Held:
         with self.server.session("look") as connection:

@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
 from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.staging.places import open_store
 from airflow_cdc_provider.targets.delta.check import check_tables
@@ -54,6 +55,9 @@ class DeltaTarget:
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
+
+    def refused(self, column: Column, in_key: bool, value: str) -> str:
+        return ""
 
     def held(self, table: str, target_table: str) -> Held:
         with self._answers(target_table):

@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
 from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.fencing import cannot_go_back, changed_since, claimed, is_ours, left_no_trace
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, library_properties
@@ -42,6 +43,9 @@ class IcebergTarget:
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
+
+    def refused(self, column: Column, in_key: bool, value: str) -> str:
+        return ""
 
     def held(self, table: str, target_table: str) -> Held:
         """``version`` is the id of the current snapshot, ``identity`` the table's UUID."""

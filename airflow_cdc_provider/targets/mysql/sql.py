@@ -117,6 +117,16 @@ class MysqlSql:
             case _:
                 return f"CAST({name} AS STRING)"
 
+    def refused(self, column: Column, in_key: bool, value: str) -> str:
+        kind = column.type.kind
+        if kind in FLOATS and self.floats is Floats.NUMBER:
+            return f"isnan({value}) OR abs({value}) = double('Infinity')"
+        if in_key and kind in (Kind.TEXT, Kind.JSON):
+            return f"char_length({value}) > {KEY_TEXT_CHARACTERS}"
+        if in_key and kind is Kind.BYTES:
+            return f"octet_length({value}) > {KEY_TEXT_CHARACTERS * 4}"
+        return ""
+
     def read_as(self, column: Column) -> tuple[str, str]:
         """Days and microseconds, since Java's own dates follow another calendar before 1582."""
         name = self.quoted(column.name)

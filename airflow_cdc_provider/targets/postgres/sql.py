@@ -24,6 +24,7 @@ TYPES: dict[Kind, str] = {
     Kind.TIMESTAMPTZ: "timestamptz",
 }
 
+UUID = "(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 EPOCH_MICROSECONDS = "(extract(epoch from {}) * 1000000)::bigint"
 
 
@@ -92,6 +93,15 @@ class PostgresSql:
         if column.type.kind is Kind.BYTES:
             return f"concat('\\\\x', hex({name}))"
         return f"CAST({name} AS STRING)"
+
+    def refused(self, column: Column, in_key: bool, value: str) -> str:
+        match column.type.kind:
+            case Kind.TEXT | Kind.JSON:
+                return f"instr({value}, char(0)) > 0"
+            case Kind.UUID:
+                return f"NOT {value} RLIKE '{UUID}'"
+            case _:
+                return ""
 
     def read_as(self, column: Column) -> tuple[str, str]:
         """Days and microseconds, since Java's own dates follow another calendar before 1582."""

@@ -43,6 +43,15 @@ def from_text(expression: str, logical: LogicalType) -> str:
     return f"CAST({expression} AS {column_type(logical)})"
 
 
+def try_from_text(expression: str, logical: LogicalType) -> str:
+    """As ``from_text``, but bad text is NULL."""
+    if logical.kind in TEXTUAL:
+        return expression
+    if logical.kind is Kind.BYTES:
+        return f"try_to_binary({expression}, 'base64')"
+    return f"TRY_CAST({expression} AS {column_type(logical)})"
+
+
 def literal(value: Any, logical: LogicalType) -> str:
     """A typed literal of a canonical value (as ``json.loads`` gives it)."""
     if value is None:

@@ -1,0 +1,194 @@
+"""The bad records of a batch: found, ruled upon, and kept under ``quarantine/`` before any commit counts them.
+
+They are few, or the table stops: so they are looked after here, on the driver, one by one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_cdc_provider.core.carry import Carried, CarryOver
+from airflow_cdc_provider.core.changelog import DataFile, carry_folder, quarantine_path
+from airflow_cdc_provider.core.changes import FIELDS, ChangeRecord, Operation
+from airflow_cdc_provider.core.decisions import Decision, DecisionKind
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.quarantine import (
+    Listing,
+    Waiting,
+    bad_record,
+    mended,
+    own_key,
+    record_id,
+    told,
+)
+from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.staging.log import ChangeLog
+from spark_jobs.carry_files import CARRIED
+from spark_jobs.log_slice import WindowSlice
+from spark_jobs.parquet_files import opened
+
+LISTING = "listing.json"
+
+
+@dataclass(frozen=True)
+class Bad:
+    """``since``: when it was met first; empty where that is now."""
+
+    record: ChangeRecord
+    window: int
+    reason: str
+    since: str = ""
+
+    @property
+    def id(self) -> str:
+        return record_id(self.record)
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """``open``: nothing helps yet. ``mended``: records to take in the place of bad ones. ``given_up``: by decision."""
+
+    open: tuple[Bad, ...]
+    mended: tuple[ChangeRecord, ...]
+    given_up: tuple[ChangeRecord, ...]
+
+
+def unreadable(log: ChangeLog, windows: Sequence[WindowSlice], after: str) -> list[Bad]:
+    """Records behind the order key that no decoder understood. The counts of a window say whether to look."""
+    holding = [one for one in windows if one.part.counts.get(Operation.UNREADABLE.value)]
+    found = _records(log, holding, [("op", "=", Operation.UNREADABLE.value), ("order_key", ">", after)])
+    return [Bad(record, window, what.reason) for window, record in found if (what := told(record))]
+
+
+def named(log: ChangeLog, windows: Sequence[WindowSlice], reasons: Mapping[str, str]) -> list[Bad]:
+    """The records with these order keys, each with why it is bad."""
+    found = _records(log, windows, [("order_key", "in", list(reasons))]) if reasons else []
+    return [Bad(record, window, reasons[record.order_key]) for window, record in found]
+
+
+def carried(log: ChangeLog, carry: CarryOver) -> list[Bad]:
+    """What is in quarantine already."""
+    known = {one.id: one for one in listing(log, carry)}
+    rows = [row for file in carry.files for row in _rows(log, file.path, [("kind", "=", Carried.QUARANTINED.value)])]
+    records = [(_record(row), row) for row in rows]
+    return [Bad(record, known[record_id(record)].window, row["reason"], row["since"]) for record, row in records]
+
+
+def listing(log: ChangeLog, carry: CarryOver) -> tuple[Waiting, ...]:
+    if carry.listing is None:
+        return ()
+    path = carry.listing.path
+    return Listing.decode(log.store.read(path), log.store.url(path)).waiting
+
+
+def rule(
+    bad: Iterable[Bad],
+    decisions: Mapping[str, Decision],
+    reread: Callable[[ChangeRecord], list[ChangeRecord]],
+    schema: TableSchema,
+) -> Ruling:
+    """By what was decided about each."""
+    open_, again, given_up = [], [], []
+    for one in bad:
+        decision = decisions.get(record_id(one.record))
+        if decision is None:
+            open_.append(one)
+        elif decision.kind is DecisionKind.DISCARD:
+            given_up.append(one.record)
+        else:
+            records = _tried(one.record, decision.values, reread, schema)
+            if any(record.op == Operation.UNREADABLE for record in records):
+                open_.append(one)
+            else:
+                again += records
+    return Ruling(tuple(open_), tuple(again), tuple(given_up))
+
+
+def _tried(
+    record: ChangeRecord,
+    values: Mapping[str, Any],
+    reread: Callable[[ChangeRecord], list[ChangeRecord]],
+    schema: TableSchema,
+) -> list[ChangeRecord]:
+    given = mended(record, values, schema)
+    if given.op != Operation.UNREADABLE:
+        return [given]
+    return [mended(one, values, schema) for one in reread(record)]
+
+
+def frame(spark: SparkSession, bad: Sequence[Bad]) -> DataFrame:
+    """As rows of a carry-over."""
+    rows = [(*_values(one.record), Carried.QUARANTINED.value, one.since or None, one.reason) for one in bad]
+    return spark.createDataFrame(rows, CARRIED)
+
+
+def records_frame(spark: SparkSession, records: Sequence[ChangeRecord]) -> DataFrame:
+    """As rows of a carry-over that are neither bad nor parked."""
+    return spark.createDataFrame([(*_values(record), None, None, None) for record in records], CARRIED)
+
+
+def keep(log: ChangeLog, table: str, bad: Iterable[Bad], now: str) -> None:
+    """Write down what came, once and for all. A record that was met before is there already."""
+    for one in bad:
+        kept = bad_record(one.record, one.window, one.reason, now)
+        log.store.create(quarantine_path(table, kept.id), kept.encode())
+    failpoint("quarantine.after_write")
+
+
+def with_listing(log: ChangeLog, table: str, attempt: str, carry: CarryOver, bad: Iterable[Bad]) -> CarryOver:
+    """The carry-over with a file that names what is in quarantine."""
+    if not carry.quarantined:
+        return carry
+    parked: Counter[str] = Counter()
+    in_it: dict[str, str] = {}
+    for file in carry.files:
+        with opened(log.store, file.path) as parquet:
+            for piece in parquet.iter_batches(columns=["kind", "op", "key", "key_before", "order_key", "since"]):
+                behind = piece.filter(pc.equal(piece["kind"], Carried.PARKED.value))
+                keys = pc.if_else(pc.equal(behind["op"], Operation.DELETE.value), behind["key_before"], behind["key"])
+                parked.update({one["values"]: one["counts"] for one in pc.value_counts(keys).to_pylist()})
+                open_ = piece.filter(pc.equal(piece["kind"], Carried.QUARANTINED.value))
+                in_it.update(zip(open_["order_key"].to_pylist(), open_["since"].to_pylist(), strict=True))
+    waiting = [
+        Waiting(record_id(one.record), one.window, in_it[key], one.reason, parked[own_key(one.record) or ""])
+        for one in bad
+        if (key := one.record.order_key) in in_it
+    ]
+    content = Listing(tuple(waiting)).encode()
+    path = f"{carry_folder(table, attempt)}/{LISTING}"
+    log.store.write(path, content)
+    digest = hashlib.sha256(content).hexdigest()
+    return replace(carry, listing=DataFile(path, len(waiting), len(content), digest))
+
+
+def _records(log: ChangeLog, windows: Sequence[WindowSlice], filters: Any) -> list[tuple[int, ChangeRecord]]:
+    return [
+        (window.window, _record(row))
+        for window in windows
+        for file in window.part.files
+        for row in _rows(log, file.path, filters)
+    ]
+
+
+def _rows(log: ChangeLog, path: str, filters: Any) -> list[dict[str, Any]]:
+    with log.store.open_input(path) as content:
+        rows: list[dict[str, Any]] = pq.read_table(content, filters=filters).to_pylist()
+    return rows
+
+
+def _record(row: Mapping[str, Any]) -> ChangeRecord:
+    fields = {name: row[name] for name in FIELDS}
+    return ChangeRecord(**{**fields, "refetch": tuple(row["refetch"] or ()), "warnings": tuple(row["warnings"] or ())})
+
+
+def _values(record: ChangeRecord) -> tuple[Any, ...]:
+    plain = (getattr(record, name) for name in FIELDS)
+    return tuple(list(value) if isinstance(value, tuple) else value for value in plain)

@@ -1,0 +1,232 @@
+"""One batch: the records of a plan, folded into rows to merge, and the carry-over that its commit will name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property, partial
+
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from airflow_cdc_provider.core.carry import CarryOver
+from airflow_cdc_provider.core.changelog import batch_folder
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.decisions import about_records
+from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.errors import CdcError
+from airflow_cdc_provider.core.merge import KNOWN
+from airflow_cdc_provider.core.quarantine import account
+from airflow_cdc_provider.core.steps import Batch, TableTask
+from airflow_cdc_provider.staging.log import ChangeLog
+from spark_jobs.bad_records import Bad, frame, keep, listing, named, unreadable, with_listing
+from spark_jobs.batch_plan import BatchPlan
+from spark_jobs.broken_integrity import broken_integrity_told
+from spark_jobs.carry_files import read_carry, write_carry
+from spark_jobs.contents import Contents, look_into
+from spark_jobs.fold import of_touched_keys, without_carried
+from spark_jobs.folding import Folding, Staged
+from spark_jobs.images import Images
+from spark_jobs.job import Job, TableWork
+from spark_jobs.log_slice import read_records, require_unchanged, row_records
+from spark_jobs.parquet_files import opened, row_count
+from spark_jobs.sessions import FEW_ROWS, interpreted
+from spark_jobs.sorting import Sorted, Sorting
+from spark_jobs.unfit import guarded, unfit_records
+from spark_jobs.unordered import LATE
+from spark_jobs.writers import open_writer
+
+ROWS = "rows"
+BATCH = "batch.json"
+
+
+def decided_waiting(log: ChangeLog, table: str, control: ControlRecord, repair: Sequence[int]) -> bool:
+    """Somebody has decided about a record in quarantine: there is something to stage though no window waits."""
+    if repair or not control.carry.quarantined:
+        return False
+    return not about_records(log.decisions(), table).keys().isdisjoint(one.id for one in listing(log, control.carry))
+
+
+@dataclass(frozen=True)
+class Batching:
+    """``control`` and ``version``: what the table held when it was looked at."""
+
+    job: Job
+    work: TableWork
+    control: ControlRecord
+    plan: BatchPlan
+    version: int | None
+
+    def batch(self) -> Batch | None:
+        """Unchanged or not, a table that met records gets a batch: its commit moves the cursor past them. None where
+        there are none and decisions helped nothing. Raises Stopped where a bad record may not be put aside."""
+        found = unreadable(self.job.log, self.plan.windows, self._after)
+        if self._waits:
+            require_unchanged(self.job.log, "the carry-over", self.control.carry.files)
+        if self.plan.rows <= FEW_ROWS:
+            interpreted(self.work.spark)
+        try:
+            return self._try(found)
+        except CdcError:
+            raise
+        except Exception:  # Spark wraps what a value does to a cast in many classes; the records themselves tell
+            unfit = self._unfit()
+            if not unfit:
+                raise
+        return self._try([*found, *unfit])
+
+    def _try(self, bad: Sequence[Bad]) -> Batch | None:
+        carry, log, waits = self.control.carry, self.job.log, self._waits
+        sorted_ = Sorted(self._records)
+        if bad or (waits and not self.plan.touched):
+            sorted_ = self._sorting.sort(self._records, bad)
+            if not self.plan.windows and not sorted_.decided:
+                return None
+        contents = self._contents
+        staged, rows = self._folded(sorted_)
+        late = named(log, self.plan.windows, dict.fromkeys(staged.late, LATE))
+        self._sorting.require_allowed(late)
+        if staged.tombstones is not None or sorted_.waiting is not None:
+            carry = self._carried_on(staged, sorted_, late)
+        accounting = account(
+            read=self.plan.rows,
+            waited=0 if self.plan.touched else waits,
+            applied=rows,
+            ignored=contents.controls,
+            discarded=sorted_.discarded,
+            quarantined=carry.quarantined,
+            held=carry.parked,
+        )
+        return Batch(
+            table=self._task.table,
+            folder=self._folder,
+            fence=self.control.fence,
+            lo_window=self.control.window,
+            window=self.plan.window,
+            schema=self.plan.schema,
+            rows=rows,
+            counts=contents.counts,
+            partial=KNOWN in staged.rows.columns,
+            truncated=self._truncated_at is not None,
+            repair=bool(self.plan.touched),
+            added=self.plan.added,
+            accounting=accounting,
+            carry=carry,
+            retired_below=max(self.control.retired_below, contents.barrier),
+        )
+
+    def _folded(self, sorted_: Sorted) -> tuple[Staged, int]:
+        """The rows to merge, and how many of them were written."""
+        entries = sorted_.entries
+        if self.plan.touched:
+            entries = self._repaired(entries)
+        folding = Folding(
+            self._task,
+            entries,
+            self._images,
+            self._contents,
+            self._contents.shape + sorted_.back,
+            self._truncated_at,
+            self.plan,
+            self.control,
+            self._carried,
+            sorted_.order_keys,
+            self._now,
+            self._target,
+        )
+        url = self.job.log.store.url(f"{self._folder}/{ROWS}")
+        with broken_integrity_told(self.job.step.definition.name, self._task.table, self.plan.window):
+            staged = folding.staged()
+            guarded(staged.rows, self.plan.schema, self.job.tables).write.mode("overwrite").parquet(url)
+        return staged, row_count(self.job.log.store, f"{self._folder}/{ROWS}")
+
+    def _repaired(self, entries: DataFrame) -> DataFrame:
+        if self.control.carry.files:
+            entries = without_carried(entries, self._carried())
+        if self._truncated_at is not None:
+            return entries
+        log, spark = self.job.log, self.work.spark
+        return of_touched_keys(entries, row_records(read_records(spark, log, self.plan.touched), self.control.floor))
+
+    def _unfit(self) -> list[Bad]:
+        """Records of these windows that hold what the target cannot."""
+        unfit = unfit_records(self._records, self._images, self.job.tables)
+        return named(self.job.log, self.plan.windows, unfit)
+
+    def _carried_on(self, staged: Staged, sorted_: Sorted, late: Sequence[Bad]) -> CarryOver:
+        log, spark, table, attempt = self.job.log, self.work.spark, self._task.table, self.job.step.attempt
+        parts = [part for part in (staged.tombstones, sorted_.waiting) if part is not None]
+        parts += [frame(spark, [replace(one, since=self._now) for one in late])] if late else []
+        waiting = parts[0]
+        for part in parts[1:]:
+            waiting = waiting.unionByName(part)
+        carry = write_carry(log, table, attempt, waiting)
+        carry = with_listing(log, table, attempt, carry, (*sorted_.bad, *late))
+        if carry.quarantined:
+            ids = {one.id for one in listing(log, carry)}
+            keep(log, table, (one for one in (*sorted_.bad, *late) if one.id in ids and not one.since), self._now)
+        return carry
+
+    @property
+    def _waits(self) -> int:
+        return self.control.carry.quarantined + self.control.carry.parked
+
+    @property
+    def _task(self) -> TableTask:
+        return self.work.task
+
+    @property
+    def _folder(self) -> str:
+        return batch_folder(self._task.table, self.job.step.attempt)
+
+    @cached_property
+    def _now(self) -> str:
+        return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+    @cached_property
+    def _contents(self) -> Contents:
+        return look_into(self.job.log, self.plan.windows, self.control.floor)
+
+    @property
+    def _truncated_at(self) -> str | None:
+        return None if self._task.rule.on_delete is OnDelete.IGNORE else self._contents.truncated_at
+
+    @property
+    def _after(self) -> str:
+        return self._truncated_at or self.control.floor
+
+    @property
+    def _records(self) -> DataFrame:
+        return row_records(read_records(self.work.spark, self.job.log, self.plan.windows), self._after)
+
+    @property
+    def _carried(self) -> Callable[[], DataFrame]:
+        return partial(read_carry, self.work.spark, self.job.log, self.control.carry)
+
+    def _target(self) -> DataFrame:
+        writer = open_writer(self.job.step.definition.target.type, self.work.spark, self.job.tables)
+        return writer.read(self._task, self.version)
+
+    @cached_property
+    def _images(self) -> Images:
+        """Of everything that may be folded: the schemas of the windows, and of what waits."""
+        log, known = self.job.log, {one for window in self.plan.windows for one in window.part.schema_ids}
+        for file in self.control.carry.files if self._waits else ():
+            with opened(log.store, file.path) as parquet:
+                for piece in parquet.iter_batches(columns=["schema_id"]):
+                    known.update(pc.unique(piece["schema_id"]).to_pylist())
+        return Images(self.plan.schema, {one: log.schema(one) for one in sorted(known)})
+
+    @cached_property
+    def _sorting(self) -> Sorting:
+        return Sorting(
+            self.job,
+            self.work,
+            self.plan,
+            self._images,
+            self.control.carry,
+            self._after,
+            self._contents.shape.moved,
+            self._now,
+        )

@@ -1,0 +1,152 @@
+"""The records of a batch sorted into those that are folded and those that wait. Asked only where something is bad, or
+waits already: any other batch takes every record as it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.core.carry import Carried, CarryOver
+from airflow_cdc_provider.core.changes import ARRIVES, FIELDS, ChangeRecord
+from airflow_cdc_provider.core.decisions import about_records
+from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
+from airflow_cdc_provider.core.errors import BadRecordMet, Problem
+from airflow_cdc_provider.core.quarantine import Refusal, allowed, begins_row, own_key, record_id
+from airflow_cdc_provider.core.tables import Regime
+from spark_jobs.bad_records import Bad, Ruling, carried, frame, keep, records_frame, rule
+from spark_jobs.batch_plan import BatchPlan
+from spark_jobs.carry_files import BESIDE, read_carry
+from spark_jobs.contents import NOTHING, Shape, parked_shape, shape_of
+from spark_jobs.images import Images
+from spark_jobs.job import Job, TableWork
+from spark_jobs.parking import Mark, Parking, part
+from spark_jobs.unfit import unfit_records
+
+WRITTEN_OF_A_STOP = 100
+"""So many bad records of the window that stops a table are written down. The change log holds them all."""
+
+
+class Stopped(BadRecordMet):
+    """The table may not go beyond the window before this one."""
+
+    def __init__(self, window: int, problem: Problem) -> None:
+        super().__init__(problem)
+        self.window = window
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """``entries`` are for the fold. ``waiting``: bad and parked records as ``carry_files`` wants them; None where the
+    carry-over stays as it is. ``bad``: those that may be in quarantine from now on. ``back``: the shape of what had
+    waited and may be among the entries, ``order_keys`` whose. ``discarded``: so many records are lost by decision.
+    ``decided``: what somebody decided has changed something."""
+
+    entries: DataFrame
+    waiting: DataFrame | None = None
+    bad: tuple[Bad, ...] = ()
+    back: Shape = NOTHING
+    order_keys: DataFrame | None = None
+    discarded: int = 0
+    decided: bool = False
+
+
+@dataclass(frozen=True)
+class Sorting:
+    """``carry``: of the commit that the batch is built on. ``after``: what is not behind this order key is settled.
+    ``moved``: so many rows of the windows move without all columns. ``now``: ISO time."""
+
+    job: Job
+    work: TableWork
+    plan: BatchPlan
+    images: Images
+    carry: CarryOver
+    after: str
+    moved: int
+    now: str
+
+    def sort(self, records: DataFrame, bad: Sequence[Bad]) -> Sorted:
+        """``records``: the changes of rows. Raises Stopped where ``bad`` ones may not be put aside."""
+        known = self._known(bad)
+        ruled = self._ruled(known)
+        self.require_allowed([one for one in ruled.open if not one.since])
+        spark = self.work.spark
+        mended = records_frame(spark, ruled.mended)
+        dealt_with = spark.createDataFrame([(one.record.order_key,) for one in known], "order_key STRING")
+        records = records.join(dealt_with, "order_key", "left_anti")
+        if self.plan.touched:
+            return Sorted(records.select(*FIELDS).unionByName(mended.select(*FIELDS)))
+        waited = read_carry(spark, self.job.log, self.carry)
+        parked = waited.where((F.col("kind") == Carried.PARKED) & (F.col("order_key") > self.after))
+        back = parked.withColumn("kind", F.lit(None).cast("string")).unionByName(mended)
+        shape = shape_of(ruled.mended) + parked_shape(self.job.log, self.carry)
+        fresh = records.withColumns({name: F.lit(None).cast("string") for name in BESIDE})
+        parted = part(fresh.select(*FIELDS, *BESIDE).unionByName(back), self._parking(ruled, shape))
+        return Sorted(
+            parted.applied,
+            parted.waiting,
+            ruled.open,
+            shape,
+            back.select("order_key"),
+            len(ruled.given_up) + parted.orphans,
+            bool(ruled.mended or ruled.given_up),
+        )
+
+    def require_allowed(self, new: Sequence[Bad]) -> None:
+        """Raises Stopped at the first window whose bad records may not be put aside, or not all of them."""
+        windows = {window.window: window.part.rows for window in self.plan.windows}
+        rule_, log, table = self.work.task.rule, self.job.log, self.work.task.table
+        for window, count in sorted(Counter(one.window for one in new).items()):
+            here = [one for one in new if one.window == window]
+            limit = allowed(rule_.quarantine, windows[window])
+            keyless = next((one for one in here if own_key(one.record) is None), None)
+            if self.plan.touched or (rule_.on_bad_record is OnBadRecord.QUARANTINE and count <= limit and not keyless):
+                continue
+            first = keyless or here[0]
+            keep(log, table, [first, *(one for one in here if one is not first)][:WRITTEN_OF_A_STOP], self.now)
+            told = Refusal(
+                self.job.step.definition.name, table, window, record_id(first.record), first.reason, log.store.root
+            )
+            if rule_.on_bad_record is OnBadRecord.STOP:
+                raise Stopped(window, told.stop())
+            raise Stopped(window, told.without_key() if keyless else told.too_many(count, limit))
+
+    def _known(self, bad: Iterable[Bad]) -> list[Bad]:
+        """What is bad in these windows and, but for a repair, what is in quarantine already; each record once."""
+        held = [] if self.plan.touched else carried(self.job.log, self.carry)
+        once = {one.record.order_key: one for one in (*bad, *held)}
+        return [one for key, one in once.items() if key > self.after]
+
+    def _ruled(self, known: Sequence[Bad]) -> Ruling:
+        """A mended record that the target cannot hold stays bad."""
+        job, task = self.job, self.work.task
+
+        def reread(record: ChangeRecord) -> list[ChangeRecord]:
+            return job.source.reread(record, task, job.log.schema(record.schema_id))
+
+        ruled = rule(known, about_records(job.log.decisions(), task.table), reread, self.plan.schema)
+        if not ruled.mended:
+            return ruled
+        unfit = unfit_records(records_frame(self.work.spark, ruled.mended), self.images, job.tables)
+        still = [replace(one, reason=unfit[key]) for one in known if (key := one.record.order_key) in unfit]
+        fit = [record for record in ruled.mended if record.order_key not in unfit]
+        return replace(ruled, open=(*ruled.open, *still), mended=tuple(fit))
+
+    def _parking(self, ruled: Ruling, back: Shape) -> Parking:
+        bad = [one.record for one in ruled.open]
+        return Parking(
+            bad=frame(self.work.spark, ruled.open),
+            marks=[_mark(record) for record in bad],
+            births=[_mark(record) for record in ruled.given_up if begins_row(record)],
+            ignore_deletes=self.work.task.rule.on_delete is OnDelete.IGNORE,
+            doubly_held=self.plan.schema.regime is Regime.DOUBLE,
+            moves=bool(self.moved + back.moved) or any(record.phase == ARRIVES for record in bad),
+            now=self.now,
+        )
+
+
+def _mark(record: ChangeRecord) -> Mark:
+    return Mark(own_key(record) or "", record.order_key, record.tx_id)

@@ -1,0 +1,168 @@
+"""Bad records of keyed tables: put aside with all that comes behind them, tried again, or given up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.changelog import quarantine_path
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.decisions import DecisionKind
+from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
+from airflow_cdc_provider.core.quarantine import BadRecord, record_id
+from airflow_cdc_provider.core.steps import Outcome, TableResult
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from spark_jobs.bad_records import listing
+from tests.spark.hand_made import HandMade, Row
+from tests.spark.spoiled import RAW, decide, unreadable
+
+pytestmark = pytest.mark.jvm
+
+REPLAY, DISCARD = DecisionKind.REPLAY, DecisionKind.DISCARD
+INT, TEXT = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)
+SCHEMA = TableSchema("public.t", (Column("id", INT, False), Column("v", TEXT), Column("w", TEXT)), ("id",))
+
+
+def row(key: int, v: str | None, w: str | None = "w") -> Row:
+    return {"id": key, "v": v, "w": w}
+
+
+def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> HandMade:
+    table = HandMade(spark, folder, SCHEMA, **{"on_bad_record": OnBadRecord.QUARANTINE, **more})
+    table.copy([row(key, "a") for key in keys])
+    return table
+
+
+def control(table: HandMade) -> ControlRecord:
+    found = table.held().control
+    assert found is not None
+    return found
+
+
+def waiting(table: HandMade) -> tuple[int, int]:
+    """How many records are in quarantine, and how many are parked behind them. Nothing is lost in between."""
+    carry, told = control(table).carry, control(table).accounting
+    if told:
+        assert told["read"] + told["waited"] == sum(told.values()) - told["read"] - told["waited"], told
+        assert min(told.values()) >= 0 and (told["quarantined"], told["held"]) == (carry.quarantined, carry.parked)
+    assert carry.quarantined == len(listing(table.log, carry))
+    return carry.quarantined, carry.parked
+
+
+def let_go(table: HandMade) -> TableResult:
+    """A batch without windows: it exists only for what was decided."""
+    fence = control(table).fence
+    job, staged = table.staged()
+    if staged.outcome is not Outcome.DONE:
+        return staged
+    merged = table.merged(job)
+    assert merged.outcome is Outcome.DONE and control(table).fence > fence
+    assert table.merged(job).outcome is Outcome.FENCED, "once"
+    return merged
+
+
+def test_a_bad_record_and_its_key_wait_and_everything_else_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    table = made(spark, tmp_path, 1, 2, 3, 4)
+    bad = unreadable(table.update(row(1, "b")), "v")
+    told_whole = [unreadable(table.update(row(2, "?"))), table.update(row(2, "c"))]
+    gone = [unreadable(table.update(row(3, "?"))), table.delete({"id": 3})]
+    behind = table.update({"id": 1, "w": "x"}, complete=False)
+    table.apply([bad, bad, *told_whole, *gone, behind, table.update(row(4, "d"))])
+    assert table.rows() == [(1, "a", "w"), (2, "c", "w"), (4, "d", "w")]
+    assert waiting(table) == (1, 1)
+    kept = quarantine_path(table.schema.table, record_id(bad))
+    content = table.log.store.read(kept)
+    told = BadRecord.decode(content, kept)
+    assert (told.raw, told.codec, told.window, told.reason) == (RAW, "tests", 1, "no telling")
+
+    table.apply([table.update({"id": 1, "w": "y"}, complete=False), bad, table.insert(row(5, "e"))])
+    assert table.rows() == [(1, "a", "w"), (2, "c", "w"), (4, "d", "w"), (5, "e", "w")]
+    assert waiting(table) == (1, 2)
+    (listed,) = listing(table.log, control(table).carry)
+    assert (listed.id, listed.behind, listed.since) == (record_id(bad), 2, told.first_seen)
+    assert let_go(table).outcome is Outcome.UNCHANGED, "nobody has decided"
+
+    decide(table, bad, REPLAY)
+    assert let_go(table).outcome is Outcome.UNCHANGED, "it is as bad as it was"
+    decide(table, bad, REPLAY, v="b")
+    let_go(table)
+    assert table.rows()[0] == (1, "b", "y") and waiting(table) == (0, 0)
+    assert let_go(table).outcome is Outcome.UNCHANGED
+    assert table.log.store.read(kept) == content
+
+    table.spark.sql(f"UPDATE delta.`{table.definition.target.location}/t` SET v = 'damaged'")
+    job, _ = table.staged(repair=(1, 2))
+    table.merged(job)
+    assert table.rows() == [(1, "b", "y"), (2, "c", "w"), (4, "d", "w"), (5, "e", "w")], "the log with what was decided"
+
+
+def test_what_is_given_up_takes_along_what_cannot_be_without_it(spark: SparkSession, tmp_path: Path) -> None:
+    table = made(spark, tmp_path, 1, on_delete=OnDelete.SOFT)
+    changed = unreadable(table.update(row(1, "b")), "v")
+    born = unreadable(table.insert(row(2, "b")), "v")
+    again = unreadable(table.insert(row(3, "b")), "v")
+    behind = [table.update({"id": key, "w": "x"}, complete=False) for key in (1, 2, 3)]
+    table.apply([changed, born, again, *behind])
+    assert (table.rows(), waiting(table)) == ([(1, "a", "w")], (3, 3))
+    for one in (changed, born, again):
+        decide(table, one, DISCARD)
+    table.apply([table.insert(row(3, "c"))])
+    assert table.rows("_cdc_deleted") == [(1, "a", "x", False), (3, "c", "w", False)]
+    assert waiting(table) == (0, 0)
+    assert control(table).accounting["discarded"] == 5, "three bad ones, and two changes of rows that never were"
+
+
+def test_rows_that_moved_without_all_columns_wait_together(spark: SparkSession, tmp_path: Path) -> None:
+    table = made(spark, tmp_path, 1, 2, 3)
+    bad = unreadable(table.update(row(1, "b", "b")), "v", "w")
+    there, further = table.move({"id": 1}, {"id": 11, "w": "x"}, False), table.move({"id": 11}, {"id": 12}, False)
+    came = table.move({"id": 2}, row(1, "whole"))
+    lost = table.move({"id": 3}, row(13, "c"), False)
+    lost[1] = unreadable(lost[1], "v")
+    table.apply([bad, there, further, came, lost])
+    assert table.rows() == [(1, "a", "w"), (3, "a", "w")], "what came to key 1 waits behind what leaves it"
+    assert waiting(table) == (2, 6)
+    decide(table, bad, REPLAY, v="b", w="b")
+    let_go(table)
+    assert table.rows() == [(1, "whole", "w"), (12, "b", "x"), (3, "a", "w")]
+    decide(table, lost[1], REPLAY, v="c")
+    let_go(table)
+    assert table.rows() == [(1, "whole", "w"), (12, "b", "x"), (13, "c", "w")] and waiting(table) == (0, 0)
+
+
+def test_a_bad_record_stops_the_table_before_its_window(spark: SparkSession, tmp_path: Path) -> None:
+    table = made(spark, tmp_path, 1, on_bad_record=OnBadRecord.STOP)
+    table.land([table.update(row(1, "b"))])
+    bad = unreadable(table.update(row(1, "c")), "v")
+    table.land([bad, table.insert(row(2, "a"))])
+    job, stopped = table.staged()
+    assert stopped.outcome is Outcome.BLOCKED and stopped.problem is not None
+    assert (stopped.problem.code, stopped.window) == ("QUA001", 1)
+    kept = quarantine_path(table.schema.table, record_id(bad))
+    assert record_id(bad) in stopped.problem.what and kept in stopped.problem.data
+    assert BadRecord.decode(table.log.store.read(kept), kept).raw == RAW
+    table.merged(job)
+    assert table.rows() == [(1, "b", "w")]
+    assert table.staged()[1].outcome is Outcome.BLOCKED, "nothing before it is left to apply"
+    decide(table, bad, REPLAY, v="c")
+    table.apply()
+    assert table.rows() == [(1, "c", "w"), (2, "a", "w")] and waiting(table) == (0, 0)
+
+
+def test_too_many_bad_records_or_one_of_any_key_stop_the_table_too(spark: SparkSession, tmp_path: Path) -> None:
+    table = made(spark, tmp_path, 1)
+    anybodys = unreadable(table.update(row(1, "c")), key=False)
+    result = table.apply([anybodys])
+    assert result.outcome is Outcome.BLOCKED and result.problem is not None and result.problem.code == "QUA002"
+    decide(table, anybodys, REPLAY, **row(1, "c"))
+    table.apply()
+    assert table.rows() == [(1, "c", "w")]
+    many = [unreadable(table.insert(row(100 + n, "b")), "v") for n in range(101)]
+    result = table.apply(many)
+    assert result.outcome is Outcome.BLOCKED and result.problem is not None and result.problem.code == "QUA003"
+    assert len(table.log.store.names(f"quarantine/{table.schema.table}")) == 100 + 1, (
+        "a hundred of them, and the one before"
+    )
