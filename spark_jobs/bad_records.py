@@ -76,17 +76,10 @@ def named(log: ChangeLog, windows: Sequence[WindowSlice], reasons: Mapping[str, 
 
 def carried(log: ChangeLog, carry: CarryOver) -> list[Bad]:
     """What is in quarantine already."""
-    known = {one.id: one for one in listing(log, carry)}
+    known = {one.id: one for one in log.waiting(carry)}
     rows = [row for file in carry.files for row in _rows(log, file.path, [("kind", "=", Carried.QUARANTINED.value)])]
     records = [(_record(row), row) for row in rows]
     return [Bad(record, known[record_id(record)].window, row["reason"], row["since"]) for record, row in records]
-
-
-def listing(log: ChangeLog, carry: CarryOver) -> tuple[Waiting, ...]:
-    if carry.listing is None:
-        return ()
-    path = carry.listing.path
-    return Listing.decode(log.store.read(path), log.store.url(path)).waiting
 
 
 def rule(

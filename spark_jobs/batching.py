@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.merge import KNOWN
 from airflow_cdc_provider.core.quarantine import account
 from airflow_cdc_provider.core.steps import Batch, TableTask
 from airflow_cdc_provider.staging.log import ChangeLog
-from spark_jobs.bad_records import Bad, frame, keep, listing, named, unreadable, with_listing
+from spark_jobs.bad_records import Bad, frame, keep, named, unreadable, with_listing
 from spark_jobs.batch_plan import BatchPlan
 from spark_jobs.broken_integrity import broken_integrity_told
 from spark_jobs.carry_files import read_carry, write_carry
@@ -45,7 +45,7 @@ def decided_waiting(log: ChangeLog, table: str, control: ControlRecord, repair: 
     """Somebody has decided about a record in quarantine: there is something to stage though no window waits."""
     if repair or not control.carry.quarantined:
         return False
-    return not about_records(log.decisions(), table).keys().isdisjoint(one.id for one in listing(log, control.carry))
+    return not about_records(log.decisions(), table).keys().isdisjoint(one.id for one in log.waiting(control.carry))
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Batching:
         carry = write_carry(log, table, attempt, waiting)
         carry = with_listing(log, table, attempt, carry, (*sorted_.bad, *late))
         if carry.quarantined:
-            ids = {one.id for one in listing(log, carry)}
+            ids = {one.id for one in log.waiting(carry)}
             keep(log, table, (one for one in (*sorted_.bad, *late) if one.id in ids and not one.since), self._now)
         return carry
 

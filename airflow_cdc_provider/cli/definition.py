@@ -64,8 +64,21 @@ TLS = StrictArg("--tls", help="A second front, with a certificate of its own.", 
 KEEPALIVE = StrictArg("--keepalive", help="Seconds until a quiet stream gets an answer.", type=float, default=5.0)
 OVERFLOW = StrictArg("--overflow", help="Changes until a transaction overflows.", type=int, default=100_000)
 
+RECORD = StrictArg("id", help="Id of the record, as `quarantine list` shows it.", metavar="ID")
+RECORDS = StrictArg("ids", help="Ids of records; all of --table without them.", nargs="*", metavar="ID")
+SET = StrictArg(
+    "--set",
+    help="A right value, once or more often: JSON, or a text.",
+    action="append",
+    default=[],
+    metavar="COLUMN=VALUE",
+)
+WHY = StrictArg("--reason", help="Why it may be lost; stands in the audit.", required=True)
+
 REQUEST = (NAME, TABLE, NOW, WAIT, KEY, REASON, JSON)
 REWIND = (NAME, TABLE, TO, NOW, WAIT, KEY, REASON, JSON)
+REPLAY = (NAME, RECORDS, TABLE, SET, NOW, WAIT, KEY, REASON, JSON)
+DISCARD = (NAME, RECORDS, TABLE, WHY, NOW, WAIT, KEY, JSON)
 ORG = (PORT, PUBSUB_PORT, SIZE, LOAD, TLS, KEEPALIVE, OVERFLOW, JSON)
 
 
@@ -89,6 +102,16 @@ def get_cli_commands() -> list[CLICommand]:
                 _command("rewind", "request", "Take tables back, so that the change log is applied again", *REWIND),
                 _command("resync", "request", "Copy tables again", *REQUEST, YES),
                 _command("verify", "request", "Compare both sides at one position", *REQUEST),
+                GroupCommand(
+                    name="quarantine",
+                    help="Records that could not be applied",
+                    subcommands=(
+                        _command("list", "quarantine", "Show what waits, since when and why", NAME, TABLE, JSON),
+                        _command("show", "quarantine", "Show a record and its bytes", NAME, RECORD, JSON),
+                        _command("replay", "quarantine", "Try records again, mended or not", *REPLAY),
+                        _command("discard", "quarantine", "Give records up: they are lost by decision", *DISCARD),
+                    ),
+                ),
                 GroupCommand(
                     name="state",
                     help="The state store",

@@ -8,11 +8,12 @@ from typing import Any
 from airflow_cdc_provider.cli.answer import Answer, Listing
 from airflow_cdc_provider.cli.finding import definitions, find
 from airflow_cdc_provider.cli.running import command
+from airflow_cdc_provider.core.carry import NOTHING
 from airflow_cdc_provider.core.index import Lane, TableRow
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.hooks.state import open_state
 
-COLUMNS = ("replicator", "table", "state", "window", "rows", "changes", "fresh at", "reason", "remedy")
+COLUMNS = ("replicator", "table", "state", "window", "rows", "changes", "quarantined", "fresh at", "reason", "remedy")
 
 
 @command
@@ -26,8 +27,9 @@ def status(args: argparse.Namespace) -> Answer:
         for row in state.tables(name).values():
             tables.append({"replicator": name, **_plain(row)})
             changed = sum(row.changes.values())
+            waits = _waits(row)
             rows.append(
-                (name, row.table, row.state, row.window, row.rows, changed, row.fresh_at, row.reason, row.remedy)
+                (name, row.table, row.state, row.window, row.rows, changed, waits, row.fresh_at, row.reason, row.remedy)
             )
         requests += [to_plain(command) for command in state.pending(name)]
     lanes = {name: {lane.value: state.holder(name, lane) for lane in Lane} for name in names}
@@ -41,4 +43,12 @@ def status(args: argparse.Namespace) -> Answer:
 def _plain(row: TableRow) -> dict[str, Any]:
     plain: dict[str, Any] = to_plain(row)
     del plain["control"]
-    return plain
+    carry = row.control.carry if row.control else NOTHING
+    return plain | {"quarantined": carry.quarantined, "parked": carry.parked}
+
+
+def _waits(row: TableRow) -> str:
+    """How many records are in quarantine, and how many wait for them."""
+    carry = row.control.carry if row.control else NOTHING
+    behind = f" (+{carry.parked:,} behind)" if carry.parked else ""
+    return f"{carry.quarantined:,}{behind}" if carry.quarantined else ""

@@ -77,13 +77,23 @@ def _close(replicator: Replicator, decision: Decision, failed: Sequence[str], te
             acknowledged = _acknowledge(replicator, decision, rows, log)
         clean(replicator, plan.run_id, _stands(plan.tables, rows, log), at)
     end_requests(replicator, decision, rows, results)
-    for line in decision.notes:
+    for line in (*decision.notes, *_in_quarantine(replicator.name, rows.values())):
         tell(line)
     moved = tuple(task.target for task in plan.tables if task.table in results.committed())
     if moved:
         _publish(replicator, {**before, **rows}, log.sealed, tell)
     problems = _problems(decision, rows.values(), failed, results)
     return Closing(tuple(rows.values()), moved, problems, acknowledged, results.phases())
+
+
+def _in_quarantine(name: str, rows: Iterable[TableRow]) -> Iterable[str]:
+    for row in rows:
+        if row.control and row.control.carry.quarantined:
+            carry = row.control.carry
+            yield (
+                f"{row.table}: {carry.quarantined} records in quarantine, {carry.parked} parked behind them:"
+                f" airflow cdc quarantine list {name}"
+            )
 
 
 def _publish(replicator: Replicator, rows: Mapping[str, TableRow], sealed: int, tell: Tell) -> None:

@@ -1,4 +1,4 @@
-"""The end of requests that a run carried out: a new copy, a comparison."""
+"""The end of requests that a run carried out: a new copy, a comparison, bad records tried again or given up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Results
-from airflow_cdc_provider.core.commands import Command, CommandKind
+from airflow_cdc_provider.core.carry import NOTHING
+from airflow_cdc_provider.core.commands import ABOUT_RECORDS, Command, CommandKind
 from airflow_cdc_provider.core.decide import Decision
 from airflow_cdc_provider.core.index import TableRow
 from airflow_cdc_provider.core.states import TableState
@@ -22,6 +23,8 @@ def end_requests(replicator: Replicator, decision: Decision, rows: Mapping[str, 
             continue
         if command.kind is CommandKind.VERIFY:
             _end_verify(replicator, command, rows, results)
+        elif command.kind in ABOUT_RECORDS:
+            _end_about_records(replicator, command, rows)
         else:
             _end_resync(replicator, command, rows, results)
 
@@ -37,6 +40,21 @@ def _end_resync(replicator: Replicator, command: Command, rows: Mapping[str, Tab
     body = {"tables": [{"table": row.table, "state": row.state.value, "problem": row.error} for row in named]}
     told = f"blocked: {', '.join(blocked)}" if blocked else f"copied again: {', '.join(row.table for row in named)}"
     replicator.state.finish(command.id, told, body, failed=bool(blocked))
+
+
+def _end_about_records(replicator: Replicator, command: Command, rows: Mapping[str, TableRow]) -> None:
+    """A table that takes no changes now, or failed, will tell in a later run."""
+    named = [row for row in rows.values() if command.names(row.table)]
+    if any(row.state is not TableState.REPLICATING or row.control is None for row in named):
+        return
+    waiting = {one.id: one for row in named if row.control for one in replicator.log.waiting(row.control.carry)}
+    asked: list[str] = command.arguments["records"]
+    left = [waiting[one] for one in asked if one in waiting]
+    told = [f"{one.id} is still bad: {one.reason}" for one in left]
+    done = [one for one in asked if one not in waiting]
+    told += [f"{command.kind}: {', '.join(done)}"] if done else []
+    body = {"records": [{"id": one, "waiting": one in waiting} for one in asked]}
+    replicator.state.finish(command.id, "; ".join(told), body, failed=bool(left))
 
 
 _COPIES = ("snapshot", "reconcile.resync")
@@ -70,7 +88,12 @@ def _compared(row: TableRow, result: TableResult | None) -> dict[str, Any]:
         "identical": done and detail.get("identical") is True,
         "differences": detail.get("differences", []),
         "state": row.state.value,
-        "problem": str(result.problem) if result and result.problem else row.error,
+        "problem": str(result.problem) if result and result.problem else row.error or _waiting(row),
         "fresh_at": row.fresh_at,
         "changes": row.changes,
     }
+
+
+def _waiting(row: TableRow) -> str:
+    carry = row.control.carry if row.control else NOTHING
+    return f"{carry.quarantined} records in quarantine, {carry.parked} parked behind them" if carry.quarantined else ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from airflow_cdc_provider.core.changelog import Manifest
-from airflow_cdc_provider.core.commands import CommandKind
+from airflow_cdc_provider.core.commands import ABOUT_RECORDS, CommandKind
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.facts import Facts
 from airflow_cdc_provider.core.positions import Position
@@ -138,9 +138,11 @@ def _stream(facts: Facts, base: Decision) -> Decision:
     if verify and (copy or reconcile):
         notes.append("verify waits until the copies of this run are done")
         verify = ()
-    if (new or behind or verify) and not facts.stream_lane:
+    let_go = () if verify else _about_records(facts, of[Move.STREAM])
+    if (new or behind or verify or let_go) and not facts.stream_lane:
         notes.append(_NO_STREAM_LANE)
-        new, behind, verify = False, False, ()
+        new, behind, verify, let_go = False, False, (), ()
+    behind = behind or bool(let_go)
 
     mode = Mode.VERIFY if verify else Mode.STREAM
     extract = new and not verify
@@ -152,7 +154,7 @@ def _stream(facts: Facts, base: Decision) -> Decision:
         copy=copy,
         stream=of[Move.STREAM] if extract or behind or verify else (),
         reconcile=reconcile,
-        commands=tuple(c.id for c in facts.commands if c.id in started or c.id in verify),
+        commands=tuple(c.id for c in facts.commands if c.id in started or c.id in verify or c.id in let_go),
     )
     follow = [SNAPSHOT] if copy else []
     if verify:
@@ -164,6 +166,15 @@ def _stream(facts: Facts, base: Decision) -> Decision:
     fence = tuple(v.table for v in base.verdicts if v.fence and v.table in plan.stream)
     idle = facts.stream.idle if facts.stream_lane and facts.stream.lost is None and not (new or verify) else None
     return replace(base, plan=plan, idle=idle, raise_fence=fence, follow=(*follow, CLOSE_WINDOW), notes=tuple(notes))
+
+
+def _about_records(facts: Facts, moving: tuple[str, ...]) -> tuple[str, ...]:
+    """Requests about bad records of tables that take changes now. Others wait until theirs do."""
+    return tuple(
+        command.id
+        for command in facts.commands
+        if command.kind in ABOUT_RECORDS and any(command.names(table) for table in moving)
+    )
 
 
 def effective_window(sealed: int, window: int, behind: int | None) -> int:

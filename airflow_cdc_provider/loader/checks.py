@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from airflow_cdc_provider.core.definition import Columns, Comparison, Condition, Staging, TableRule, Target
+from airflow_cdc_provider.core.definition import (
+    Columns,
+    Comparison,
+    Condition,
+    OnBadRecord,
+    Quarantine,
+    Staging,
+    TableRule,
+    Target,
+)
 from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.selection import RESERVED_PREFIX, is_pattern, takes
 from airflow_cdc_provider.loader.kinds import options_class, table_naming, target_places
@@ -114,6 +123,14 @@ def _check_rule(rule: TableRule, at: Callable[..., Place], report: Report) -> No
             at("target"),
             found=shown(rule.source),
             do="remove `target`, or name the tables one by one",
+        )
+    if rule.on_bad_record is OnBadRecord.STOP and rule.quarantine != Quarantine():
+        report.problem(
+            "DEF052",
+            "limits of a quarantine that is not there",
+            at("quarantine"),
+            found=f"`on_bad_record: {rule.on_bad_record}`",
+            do="add `on_bad_record: quarantine`, or remove the limits",
         )
     for name, index, column in _needed(rule):
         if not takes(rule, column):

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from collections.abc import Sequence
 
 from airflow_cdc_provider.core import changelog
+from airflow_cdc_provider.core.carry import CarryOver
 from airflow_cdc_provider.core.changelog import Manifest, control_folder, seal, unseal
 from airflow_cdc_provider.core.cursors import ControlRecord, split_token, token
 from airflow_cdc_provider.core.decisions import FOLDER, Decision
 from airflow_cdc_provider.core.errors import Problem, StagingInvalid
 from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.quarantine import BadRecord, Listing, Waiting
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.store import Store
 
@@ -92,6 +95,25 @@ class ChangeLog:
             from_plain(Decision, json.loads(self.store.read(f"{FOLDER}/{name}"))) for name in self.store.names(FOLDER)
         ]
 
+    def waiting(self, carry: CarryOver) -> tuple[Waiting, ...]:
+        """What is in quarantine, as a carry-over names it."""
+        if carry.listing is None:
+            return ()
+        path = carry.listing.path
+        return Listing.decode(self.store.read(path), self.store.url(path)).waiting
+
+    def bad_record(self, table: str, record_id: str) -> BadRecord | None:
+        """What came, if it was ever put aside."""
+        path = changelog.quarantine_path(table, record_id)
+        if not self.store.exists(path):
+            return None
+        return BadRecord.decode(self.store.read(path), self.store.url(path))
+
+    def bad_records(self, table: str) -> list[BadRecord]:
+        """All that were put aside and not cleaned up yet, those that wait no more among them."""
+        ids = (name.removesuffix(".json") for name in self.store.names(changelog.quarantine_folder(table)))
+        return [record for one in ids if (record := self.bad_record(table, one)) is not None]
+
     def write_control(self, record: ControlRecord) -> bool:
         """Name what the commit with this token says. False where another attempt has named it otherwise: the token is
         taken and the caller must raise the fence."""
@@ -113,18 +135,28 @@ class ChangeLog:
         return max((fence for fence, _ in self._named(table)), default=0)
 
     def forget_controls(self, table: str, below: int) -> None:
-        """Remove control records of lower tokens, and carry-overs that no record left names. The highest fence stays
-        named: its number is never given again. Nobody may be at work on the table: a batch that is staged and not yet
-        merged has its carry-over named by nothing."""
+        """Remove control records of lower tokens, and carry-overs and bad records that no record left names. The
+        highest fence stays named: its number is never given again. Nobody may be at work on the table: a batch that is
+        staged and not yet merged has its carry-over named by nothing."""
         for fence, window in sorted(self._named(table))[:-1]:
             if token(fence, window) < below:
                 self.store.delete(changelog.control_path(table, fence, window))
-        records = (self.control(table, token(fence, window)) for fence, window in self._named(table))
-        needed = {file.path for record in records if record is not None for file in record.carry.files}
+        found = (self.control(table, token(fence, window)) for fence, window in self._named(table))
+        records = [record for record in found if record is not None]
+        self._forget_bad_records(table, records)
+        needed = {file.path for record in records for file in record.carry.files}
         for attempt in self.store.names(changelog.carry_folder(table)):
             folder = changelog.carry_folder(table, attempt)
             if not any(path.startswith(f"{folder}/") for path in needed):
                 self.store.delete(folder)
+
+    def _forget_bad_records(self, table: str, records: Sequence[ControlRecord]) -> None:
+        """Those of windows that the table has not applied are what it is blocked for."""
+        named = {one.id for record in records for one in self.waiting(record.carry)}
+        applied = max((record.window for record in records), default=0)
+        for record in self.bad_records(table):
+            if record.id not in named and record.window <= applied:
+                self.store.delete(changelog.quarantine_path(table, record.id))
 
     def _named(self, table: str) -> list[tuple[int, int]]:
         names = [name.removesuffix(".json").partition("-") for name in self.store.names(control_folder(table))]

@@ -15,7 +15,6 @@ from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.quarantine import BadRecord, record_id
 from airflow_cdc_provider.core.steps import Outcome, TableResult
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from spark_jobs.bad_records import listing
 from tests.spark.hand_made import HandMade, Row
 from tests.spark.spoiled import RAW, decide, unreadable
 
@@ -48,7 +47,7 @@ def waiting(table: HandMade) -> tuple[int, int]:
     if told:
         assert told["read"] + told["waited"] == sum(told.values()) - told["read"] - told["waited"], told
         assert min(told.values()) >= 0 and (told["quarantined"], told["held"]) == (carry.quarantined, carry.parked)
-    assert carry.quarantined == len(listing(table.log, carry))
+    assert carry.quarantined == len(table.log.waiting(carry))
     return carry.quarantined, carry.parked
 
 
@@ -81,7 +80,7 @@ def test_a_bad_record_and_its_key_wait_and_everything_else_goes_on(spark: SparkS
     table.apply([table.update({"id": 1, "w": "y"}, complete=False), bad, table.insert(row(5, "e"))])
     assert table.rows() == [(1, "a", "w"), (2, "c", "w"), (4, "d", "w"), (5, "e", "w")]
     assert waiting(table) == (1, 2)
-    (listed,) = listing(table.log, control(table).carry)
+    (listed,) = table.log.waiting(control(table).carry)
     assert (listed.id, listed.behind, listed.since) == (record_id(bad), 2, told.first_seen)
     assert let_go(table).outcome is Outcome.UNCHANGED, "nobody has decided"
 

@@ -1,0 +1,191 @@
+"""``airflow cdc quarantine list|show|replay|discard``: records that could not be applied, and what to do about them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import uuid
+from base64 import b64decode
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow_cdc_provider.cli import answer as a
+from airflow_cdc_provider.cli.answer import Answer, Listing
+from airflow_cdc_provider.cli.finding import NotFound, find, named, opened, operator
+from airflow_cdc_provider.cli.running import command
+from airflow_cdc_provider.cli.runs import follow, require_startable, start_run
+from airflow_cdc_provider.control.known import known_tables
+from airflow_cdc_provider.control.quarantine import Case, decide_about, open_cases
+from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.core.commands import Command, CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions import DecisionKind, about_records
+from airflow_cdc_provider.core.errors import CommandRefused, Problem
+from airflow_cdc_provider.core.plain import to_plain
+
+COLUMNS = ("record", "table", "window", "age", "behind", "reason", "decided")
+NOT_OPEN = "is not in quarantine any more"
+
+
+@command
+def list(args: argparse.Namespace) -> Answer:
+    replicator = opened(find(args.name))
+    cases = _cases(replicator, args.table)
+    rows = [
+        (
+            case.record.id,
+            case.record.table,
+            case.record.window,
+            _age(case.since),
+            "stops the table" if case.stops else case.behind,
+            case.record.reason,
+            case.decision.kind.value if case.decision else "",
+        )
+        for case in cases
+    ]
+    lines = [] if cases else ["nothing is in quarantine"]
+    return Answer({"records": [_plain(case) for case in cases]}, Listing(COLUMNS, rows), lines)
+
+
+@command
+def show(args: argparse.Namespace) -> Answer:
+    """Who looked is in the audit: the bytes hold values of the row."""
+    replicator = opened(find(args.name))
+    record = next(
+        (found for table in known_tables(replicator) if (found := replicator.log.bad_record(table, args.id))), None
+    )
+    if record is None:
+        raise NotFound(_unknown(replicator, args.id))
+    replicator.state.note(replicator.name, operator(), "quarantine show", {"table": record.table, "record": record.id})
+    decision = about_records(replicator.log.decisions(), record.table).get(record.id)
+    body = {**to_plain(record), "decision": to_plain(decision)}
+    lines = [f"{name}: {body[name]}" for name in ("id", "table", "window", "position", "reason", "first_seen", "codec")]
+    lines.append(f"bytes: {b64decode(record.raw)!r}")
+    lines.append(f"record: {json.dumps(body['record'], ensure_ascii=False)}")
+    if decision:
+        lines.append(
+            f"decided: {decision.kind} by {decision.decided_by}, {decision.decided_at} {decision.reason}".rstrip()
+        )
+    return Answer(body, lines=lines)
+
+
+@command
+def replay(args: argparse.Namespace) -> Answer:
+    values = dict(_assignment(text) for text in args.set)
+    if values and len(args.ids) != 1:
+        raise CommandRefused(
+            Problem("CLI012", "--set mends one record", found=f"{len(args.ids)} records", allowed="one")
+        )
+    return _decide(args, CommandKind.REPLAY, DecisionKind.REPLAY, values)
+
+
+@command
+def discard(args: argparse.Namespace) -> Answer:
+    return _decide(args, CommandKind.DISCARD, DecisionKind.DISCARD, {})
+
+
+def _decide(args: argparse.Namespace, kind: CommandKind, decided: DecisionKind, values: dict[str, Any]) -> Answer:
+    if not args.ids and not args.table:
+        raise CommandRefused(
+            Problem("CLI013", f"{kind} what?", allowed="ids of records, or --table for all of a table")
+        )
+    replicator = opened(find(args.name))
+    if args.now:
+        require_startable(replicator.name)
+    cases = _cases(replicator, args.table)
+    chosen = [case for case in cases if not args.ids or case.record.id in args.ids]
+    gone = [one for one in args.ids if one not in {case.record.id for case in chosen}]
+    for one in gone:
+        if not any(replicator.log.bad_record(table, one) for table in known_tables(replicator)):
+            raise NotFound(_unknown(replicator, one))
+    lines = [f"{one} {NOT_OPEN}" for one in gone]
+    if not chosen:
+        return Answer(
+            {"kind": kind.value, "status": "done", "records": []}, lines=lines or ["nothing is in quarantine"]
+        )
+    decide_about(replicator, chosen, decided, values, args.reason, operator())
+    asked = _requested(replicator, kind, chosen, args.key)
+    run_id = start_run(replicator.name) if args.now and not asked.finished else ""
+    if args.wait:
+        asked = follow(replicator, asked, run_id)
+    return _answer(replicator, asked, chosen, lines)
+
+
+def _requested(replicator: Replicator, kind: CommandKind, cases: Sequence[Case], key: str | None) -> Command:
+    """The request, or the one that is still open for the same records."""
+    tables = tuple(sorted({case.record.table for case in cases}))
+    arguments = {"records": sorted(case.record.id for case in cases)}
+    if not key:
+        for other in replicator.state.pending(replicator.name):
+            if (other.kind, other.arguments) == (kind, arguments):
+                return other
+    return replicator.state.request(replicator.name, kind, tables, arguments, key or str(uuid.uuid4()), operator())
+
+
+def _answer(replicator: Replicator, asked: Command, cases: Sequence[Case], lines: Sequence[str]) -> Answer:
+    body = {
+        "id": asked.id,
+        "kind": asked.kind.value,
+        "status": asked.status.value,
+        "outcome": asked.outcome,
+        "records": asked.arguments["records"],
+    }
+    stopped = sorted({case.record.table for case in cases if case.stops})
+    resume = [f"then: airflow cdc resume {replicator.name} --table {table}" for table in stopped]
+    if asked.status is CommandStatus.FAILED:
+        problem = Problem("CMD007", f"{asked.kind} could not be done", where=asked.replicator, found=asked.outcome)
+        return Answer(body, lines=lines, problems=[problem], code=a.DATA)
+    told = asked.outcome if asked.finished else f"{asked.kind} is decided; the next run carries it out"
+    return Answer(body, lines=[*lines, told, *resume])
+
+
+def _cases(replicator: Replicator, wanted: Sequence[str]) -> Sequence[Case]:
+    targets = known_tables(replicator)
+    tables = named(replicator, wanted, targets) or tuple(targets)
+    cases = []
+    for table in tables:
+        control = replicator.target.held(table, targets[table]).control
+        cases += open_cases(replicator, table, control) if control else []
+    return cases
+
+
+def _plain(case: Case) -> dict[str, Any]:
+    """Without what the row holds: that is shown record by record."""
+    record = case.record
+    return {
+        "id": record.id,
+        "table": record.table,
+        "window": record.window,
+        "position": record.position,
+        "reason": record.reason,
+        "codec": record.codec,
+        "since": case.since,
+        "behind": case.behind,
+        "stops": case.stops,
+        "decision": case.decision.kind.value if case.decision else None,
+    }
+
+
+def _age(since: str) -> str:
+    seconds = int((datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds())
+    count, unit = next(
+        ((seconds // size, unit) for unit, size in (("d", 86400), ("h", 3600), ("m", 60)) if seconds >= size),
+        (seconds, "s"),
+    )
+    return f"{count}{unit}"
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    """``COLUMN=VALUE``: the value is JSON, or else a text as it stands."""
+    name, sign, value = text.partition("=")
+    if not name or not sign:
+        raise CommandRefused(Problem("CLI014", "no column and value", "--set", text.partition("=")[0], "COLUMN=VALUE"))
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _unknown(replicator: Replicator, record: str) -> Problem:
+    do = f"airflow cdc quarantine list {replicator.name}"
+    return Problem("CLI015", f"no record {record[:40]!r} was ever in quarantine", where=replicator.name, do=do)

@@ -1,0 +1,85 @@
+"""Bad records as an operator sees them, and what was decided about them, written down before anything acts on it.
+
+What is decided stands under ``decisions/``; the stage step goes by it whenever it meets the record, in the carry-over
+or, where the table stopped before it, in the change log. So a decision may be made twice, and a run may die anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.decisions import Decision, DecisionKind, about_records, decision_path
+from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.quarantine import BadRecord
+
+
+@dataclass(frozen=True)
+class Case:
+    """``behind``: records of its key that wait for it. ``stops``: the table stands before its window because of it.
+    ``decision``: the newest one about it."""
+
+    record: BadRecord
+    since: str
+    behind: int = 0
+    stops: bool = False
+    decision: Decision | None = None
+
+
+def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> list[Case]:
+    """What waits for an operator, in the order of the change log: what the table has put aside, and what it stopped
+    before."""
+    log = replicator.log
+    decisions = about_records(log.decisions(), table)
+    waiting = {one.id: one for one in log.waiting(control.carry)}
+    cases = []
+    for record in log.bad_records(table):
+        if (one := waiting.get(record.id)) is not None:
+            cases.append(Case(record, one.since, one.behind, decision=decisions.get(record.id)))
+        elif record.window > control.window:
+            cases.append(Case(record, record.first_seen, stops=True, decision=decisions.get(record.id)))
+    return sorted(cases, key=lambda case: case.record.record.order_key)
+
+
+def decide_about(
+    replicator: Replicator,
+    cases: Iterable[Case],
+    kind: DecisionKind,
+    values: Mapping[str, Any],
+    reason: str,
+    by: str,
+) -> list[Decision]:
+    """One decision per record. One that says what the newest says already is that one: nothing is written."""
+    made = []
+    for case in cases:
+        newest = case.decision
+        if newest is None or (newest.kind, newest.values) != (kind, dict(values)):
+            newest = _written(replicator, case.record, kind, values, reason, by)
+        made.append(newest)
+    return made
+
+
+def _written(
+    replicator: Replicator, record: BadRecord, kind: DecisionKind, values: Mapping[str, Any], reason: str, by: str
+) -> Decision:
+    moment = datetime.now(UTC)
+    decision = Decision(
+        id=f"{moment:%Y%m%dT%H%M%S%f}-{record.id}",
+        kind=kind,
+        replicator=replicator.name,
+        table=record.table,
+        decided_by=by,
+        decided_at=moment.isoformat(timespec="milliseconds"),
+        reason=reason,
+        record=record.id,
+        values=dict(values),
+    )
+    detail = {"table": record.table, "record": record.id, "reason": reason, "columns": sorted(values)}
+    replicator.state.note(replicator.name, by, f"quarantine {kind}", detail)
+    replicator.log.store.create(decision_path(decision.id), json.dumps(to_plain(decision)).encode())
+    return decision
