@@ -22,9 +22,12 @@ from airflow_cdc_provider.core.commands import Command, CommandKind, CommandStat
 from airflow_cdc_provider.core.decisions import DecisionKind, about_records
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.quarantine import BadRecord
 
 COLUMNS = ("record", "table", "window", "age", "behind", "reason", "decided")
+NOTHING = "nothing is in quarantine"
 NOT_OPEN = "is not in quarantine any more"
+UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
 @command
@@ -43,7 +46,7 @@ def list(args: argparse.Namespace) -> Answer:
         )
         for case in cases
     ]
-    lines = [] if cases else ["nothing is in quarantine"]
+    lines = [] if cases else [NOTHING]
     return Answer({"records": [_plain(case) for case in cases]}, Listing(COLUMNS, rows), lines)
 
 
@@ -51,9 +54,7 @@ def list(args: argparse.Namespace) -> Answer:
 def show(args: argparse.Namespace) -> Answer:
     """Who looked is in the audit: the bytes hold values of the row."""
     replicator = opened(find(args.name))
-    record = next(
-        (found for table in known_tables(replicator) if (found := replicator.log.bad_record(table, args.id))), None
-    )
+    record = _put_aside(replicator, args.id)
     if record is None:
         raise NotFound(_unknown(replicator, args.id))
     replicator.state.note(replicator.name, operator(), "quarantine show", {"table": record.table, "record": record.id})
@@ -64,7 +65,7 @@ def show(args: argparse.Namespace) -> Answer:
     lines.append(f"record: {json.dumps(body['record'], ensure_ascii=False)}")
     if decision:
         lines.append(
-            f"decided: {decision.kind} by {decision.decided_by}, {decision.decided_at} {decision.reason}".rstrip()
+            f"decided: {decision.kind} by {decision.decided_by}, {decision.decided_at}, {decision.reason or '-'}"
         )
     return Answer(body, lines=lines)
 
@@ -73,9 +74,7 @@ def show(args: argparse.Namespace) -> Answer:
 def replay(args: argparse.Namespace) -> Answer:
     values = dict(_assignment(text) for text in args.set)
     if values and len(args.ids) != 1:
-        raise CommandRefused(
-            Problem("CLI012", "--set mends one record", found=f"{len(args.ids)} records", allowed="one")
-        )
+        raise CommandRefused(Problem("CLI012", "--set mends one record", found=f"{len(args.ids)} of them"))
     return _decide(args, CommandKind.REPLAY, DecisionKind.REPLAY, values)
 
 
@@ -86,9 +85,7 @@ def discard(args: argparse.Namespace) -> Answer:
 
 def _decide(args: argparse.Namespace, kind: CommandKind, decided: DecisionKind, values: dict[str, Any]) -> Answer:
     if not args.ids and not args.table:
-        raise CommandRefused(
-            Problem("CLI013", f"{kind} what?", allowed="ids of records, or --table for all of a table")
-        )
+        raise CommandRefused(Problem("CLI013", f"{kind} what?", allowed="ids of records, or --table for all of one"))
     replicator = opened(find(args.name))
     if args.now:
         require_startable(replicator.name)
@@ -96,13 +93,12 @@ def _decide(args: argparse.Namespace, kind: CommandKind, decided: DecisionKind, 
     chosen = [case for case in cases if not args.ids or case.record.id in args.ids]
     gone = [one for one in args.ids if one not in {case.record.id for case in chosen}]
     for one in gone:
-        if not any(replicator.log.bad_record(table, one) for table in known_tables(replicator)):
+        if _put_aside(replicator, one) is None:
             raise NotFound(_unknown(replicator, one))
     lines = [f"{one} {NOT_OPEN}" for one in gone]
     if not chosen:
-        return Answer(
-            {"kind": kind.value, "status": "done", "records": []}, lines=lines or ["nothing is in quarantine"]
-        )
+        body: dict[str, Any] = {"kind": kind.value, "status": CommandStatus.DONE.value, "records": []}
+        return Answer(body, lines=lines or [NOTHING])
     decide_about(replicator, chosen, decided, values, args.reason, operator())
     asked = _requested(replicator, kind, chosen, args.key)
     run_id = start_run(replicator.name) if args.now and not asked.finished else ""
@@ -149,6 +145,12 @@ def _cases(replicator: Replicator, wanted: Sequence[str]) -> Sequence[Case]:
     return cases
 
 
+def _put_aside(replicator: Replicator, record_id: str) -> BadRecord | None:
+    """What came, whether or not it still waits."""
+    found = (replicator.log.bad_record(table, record_id) for table in known_tables(replicator))
+    return next((record for record in found if record), None)
+
+
 def _plain(case: Case) -> dict[str, Any]:
     """Without what the row holds: that is shown record by record."""
     record = case.record
@@ -168,11 +170,8 @@ def _plain(case: Case) -> dict[str, Any]:
 
 def _age(since: str) -> str:
     seconds = int((datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds())
-    count, unit = next(
-        ((seconds // size, unit) for unit, size in (("d", 86400), ("h", 3600), ("m", 60)) if seconds >= size),
-        (seconds, "s"),
-    )
-    return f"{count}{unit}"
+    unit, size = next(((unit, size) for unit, size in UNITS if seconds >= size), UNITS[-1])
+    return f"{seconds // size}{unit}"
 
 
 def _assignment(text: str) -> tuple[str, Any]:

@@ -8,6 +8,7 @@ import stat
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,3 +55,18 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name, fields in CONNECTIONS.items():
         monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(fields))
+
+
+@pytest.fixture
+def cdc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    from tests.provider.typed import command_line
+
+    return command_line(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Any:
+    """A replicator of two tables whose state store is the one the command line finds."""
+    from tests.provider.typed import small_world
+
+    return small_world(tmp_path)
