@@ -144,7 +144,8 @@ class ChangeLog:
         found = (self.control(table, token(fence, window)) for fence, window in self._named(table))
         records = [record for record in found if record is not None]
         self._forget_bad_records(table, records)
-        needed = {file.path for record in records for file in record.carry.files}
+        carried = (record.carry for record in records)
+        needed = {file.path for carry in carried for file in (*carry.files, carry.listing) if file}
         for attempt in self.store.names(changelog.carry_folder(table)):
             folder = changelog.carry_folder(table, attempt)
             if not any(path.startswith(f"{folder}/") for path in needed):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_cdc_provider import connectors
 from airflow_cdc_provider.core.states import TableState
 from tests.provider.small_world import World
 from tests.provider.typed import Said, replicated

@@ -33,8 +33,8 @@ def carry(world: World, *ids: str) -> CarryOver:
     if not ids:
         return NOTHING
     listing = Listing(tuple(Waiting(one, 1, SINCE, "no date", behind=2) for one in ids))
-    world.replicator.log.store.write("carry/listing.json", listing.encode())
-    file = DataFile("carry/listing.json", len(ids), 0, "")
+    file = DataFile(f"carry/{TABLE}/{'-'.join(ids)}/listing.json", len(ids), 0, "")
+    world.replicator.log.store.write(file.path, listing.encode())
     return CarryOver((), {"quarantined": len(ids), "parked": 2 * len(ids)}, file)
 
 
