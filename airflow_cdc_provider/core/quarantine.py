@@ -134,11 +134,10 @@ def mended(record: ChangeRecord, values: Mapping[str, Any], schema: TableSchema)
     needed = schema.key if unreadable.op == Operation.DELETE and schema.key else schema.names
     if set(unreadable.columns or needed) - values.keys():
         return record
-    blank = replace(record, after=None, key=None, key_before=None)
-    given = _with_values(blank, unreadable.op or Operation.UPSERT, unreadable.known, values, schema)
-    if own_key(given) is None and schema.key:
-        key = {"key_before": record.key} if given.op == Operation.DELETE else {"key": record.key}
-        given = replace(given, **key)  # type: ignore[arg-type]
+    op = unreadable.op or Operation.UPSERT
+    gone = op == Operation.DELETE
+    blank = replace(record, after=None, key=None if gone else record.key, key_before=record.key if gone else None)
+    given = _with_values(blank, op, unreadable.known, values, schema)
     return given if own_key(given) is not None or not schema.key else record
 
 

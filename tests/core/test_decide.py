@@ -286,6 +286,18 @@ def test_verify_waits_for_copies_and_is_not_mixed_with_the_stream() -> None:
     assert decision.plan.commands == ()
 
 
+def test_a_request_about_bad_records_makes_a_run_due_once_their_table_takes_changes() -> None:
+    for kind in (CommandKind.REPLAY, CommandKind.DISCARD):
+        request = asked(kind, "a")
+        decision = decide(facts(table("a", control("a")), table("b", control("b")), commands=(request,)))
+        assert (decision.follow, decision.plan.commands) == (("stage", "close_window"), (request.id,))
+        paused = table("a", control("a", state=TableState.PAUSED))
+        decision = decide(facts(paused, table("b", control("b")), commands=(request,)))
+        assert (decision.follow, decision.plan.commands) == (("close_window",), ())
+        decision = decide(facts(table("a", control("a")), commands=(request,), stream_lane=False))
+        assert (decision.follow, decision.plan.commands) == (("close_window",), ())
+
+
 def test_a_backfill_leaves_keyless_tables_out_and_says_so() -> None:
     keyless = table("public.b", control("public.b"), key=())
     repair = facts(A, keyless, mode=Mode.REPAIR, interval=("2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"))

@@ -11,7 +11,9 @@ from airflow_cdc_provider.core.definition import (
     Comparison,
     Condition,
     Definition,
+    OnBadRecord,
     OnDelete,
+    Quarantine,
     TableRule,
 )
 from airflow_cdc_provider.core.plain import from_plain, to_plain
@@ -64,6 +66,12 @@ def test_filters_are_read_with_their_types() -> None:
         Condition("paid", Comparison.EQUAL, True),
         Condition("gone", Comparison.IS_NULL),
     )
+
+
+def test_limits_of_a_quarantine_are_read_with_it() -> None:
+    told = load(rule("on_bad_record: quarantine\nquarantine: {max_rows: 5, max_share: 0.01}")).tables[0]
+    assert (told.on_bad_record, told.quarantine) == (OnBadRecord.QUARANTINE, Quarantine(5, 0.01))
+    assert load(GOOD).tables[0].on_bad_record is OnBadRecord.STOP
 
 
 def test_defaults_stand_where_nothing_is_said() -> None:

@@ -108,6 +108,9 @@ BAD = [
         "DEF021",
         "8:22",
     ),
+    ("limits of no quarantine", rule("quarantine: {max_rows: 5}"), "DEF052", "7:17"),
+    ("a share above all", rule("on_bad_record: quarantine\nquarantine: {max_share: 1.5}"), "DEF046", "8:29"),
+    ("an unknown way with bad records", rule("on_bad_record: skip"), "DEF046", "7:20"),
     ("D-22 include and exclude", rule("columns: {include: [a], exclude: [b]}"), "DEF022", "7:38"),
     (
         "D-23 two tables with one target",

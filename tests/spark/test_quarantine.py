@@ -12,9 +12,11 @@ from airflow_cdc_provider.core.changelog import quarantine_path
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decisions import DecisionKind
 from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
+from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.quarantine import BadRecord, record_id
 from airflow_cdc_provider.core.steps import Outcome, TableResult
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from tests.spark.contract.sessions import small_session
 from tests.spark.hand_made import HandMade, Row
 from tests.spark.spoiled import RAW, decide, unreadable
 
@@ -30,7 +32,7 @@ def row(key: int, v: str | None, w: str | None = "w") -> Row:
 
 
 def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> HandMade:
-    table = HandMade(spark, folder, SCHEMA, **{"on_bad_record": OnBadRecord.QUARANTINE, **more})
+    table = HandMade(small_session(spark), folder, SCHEMA, **{"on_bad_record": OnBadRecord.QUARANTINE, **more})
     table.copy([row(key, "a") for key in keys])
     return table
 
@@ -130,6 +132,41 @@ def test_rows_that_moved_without_all_columns_wait_together(spark: SparkSession, 
     decide(table, lost[1], REPLAY, v="c")
     let_go(table)
     assert table.rows() == [(1, "whole", "w"), (12, "b", "x"), (13, "c", "w")] and waiting(table) == (0, 0)
+
+
+def test_dying_anywhere_loses_nothing_and_doubles_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die_at(point: str) -> None:
+        token = tmp_path / point
+        token.touch()
+        monkeypatch.setenv(ARMED, f"{point}=raise:StagingUnavailable")
+        monkeypatch.setenv(TOKEN, str(token))
+
+    def died(result: TableResult) -> bool:
+        return result.outcome is Outcome.FAILING and not list(tmp_path.glob("*.*_*"))
+
+    def through_all(before: list[Any], after: list[Any]) -> None:
+        die_at("stage.after_batch")
+        assert died(table.staged()[1])
+        job, _ = table.staged()
+        die_at("merge.before_commit")
+        assert died(table.merged(job)) and table.rows() == before
+        job, _ = table.staged()
+        die_at("merge.after_commit")
+        assert died(table.merged(job)) and table.rows() == after
+        assert table.merged(job).outcome is Outcome.FENCED
+
+    table = made(spark, tmp_path, 1, 2)
+    bad = unreadable(table.update(row(1, "b")), "v")
+    table.land([bad, table.update({"id": 1, "w": "x"}, complete=False), table.update(row(2, "c"))])
+    die_at("quarantine.after_write")
+    assert died(table.staged()[1])
+    through_all([(1, "a", "w"), (2, "a", "w")], [(1, "a", "w"), (2, "c", "w")])
+    assert waiting(table) == (1, 1)
+    decide(table, bad, REPLAY, v="b")
+    through_all([(1, "a", "w"), (2, "c", "w")], [(1, "b", "x"), (2, "c", "w")])
+    assert waiting(table) == (0, 0) and table.staged()[1].outcome is Outcome.UNCHANGED
 
 
 def test_a_bad_record_stops_the_table_before_its_window(spark: SparkSession, tmp_path: Path) -> None:

@@ -5,15 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.tables import TableSchema
 from tests.spark.contract.kits import TargetKit
 from tests.spark.hand_made import HandMade
 
 
 class KitTable(HandMade):
-    def __init__(self, kit: TargetKit, folder: Path, schema: TableSchema, on_delete: OnDelete = OnDelete.HARD) -> None:
-        super().__init__(kit.session, folder, schema, on_delete, target=kit.target, secrets=kit.secrets)
+    def __init__(
+        self,
+        kit: TargetKit,
+        folder: Path,
+        schema: TableSchema,
+        on_delete: OnDelete = OnDelete.HARD,
+        on_bad_record: OnBadRecord = OnBadRecord.STOP,
+    ) -> None:
+        super().__init__(
+            kit.session,
+            folder,
+            schema,
+            on_delete,
+            target=kit.target,
+            secrets=kit.secrets,
+            on_bad_record=on_bad_record,
+        )
         self.kit = kit
 
     def rows(self, *technical: str) -> list[tuple[Any, ...]]:

@@ -1,0 +1,128 @@
+"""Bad records, as data: what is told of them, how they are mended, what becomes of what was read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_cdc_provider.core.changelog import quarantine_path
+from airflow_cdc_provider.core.changes import ChangeRecord, canonical
+from airflow_cdc_provider.core.decisions import Decision, DecisionKind, about_records
+from airflow_cdc_provider.core.definition import Quarantine
+from airflow_cdc_provider.core.errors import StagingInvalid
+from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.quarantine import (
+    BadRecord,
+    Refusal,
+    Unreadable,
+    account,
+    allowed,
+    bad_record,
+    begins_row,
+    mended,
+    own_key,
+    record_id,
+    told,
+)
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+
+INT, TEXT = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)
+SCHEMA = TableSchema("public.t", (Column("id", INT), Column("v", TEXT), Column("w", TEXT)), ("id",))
+
+
+def unreadable(op: str, *columns: str, key: str | None = "[1]", **known: object) -> ChangeRecord:
+    what = Unreadable("c", "AA==", "no date", op=op, known=known, columns=columns)
+    return ChangeRecord("public.t", "unreadable", "01", "s", key=key, after=canonical(to_plain(what)))
+
+
+def image(record: ChangeRecord) -> object:
+    return json.loads(record.after or record.before or "{}")
+
+
+def test_a_record_is_mended_once_every_column_that_was_lost_is_given() -> None:
+    bad = unreadable("insert", "v", "w", id=1)
+    assert mended(bad, {"v": "a"}, SCHEMA) is bad
+    good = mended(bad, {"v": "a", "w": None}, SCHEMA)
+    assert (good.op, good.key, good.key_before, good.after_complete) == ("insert", "[1]", None, True)
+    assert image(good) == {"id": 1, "v": "a", "w": None}
+
+
+def test_columns_that_never_came_stay_unknown() -> None:
+    good = mended(unreadable("update", "v", id=1), {"v": "a"}, SCHEMA)
+    assert (good.op, good.key, good.key_before, good.after_complete) == ("update", "[1]", "[1]", False)
+    assert image(good) == {"id": 1, "v": "a"}
+
+
+def test_a_message_that_told_nothing_needs_the_whole_row_and_a_delete_its_key() -> None:
+    bad = unreadable("", key=None)
+    assert mended(bad, {"id": 1, "v": "a"}, SCHEMA) is bad
+    assert (whole := mended(bad, {"id": 1, "v": "a", "w": "b"}, SCHEMA)).op == "upsert" and whole.key == "[1]"
+    gone = mended(unreadable("delete", key=None), {"id": 1}, SCHEMA)
+    assert (gone.op, gone.key_before, own_key(gone)) == ("delete", "[1]", "[1]")
+
+
+def test_the_key_that_was_told_is_kept_where_no_other_is_given() -> None:
+    good = mended(unreadable("update", "v"), {"v": "a"}, SCHEMA)
+    assert (good.key, good.key_before, image(good)) == ("[1]", "[1]", {"v": "a"})
+
+
+def test_values_take_the_place_of_those_that_do_not_fit() -> None:
+    bad = ChangeRecord(
+        "public.t", "insert", "01", "s", key="[9]", after='{"id":9,"v":"a","w":"b"}', after_complete=True
+    )
+    good = mended(bad, {"id": 1, "w": "c"}, SCHEMA)
+    assert (good.key, image(good), good.after_complete) == ("[1]", {"id": 1, "v": "a", "w": "c"}, True)
+    gone = ChangeRecord("public.t", "delete", "02", "s", key_before="[9]", before='{"id":9}')
+    assert mended(gone, {"id": 1}, SCHEMA).key_before == "[1]"
+
+
+def test_what_came_is_kept_and_vouches_for_itself() -> None:
+    decoded = ChangeRecord("public.t", "insert", "01", "s", key="[1]", after="{}", warnings=("nan_lost",))
+    for record in (decoded, unreadable("insert")):
+        kept = bad_record(record, 3, "no telling", "2026-01-01")
+        assert BadRecord.decode(kept.encode(), "here") == kept and kept.record == record
+        with pytest.raises(StagingInvalid):
+            BadRecord.decode(kept.encode().replace(b"no telling", b"something"), "here")
+    assert bad_record(unreadable("insert"), 3, "no telling", "").codec == "c"
+    assert told(decoded) is None and begins_row(decoded) and begins_row(unreadable("insert"))
+    assert not begins_row(unreadable("update"))
+
+
+def test_an_id_is_of_one_place_of_one_table() -> None:
+    one = unreadable("insert")
+    assert record_id(one) == record_id(replace(one, after=None))
+    assert len({record_id(one), record_id(replace(one, table="b")), record_id(replace(one, order_key="02"))}) == 3
+
+
+@pytest.mark.parametrize(("records", "limit"), [(0, 100), (100_000, 100), (1_000_000, 1_000)])
+def test_a_window_may_hold_so_many_bad_records_or_the_share_where_that_is_more(records: int, limit: int) -> None:
+    assert allowed(Quarantine(), records) == limit
+
+
+def test_the_newest_decision_about_a_record_counts() -> None:
+    first = Decision("1", DecisionKind.REPLAY, "shop", "public.t", "ann", "", record="r1")
+    later = Decision("2", DecisionKind.DISCARD, "shop", "public.t", "ann", "", record="r1")
+    yes = Decision("3", DecisionKind.APPROVE_DELETES, "shop", "public.t", "ann", "")
+    other = replace(later, id="4", table="public.o")
+    assert about_records([later, yes, other, first], "public.t") == {"r1": later}
+
+
+@given(st.lists(st.integers(0, 1000), min_size=6, max_size=6))
+def test_every_record_read_is_in_one_place(parts: list[int]) -> None:
+    applied, superseded, ignored, discarded, quarantined, held = parts
+    told = account(sum(parts), 0, applied, ignored, discarded, quarantined, held)
+    assert told["superseded"] == superseded
+
+
+def test_a_refusal_says_where_the_bytes_are_and_what_to_do() -> None:
+    refusal = Refusal("shop", "public.t", 7, "abc", "column v cannot be read", "/staging/shop")
+    for problem in (refusal.stop(), refusal.without_key()):
+        assert "public.t" in problem.what and "window 7" in problem.what and "column v" in problem.what
+        assert f"/staging/shop/{quarantine_path('public.t', 'abc')}" in problem.data
+        assert "airflow cdc quarantine show shop abc" in problem.do and "airflow cdc resume shop" in problem.do
+    many = refusal.too_many(101, 100)
+    assert "101" in many.what and many.allowed.startswith("100")

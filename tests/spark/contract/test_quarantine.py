@@ -1,0 +1,58 @@
+"""Values that a column of the target cannot hold: put aside, and let go once they are mended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.core.decisions import DecisionKind
+from airflow_cdc_provider.core.definition import OnBadRecord
+from airflow_cdc_provider.core.steps import Outcome
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from tests.spark.contract.kit_table import KitTable
+from tests.spark.contract.kits import TargetKit
+from tests.spark.hand_made import Row
+from tests.spark.spoiled import decide
+
+pytestmark = pytest.mark.jvm
+
+INT, TEXT, FLOAT = (LogicalType(kind) for kind in (Kind.INT32, Kind.TEXT, Kind.FLOAT64))
+SCHEMA = TableSchema("public.t", (Column("id", INT, False), Column("v", TEXT), Column("f", FLOAT)), ("id",))
+BEYOND = {"delta": {"f": "a lot"}, "postgres": {"v": "a\0b"}}
+"""A text that is no number; what Spark has a type for, and the target none."""
+
+
+def row(key: int, **values: object) -> Row:
+    return {"id": key, "v": "a", "f": 0.5, **values}
+
+
+@pytest.mark.parametrize("kit", ["delta", "postgres"], indirect=True)
+def test_what_no_column_holds_waits_and_is_let_go_once_though_the_answer_is_lost(
+    kit: TargetKit, tmp_path: Path
+) -> None:
+    table = KitTable(kit, tmp_path, SCHEMA, on_bad_record=OnBadRecord.QUARANTINE)
+    table.copy([row(1), row(2), row(3)])
+    beyond = BEYOND[kit.kind]
+    unfit = table.update(row(1, **beyond))
+    far = table.insert(row(1 << 40))
+    behind = table.update({"id": 1, "v": "c"}, complete=False)
+    table.land([unfit, far, behind, table.update(row(2, v="b")), table.delete({"id": 3})])
+    job, staged = table.staged()
+    assert staged.outcome is Outcome.DONE, staged.problem
+    table.merged(job)
+    assert table.rows() == [(1, "a", 0.5), (2, "b", 0.5)]
+    control = table.held().control
+    assert control is not None and control.carry.counts == {"quarantined": 2, "parked": 1}
+    reasons = [one.reason for one in table.log.waiting(control.carry)]
+    assert sorted(reason.split()[1] for reason in reasons) == sorted([*beyond, "id"])
+
+    decide(table, unfit, DecisionKind.REPLAY, v="b", f=1.5)
+    decide(table, far, DecisionKind.DISCARD)
+    job, _ = table.staged()
+    with kit.lose(reply=True):
+        assert table.merged(job).outcome is Outcome.DONE
+    assert table.merged(job).outcome is Outcome.FENCED
+    assert table.rows() == [(1, "c", 1.5), (2, "b", 0.5)]
+    control = table.held().control
+    assert control is not None and control.carry.counts == {}
