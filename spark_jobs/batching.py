@@ -92,7 +92,7 @@ class Batching:
         accounting = account(
             read=self.plan.rows,
             waited=0 if self.plan.touched else waits,
-            applied=rows,
+            applied=rows if self.plan.schema.key else contents.records - contents.controls,
             ignored=contents.controls,
             discarded=sorted_.discarded,
             quarantined=carry.quarantined,

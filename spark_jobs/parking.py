@@ -121,7 +121,7 @@ def _without_orphans(entries: DataFrame, parking: Parking) -> tuple[DataFrame, i
 def _cuts(entries: DataFrame, parking: Parking) -> list[tuple[str, str]]:
     """Keys that wait, each with the order key from which on it does."""
     marks = set(parking.marks)
-    while True:
+    while marks:
         cuts: dict[str, str] = {}
         for one in _around(entries, marks, parking.doubly_held):
             if one.is_open:
@@ -131,6 +131,7 @@ def _cuts(entries: DataFrame, parking: Parking) -> list[tuple[str, str]]:
         if not dragged:
             return list(cuts.items())
         marks |= dragged
+    return []
 
 
 def _around(entries: DataFrame, marks: Iterable[Mark], doubly_held: bool) -> list[Around]:

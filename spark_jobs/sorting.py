@@ -74,26 +74,30 @@ class Sorting:
         ruled = self._ruled(known)
         self.require_allowed([one for one in ruled.open if not one.since])
         spark = self.work.spark
+        if self.plan.touched:  # what waits is left alone, and what never waited has been superseded
+            ruled = replace(ruled, open=())
         mended = records_frame(spark, ruled.mended)
         dealt_with = spark.createDataFrame([(one.record.order_key,) for one in known], "order_key STRING")
-        records = records.join(dealt_with, "order_key", "left_anti")
-        if self.plan.touched:
-            return Sorted(records.select(*FIELDS).unionByName(mended.select(*FIELDS)))
-        waited = read_carry(spark, self.job.log, self.carry)
-        parked = waited.where((F.col("kind") == Carried.PARKED) & (F.col("order_key") > self.after))
-        back = parked.withColumn("kind", F.lit(None).cast("string")).unionByName(mended)
-        shape = shape_of(ruled.mended) + parked_shape(self.job.log, self.carry)
-        fresh = records.withColumns({name: F.lit(None).cast("string") for name in BESIDE})
-        parted = part(fresh.select(*FIELDS, *BESIDE).unionByName(back), self._parking(ruled, shape))
+        fresh = records.join(dealt_with, "order_key", "left_anti")
+        fresh = fresh.withColumns({name: F.lit(None).cast("string") for name in BESIDE}).select(*FIELDS, *BESIDE)
+        back, shape = mended, shape_of(ruled.mended)
+        if not self.plan.touched:
+            back, shape = self._parked().unionByName(mended), shape + parked_shape(self.job.log, self.carry)
+        parted = part(fresh.unionByName(back), self._parking(ruled, shape))
         return Sorted(
             parted.applied,
-            parted.waiting,
+            None if self.plan.touched else parted.waiting,
             ruled.open,
             shape,
             back.select("order_key"),
             len(ruled.given_up) + parted.orphans,
             bool(ruled.mended or ruled.given_up),
         )
+
+    def _parked(self) -> DataFrame:
+        waited = read_carry(self.work.spark, self.job.log, self.carry)
+        parked = waited.where((F.col("kind") == Carried.PARKED) & (F.col("order_key") > self.after))
+        return parked.withColumn("kind", F.lit(None).cast("string"))
 
     def require_allowed(self, new: Sequence[Bad]) -> None:
         """Raises Stopped at the first window whose bad records may not be put aside, or not all of them."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ON_THE_SQL = (
     "tests/spark/contract",
-    *(f"tests/spark/test_{name}" for name in ("fold", "merge", "keyless", "double", "unordered")),
+    *(f"tests/spark/test_{name}" for name in ("fold", "merge", "keyless", "double", "unordered", "quarantine")),
 )
 
 

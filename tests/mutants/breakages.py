@@ -7,7 +7,16 @@ from tests.mutants.change_log import CHANGE_LOG
 from tests.mutants.commits import COMMITS
 from tests.mutants.folds import FOLDS
 from tests.mutants.meanings import MEANINGS
+from tests.mutants.quarantine import QUARANTINE
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
 
-BREAKAGES: tuple[Breakage, ...] = (*COMMITS, *CHANGE_LOG, *RUNS, *MEANINGS, *SALESFORCE, *FOLDS)
+BREAKAGES: tuple[Breakage, ...] = (
+    *COMMITS,
+    *CHANGE_LOG,
+    *RUNS,
+    *MEANINGS,
+    *SALESFORCE,
+    *FOLDS,
+    *QUARANTINE,
+)

@@ -21,15 +21,15 @@ COMMITS = (
     Breakage(
         "a pause does not raise the fence",
         f"{CORE}/cursors.py",
-        "fence=self.fence + 1, nonce",
-        "fence=self.fence, nonce",
+        "fence=self.fence + 1,\n            nonce",
+        "fence=self.fence,\n            nonce",
         ("tests/core/test_cursors.py",),
     ),
     Breakage(
         "a fence keeps the nonce of the record it was copied from",
         f"{CORE}/cursors.py",
-        "nonce=uuid.uuid4().hex, state=state",
-        "nonce=self.nonce, state=state",
+        "nonce=uuid.uuid4().hex,\n            state=state",
+        "nonce=self.nonce,\n            state=state",
         ("tests/core/test_cursors.py",),
     ),
     Breakage(
@@ -182,8 +182,8 @@ COMMITS = (
     Breakage(
         "a repair commits under the fence it found",
         "spark_jobs/merge.py",
-        "return replace(record, fence=control.fence + 1)",
-        "return record",
+        "if batch.repair:\n        return replace(record, fence=control.fence + 1)",
+        "if batch.repair:\n        return record",
         ("tests/core/test_naming.py",),
     ),
 )

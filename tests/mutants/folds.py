@@ -72,16 +72,16 @@ FOLDS = (
     ),
     Breakage(
         "a truncate does not hide what came before it",
-        "spark_jobs/stage.py",
-        "truncated_at or control.floor",
-        "control.floor",
+        "spark_jobs/batching.py",
+        "return self._truncated_at or self.control.floor",
+        "return self.control.floor",
         (f"{KEYED}::test_a_truncate_removes_what_came_before_it_and_a_change_without_its_row_applies_nothing[delta]",),
     ),
     Breakage(
         "a truncate empties a table that ignores deletes",
-        "spark_jobs/stage.py",
-        "truncated_at = None if task.rule.on_delete is OnDelete.IGNORE else contents.truncated_at",
-        "truncated_at = contents.truncated_at",
+        "spark_jobs/batching.py",
+        "return None if self._task.rule.on_delete is OnDelete.IGNORE else self._contents.truncated_at",
+        "return self._contents.truncated_at",
         (f"{KEYED}::test_ignored_deletes_and_truncates_leave_the_rows_as_they_were_last[delta]",),
     ),
     Breakage(

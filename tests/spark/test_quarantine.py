@@ -114,6 +114,9 @@ def test_what_is_given_up_takes_along_what_cannot_be_without_it(spark: SparkSess
     assert table.rows("_cdc_deleted") == [(1, "a", "x", False), (3, "c", "w", False)]
     assert waiting(table) == (0, 0)
     assert control(table).accounting["discarded"] == 5, "three bad ones, and two changes of rows that never were"
+    job, _ = table.staged(repair=(1, 2))
+    assert table.merged(job).outcome is Outcome.DONE
+    assert table.rows("_cdc_deleted") == [(1, "a", "x", False), (3, "c", "w", False)]
 
 
 def test_rows_that_moved_without_all_columns_wait_together(spark: SparkSession, tmp_path: Path) -> None:

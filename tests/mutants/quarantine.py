@@ -1,0 +1,94 @@
+"""Bad records and what waits for them."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+
+KEYED = "tests/spark/test_quarantine.py"
+WAITS = f"{KEYED}::test_a_bad_record_and_its_key_wait_and_everything_else_goes_on"
+TOGETHER = f"{KEYED}::test_rows_that_moved_without_all_columns_wait_together"
+STOPS = f"{KEYED}::test_a_bad_record_stops_the_table_before_its_window"
+TOO_MANY = f"{KEYED}::test_too_many_bad_records_or_one_of_any_key_stop_the_table_too"
+DECODE = "tests/connectors/test_postgres_decode.py"
+PURE = "tests/core/test_quarantine.py"
+OPERATOR = "tests/provider/test_quarantine.py"
+
+QUARANTINE = (
+    Breakage(
+        "what comes behind a bad record does not wait",
+        "spark_jobs/parking.py",
+        "applied = told.where(~waits & F.col",
+        "applied = told.where(F.col",
+        (WAITS,),
+    ),
+    Breakage(
+        "the other half of a move does not wait",
+        "spark_jobs/parking.py",
+        "set(_dragged(entries, cuts)) - marks if parking.moves and cuts else set()",
+        "set[Mark]()",
+        (TOGETHER,),
+    ),
+    Breakage(
+        "a partial change lets a key go",
+        "spark_jobs/parking.py",
+        '(F.col("op").isin(*IMAGES) & F.col("after_complete"))',
+        'F.col("op").isin(*IMAGES)',
+        (WAITS,),
+    ),
+    Breakage(
+        "an unreadable record is skipped",
+        "spark_jobs/batching.py",
+        "found = unreadable(self.job.log, self.plan.windows, self._after)",
+        "found: list[Bad] = []",
+        (WAITS, STOPS),
+    ),
+    Breakage(
+        "letting go raises no fence",
+        "spark_jobs/merge.py",
+        "    if batch.window == control.window:\n        return replace(record, fence=control.fence + 1)\n",
+        "",
+        (WAITS,),
+    ),
+    Breakage(
+        "a bad record whose key nobody knows is put aside",
+        "spark_jobs/sorting.py",
+        "count <= limit and not keyless",
+        "count <= limit",
+        (TOO_MANY,),
+    ),
+    Breakage(
+        "bad records without limit",
+        "airflow_cdc_provider/core/quarantine.py",
+        "return max(limits.max_rows, int(limits.max_share * records))",
+        "return max(limits.max_rows, records)",
+        (PURE,),
+    ),
+    Breakage(
+        "the bytes of a message are lost",
+        "airflow_cdc_provider/connectors/postgres/unreadable.py",
+        'return b64encode(data).decode("ascii")',
+        'return b64encode(data[:4]).decode("ascii")',
+        (DECODE,),
+    ),
+    Breakage(
+        "the oldest decision counts",
+        "airflow_cdc_provider/core/decisions.py",
+        "sorted(about, key=lambda decision: decision.id)",
+        "sorted(about, key=lambda decision: decision.id, reverse=True)",
+        (PURE,),
+    ),
+    Breakage(
+        "a request asks before the decision stands",
+        "airflow_cdc_provider/cli/quarantine.py",
+        "    decide_about(replicator, chosen, decided, values, args.reason, operator())\n",
+        "",
+        (OPERATOR,),
+    ),
+    Breakage(
+        "a bad record is removed while a version names it",
+        "airflow_cdc_provider/staging/log.py",
+        "if record.id not in named and record.window <= applied:",
+        "if record.window <= applied:",
+        (OPERATOR,),
+    ),
+)
