@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.merge import KNOWN, OP, ORDER
 from airflow_cdc_provider.core.plain import from_plain
+from airflow_cdc_provider.core.quarantine import DISCARDED
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Batch, Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.targets.fencing import overtaken
@@ -56,6 +57,8 @@ def merge_table(job: Job, attempt: str, work: TableWork, also: frozenset[TableSt
         lost = lost_rows(frame, writer.read(task, None), batch.schema.key)
         _tell_lost(task, lost)
     touched = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
+    if discarded := batch.accounting.get(DISCARDED):
+        touched[DISCARDED] = discarded
     return work.result(
         Outcome.DONE,
         rows=batch.rows,

@@ -90,7 +90,7 @@ def part(records: DataFrame, parking: Parking) -> Parted:
         }
     )
     applied = told.where(~waits & F.col("kind").isNull()).select(*FIELDS)
-    return Parted(applied, waiting.select(*FIELDS, *BESIDE).dropDuplicates(["order_key"]), orphans)
+    return Parted(applied, waiting.dropDuplicates(["k", "order_key"]).select(*FIELDS, *BESIDE), orphans)
 
 
 def _marked(entries: DataFrame, parking: Parking) -> DataFrame:

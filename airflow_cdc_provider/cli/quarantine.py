@@ -99,12 +99,20 @@ def _decide(args: argparse.Namespace, kind: CommandKind, decided: DecisionKind, 
     if not chosen:
         body: dict[str, Any] = {"kind": kind.value, "status": CommandStatus.DONE.value, "records": []}
         return Answer(body, lines=lines or [NOTHING])
+    _require_columns(chosen, values)
     decide_about(replicator, chosen, decided, values, args.reason, operator())
     asked = _requested(replicator, kind, chosen, args.key)
     run_id = start_run(replicator.name) if args.now and not asked.finished else ""
     if args.wait:
         asked = follow(replicator, asked, run_id)
     return _answer(replicator, asked, chosen, lines)
+
+
+def _require_columns(cases: Sequence[Case], values: dict[str, Any]) -> None:
+    for case in cases:
+        if unknown := [name for name in values if name not in case.columns]:
+            where, allowed = case.record.table, ", ".join(case.columns)
+            raise CommandRefused(Problem("CLI016", "no such column", where, ", ".join(unknown), allowed))
 
 
 def _requested(replicator: Replicator, kind: CommandKind, cases: Sequence[Case], key: str | None) -> Command:

@@ -11,6 +11,7 @@ from airflow_cdc_provider.cli.running import command
 from airflow_cdc_provider.core.carry import NOTHING
 from airflow_cdc_provider.core.index import Lane, TableRow
 from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.quarantine import DISCARDED
 from airflow_cdc_provider.hooks.state import open_state
 
 COLUMNS = ("replicator", "table", "state", "window", "rows", "changes", "quarantined", "fresh at", "reason", "remedy")
@@ -26,7 +27,7 @@ def status(args: argparse.Namespace) -> Answer:
     for name in names:
         for row in state.tables(name).values():
             tables.append({"replicator": name, **_plain(row)})
-            changed = sum(row.changes.values())
+            changed = sum(count for kind, count in row.changes.items() if kind != DISCARDED)
             waits = _waits(row)
             rows.append(
                 (name, row.table, row.state, row.window, row.rows, changed, waits, row.fresh_at, row.reason, row.remedy)
@@ -48,7 +49,8 @@ def _plain(row: TableRow) -> dict[str, Any]:
 
 
 def _waits(row: TableRow) -> str:
-    """How many records are in quarantine, and how many wait for them."""
+    """How many records are in quarantine, how many wait for them, and how many were given up since the last copy."""
     carry = row.control.carry if row.control else NOTHING
     behind = f" (+{carry.parked:,} behind)" if carry.parked else ""
-    return f"{carry.quarantined:,}{behind}" if carry.quarantined else ""
+    told = [f"{carry.quarantined:,}{behind}"] if carry.quarantined else []
+    return ", ".join([*told, *([f"{lost:,} discarded"] if (lost := row.changes.get(DISCARDED)) else [])])

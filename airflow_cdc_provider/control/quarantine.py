@@ -22,12 +22,13 @@ from airflow_cdc_provider.core.quarantine import BadRecord
 @dataclass(frozen=True)
 class Case:
     """``behind``: records of its key that wait for it. ``stops``: the table stands before its window because of it.
-    ``decision``: the newest one about it."""
+    ``columns``: those of the table. ``decision``: the newest one about it."""
 
     record: BadRecord
     since: str
     behind: int = 0
     stops: bool = False
+    columns: tuple[str, ...] = ()
     decision: Decision | None = None
 
 
@@ -37,12 +38,14 @@ def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> li
     log = replicator.log
     decisions = about_records(log.decisions(), table)
     waiting = {one.id: one for one in log.waiting(control.carry)}
+    columns = control.schema.names if control.schema else ()
     cases = []
     for record in log.bad_records(table):
+        decision = decisions.get(record.id)
         if (one := waiting.get(record.id)) is not None:
-            cases.append(Case(record, one.since, one.behind, decision=decisions.get(record.id)))
+            cases.append(Case(record, one.since, one.behind, False, columns, decision))
         elif record.window > control.window:
-            cases.append(Case(record, record.first_seen, stops=True, decision=decisions.get(record.id)))
+            cases.append(Case(record, record.first_seen, 0, True, columns, decision))
     return sorted(cases, key=lambda case: case.record.record.order_key)
 
 

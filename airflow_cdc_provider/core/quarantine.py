@@ -21,6 +21,9 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.tables import TableSchema
 
+DISCARDED = "discarded"
+"""What is counted of records that are lost by decision."""
+
 RECORD_CODEC = "change record"
 """The codec of records that were decoded well: their bytes are the record itself, as JSON."""
 
@@ -175,7 +178,7 @@ def account(
         "applied": applied,
         "superseded": superseded,
         "ignored": ignored,
-        "discarded": discarded,
+        DISCARDED: discarded,
         "quarantined": quarantined,
         "held": held,
     }

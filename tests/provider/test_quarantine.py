@@ -79,11 +79,11 @@ def test_a_record_is_shown_with_its_bytes_and_who_looked_is_noted(cdc: Type, put
 
 
 def test_what_is_decided_stands_in_staging_before_the_request_and_a_run_carries_it_out(cdc: Type, put: World) -> None:
-    said = cdc("quarantine", "replay", "shop", "one", "--set", "at=2026-01-01", "--set", "n=7", "--json")
+    said = cdc("quarantine", "replay", "shop", "one", "--set", "name=2026-01-01", "--set", "id=7", "--json")
     assert (said.code, said.body["status"]) == (0, "pending")
     (decision,) = put.replicator.log.decisions()
-    assert (decision.record, decision.kind, decision.values) == ("one", "replay", {"at": "2026-01-01", "n": 7})
-    again = cdc("quarantine", "replay", "shop", "one", "--set", "at=2026-01-01", "--set", "n=7", "--json")
+    assert (decision.record, decision.kind, decision.values) == ("one", "replay", {"name": "2026-01-01", "id": 7})
+    again = cdc("quarantine", "replay", "shop", "one", "--set", "name=2026-01-01", "--set", "id=7", "--json")
     assert again.body["id"] == said.body["id"] and len(put.replicator.log.decisions()) == 1, "again changes nothing"
 
     opened = put.open("r2")
@@ -118,6 +118,8 @@ def test_nothing_is_given_up_without_a_reason(cdc: Type, put: World) -> None:
     assert cdc("quarantine", "discard", "shop", "--reason", "why not").code == 64
     assert cdc("quarantine", "replay", "shop", "one", "two", "--set", "n=1").code == 64
     assert cdc("quarantine", "replay", "shop", "one", "--set", "n").code == 64
+    unknown = cdc("quarantine", "replay", "shop", "one", "--set", "n=1")
+    assert unknown.code == 64 and "allowed: id, name" in unknown.err
     assert put.replicator.log.decisions() == []
     said = cdc("quarantine", "discard", "shop", "one", "--reason", "test data", "--json")
     (decision,) = put.replicator.log.decisions()
@@ -146,6 +148,10 @@ def test_status_tells_how_many_records_wait(cdc: Type, put: World) -> None:
     first = cdc("status", "shop", "--json").body["tables"][0]
     assert (first["table"], first["quarantined"], first["parked"]) == (TABLE, 2, 4)
     assert "2 (+4 behind)" in cdc("status", "shop").out
+    row = put.state.tables("shop")[TABLE]
+    put.state.record_tables("shop", [replace(row, changes={"updated": 7, "discarded": 3})])
+    told = cdc("status", "shop").out
+    assert "2 (+4 behind), 3 discarded" in told and " 7 " in told, "what was given up is no change"
 
 
 def test_bad_records_are_kept_while_a_version_names_them_or_the_table_stands_before_them(put: World) -> None:
