@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -141,13 +142,13 @@ def test_dying_anywhere_loses_nothing_and_doubles_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def die_at(point: str) -> None:
-        token = tmp_path / point
+        token = tmp_path / f"token-{uuid.uuid4().hex}"
         token.touch()
         monkeypatch.setenv(ARMED, f"{point}=raise:StagingUnavailable")
         monkeypatch.setenv(TOKEN, str(token))
 
     def died(result: TableResult) -> bool:
-        return result.outcome is Outcome.FAILING and not list(tmp_path.glob("*.*_*"))
+        return result.outcome is Outcome.FAILING and not list(tmp_path.glob("token-*"))
 
     def through_all(before: list[Any], after: list[Any]) -> None:
         die_at("stage.after_batch")
