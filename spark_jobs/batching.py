@@ -78,11 +78,10 @@ class Batching:
 
     def _try(self, bad: Sequence[Bad]) -> Batch | None:
         carry, log, waits = self.control.carry, self.job.log, self._waits
-        sorted_ = Sorted(self._records)
-        if bad or (waits and not self.plan.touched):
-            sorted_ = self._sorting.sort(self._records, bad)
-            if not self.plan.windows and not sorted_.decided:
-                return None
+        concerned = bool(bad) or (waits > 0 and not self.plan.touched)
+        sorted_ = self._sorting.sort(self._records, bad) if concerned else Sorted(self._records)
+        if sorted_ is None:
+            return None
         contents = self._contents
         staged, rows = self._folded(sorted_)
         late = named(log, self.plan.windows, dict.fromkeys(staged.late, LATE))

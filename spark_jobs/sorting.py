@@ -42,8 +42,7 @@ class Stopped(BadRecordMet):
 class Sorted:
     """``entries`` are for the fold. ``waiting``: bad and parked records as ``carry_files`` wants them; None where the
     carry-over stays as it is. ``bad``: those that may be in quarantine from now on. ``back``: the shape of what had
-    waited and may be among the entries, ``order_keys`` whose. ``discarded``: so many records are lost by decision.
-    ``decided``: what somebody decided has changed something."""
+    waited and may be among the entries, ``order_keys`` whose. ``discarded``: so many records are lost by decision."""
 
     entries: DataFrame
     waiting: DataFrame | None = None
@@ -51,7 +50,6 @@ class Sorted:
     back: Shape = NOTHING
     order_keys: DataFrame | None = None
     discarded: int = 0
-    decided: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,11 +66,14 @@ class Sorting:
     moved: int
     now: str
 
-    def sort(self, records: DataFrame, bad: Sequence[Bad]) -> Sorted:
-        """``records``: the changes of rows. Raises Stopped where ``bad`` ones may not be put aside."""
+    def sort(self, records: DataFrame, bad: Sequence[Bad]) -> Sorted | None:
+        """``records``: the changes of rows. None where there are none, and no decision has helped. Raises Stopped where
+        ``bad`` ones may not be put aside."""
         known = self._known(bad)
         ruled = self._ruled(known)
         self.require_allowed([one for one in ruled.open if not one.since])
+        if not (self.plan.windows or ruled.mended or ruled.given_up):
+            return None
         spark = self.work.spark
         if self.plan.touched:  # what waits is left alone, and what never waited has been superseded
             ruled = replace(ruled, open=())
@@ -91,7 +92,6 @@ class Sorting:
             shape,
             back.select("order_key"),
             len(ruled.given_up) + parted.orphans,
-            bool(ruled.mended or ruled.given_up),
         )
 
     def _parked(self) -> DataFrame:

@@ -8,10 +8,11 @@ import threading
 
 import pytest
 
-from airflow_cdc_provider.connectors.postgres import slots, stream
+from airflow_cdc_provider.connectors.postgres import rows, slots, stream
+from airflow_cdc_provider.connectors.postgres.types import Converter, Warn, converter
 from airflow_cdc_provider.connectors.source import Boundary, Ignored
 from airflow_cdc_provider.core.errors import CheckFailed, PositionLost, SourceUnavailable
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Kind, TableSchema
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres, bundle_folder
 from tests.connectors.conftest import Database, ends, records
 
@@ -84,6 +85,33 @@ def test_rows_of_one_copy_statement_have_each_an_order_of_their_own(shop: Databa
     orders = [record.order_key for record in found]
     assert len(set(orders)) == 500 and orders == sorted(orders)
     assert [record.key for record in found] == [f"[{number}]" for number in range(500)]
+
+
+def test_a_row_that_no_decoder_knows_stops_nothing_and_is_read_once_one_does(
+    shop: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A provider that is too old for a value, and its successor."""
+
+    def too_old(kind: Kind, warn: Warn) -> Converter:
+        known = converter(kind, warn)
+        return lambda cell: known(cell) if cell != "news" else known("\xff")
+
+    start = shop.source.open_stream([ITEM])
+    shop.sql("INSERT INTO item VALUES (1, 'a', 0), (2, 'news', 0)", "UPDATE item SET id = 3 WHERE id = 2")
+    task = shop.task(ITEM)
+    wanted = records(shop.read(start, task))
+    monkeypatch.setattr(rows, "converter", too_old)
+    found = records(shop.read(start, task))
+    assert [(record.op, record.key_before, record.key) for record in found] == [
+        ("insert", None, "[1]"),
+        ("unreadable", None, "[2]"),
+        ("delete", "[2]", None),
+        ("unreadable", None, "[3]"),
+    ]
+    assert [record.order_key for record in found] == [record.order_key for record in wanted]
+    assert all(shop.source.reread(record, task, task.schema) == [record] for record in found if record.op != "insert")
+    monkeypatch.undo()
+    assert [one for record in found for one in shop.source.reread(record, task, task.schema)] == wanted
 
 
 def test_windows_follow_each_other_without_gap_or_overlap(shop: Database) -> None:
