@@ -36,9 +36,9 @@ bench: jars  ## the figures of docs, measured on this machine
 	@$(READY)
 	exec $(PYTHON) -m tests.bench
 
-faults: jars  ## every fault, each followed by the invariant checker
+faults: jars mariadb  ## every fault, each followed by the checker; ROUNDS, ONLY="words", SEED; writes docs/fault-report.md
 	@$(READY)
-	exec $(PYTHON) -m tests.faults
+	ROUNDS="$(ROUNDS)" ONLY="$(ONLY)" SEED="$(SEED)" exec $(PYTHON) -m tests.faults
 
 properties: jars  ## N random histories (50,000) against the reference model; writes docs/properties-report.md
 	@$(READY)

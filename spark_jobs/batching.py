@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decisions import about_records
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import CdcError
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.merge import KNOWN
 from airflow_cdc_provider.core.quarantine import account
 from airflow_cdc_provider.core.steps import Batch, TableTask
@@ -138,6 +139,7 @@ class Batching:
         with broken_integrity_told(self.job.step.definition.name, self._task.table, self.plan.window):
             staged = folding.staged()
             guarded(staged.rows, self.plan.schema, self.job.tables).write.mode("overwrite").parquet(url)
+        failpoint("stage.after_rows")
         return staged, row_count(self.job.log.store, f"{self._folder}/{ROWS}")
 
     def _repaired(self, entries: DataFrame) -> DataFrame:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.carry import CarryOver
 from airflow_cdc_provider.core.changelog import DataFile, carry_folder
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.staging.log import ChangeLog
 from spark_jobs.log_slice import RECORD, require_unchanged
 from spark_jobs.parquet_files import opened, parts
@@ -34,6 +35,7 @@ def write_carry(log: ChangeLog, table: str, attempt: str, frame: DataFrame) -> C
     """``frame`` has the columns of ``CARRIED``."""
     folder = carry_folder(table, attempt)
     frame.coalesce(1).write.parquet(log.store.url(folder))
+    failpoint("carry.after")
     counts: Counter[str] = Counter()
     files = []
     for path in parts(log.store, folder):

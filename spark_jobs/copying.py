@@ -107,11 +107,11 @@ def commit_copy(
         )
     for name in copy.various:  # a seventh of a copy's time would go into dictionaries that are then given up
         work.spark.conf.set(f"parquet.enable.dictionary#{name}", "false")
-    failpoint("snapshot.before_commit")
+    failpoint("copy.before_commit")
     writer = open_writer(job.step.definition.target.type, work.spark, job.tables)
     with work.phase("copy"), reported(work.task.table, watched(work.spark, copy.rows)):
         rows = writer.copy(replace(work.task, schema=copy.schema), frame, record)
-    failpoint("snapshot.after_commit")
+    failpoint("copy.after_commit")
     return work.result(
         Outcome.DONE, rows=rows, counts={"read": rows}, fence=record.fence, window=record.window, detail=detail
     )

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 
 from airflow_cdc_provider.core.changelog import Manifest, TableSlice, position_text
 from airflow_cdc_provider.core.errors import IdentityChanged, Problem, StagingInvalid
-from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.tables import TableSchema
@@ -49,9 +48,7 @@ def land_window(job: Job, limits: Limits | None = None) -> tuple[Manifest, Windo
         manifest = _manifest(log, step, shares, landed)
         for schema in {schema.schema_id: schema for part in landed for schema in part.schemas}.values():
             log.write_schema(schema)
-        failpoint("seal.before")
         sealed = log.seal(manifest)
-        failpoint("seal.after")
     if sealed.attempt != step.attempt:
         return _adopted(sealed)
     return sealed, replace(_window_result(sealed), cut=_cut(landed))

@@ -29,6 +29,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections import SECRETS_FILE, ConnectionInfo, Secrets
 from airflow_cdc_provider.core.errors import Problem, StepFailed
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.steps import Step, StepResult
 from airflow_cdc_provider.staging.places import open_log, open_store
@@ -89,7 +90,9 @@ def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
         retryable = bool(getattr(error, "retryable", True))
         result = StepResult(step.kind, step.attempt, problem=problem, retryable=retryable, phases=dict(phases))
         say(str(problem))
+    failpoint("result.before")
     _leave(step, secrets, "result.json", to_plain(result))
+    failpoint("result.after")
     say(f"{step.kind}: exit {code}; " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in phases.items()))
     return code
 

@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decisions import approves_deletes
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import Blocked, Fenced, Problem
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import StepResult, TableResult
 from spark_jobs import harness
@@ -63,6 +64,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         )
     require_told_fence(task, held.control)
     with job.source.copy(task, job.step.epoch, partitions(job)) as copy:
+        failpoint("copy.anchored")
         old = open_writer(job.step.definition.target.type, work.spark, job.tables).read(task, held.version)
         record = record_of(job, task, named, held, copy, held.control.state)
         rows = copied_rows(work, copy)

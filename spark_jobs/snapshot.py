@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from airflow_cdc_provider.core.errors import ForeignTarget, Problem
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult
 from spark_jobs import harness
@@ -41,6 +42,7 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
     if held.control is not None and held.control.state.name not in TAKES_A_FIRST_COPY:
         return work.result(Outcome.UNCHANGED, fence=held.control.fence, window=held.control.window)
     with job.source.copy(task, job.step.epoch, partitions(job)) as copy:
+        failpoint("copy.anchored")
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         state = State(TableState.REPLICATING, since=now, reason="first copy", set_by="snapshot")
         return commit_copy(job, work, copy, copied_rows(work, copy), record_of(job, task, named, held, copy, state))

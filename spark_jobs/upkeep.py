@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.failpoints import failpoint
 from spark_jobs.console import say
 from spark_jobs.failures import first_line
 from spark_jobs.job import Job, TableWork
@@ -27,7 +28,9 @@ def look_after(job: Job, work: TableWork, record: ControlRecord) -> dict[str, An
     writer = open_writer(job.step.definition.target.type, work.spark, job.tables)
     with work.phase("upkeep"):
         try:
+            failpoint("upkeep.before")
             done = writer.maintain(work.task, keep)
+            failpoint("upkeep.after")
         except Exception as error:  # the batch is applied; a chore that failed, however, must not say that it is not
             say(f"{work.task.table}: upkeep put off: {first_line(error)}")
             return {"upkeep": "put off"}

@@ -24,6 +24,7 @@ from airflow_cdc_provider.connectors.postgres.compare import checksums_query, ro
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import checksums_sql, live_rows, rows_sql
@@ -67,6 +68,7 @@ def prove(job: Job, work: TableWork) -> TableResult:
         control, held = require_standing(job, task, frozenset())
         if before_hole(job.log, control, job.step.window) < job.step.window:
             raise Fenced(_has_hole(job, task))
+        failpoint("verify.before_compare")
         with work.phase("compare"):
             detail = compare(job, work, copy, held.version)
     return work.result(

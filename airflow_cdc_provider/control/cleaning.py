@@ -18,6 +18,7 @@ from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core import changelog
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.steps import StepKind
 
 CONTROLS_EVERY_WINDOWS = 100
@@ -64,8 +65,10 @@ def _clean_windows(replicator: Replicator, run_id: str, stands: list[Stand], now
     for stand in stands:
         if stand.control is not None and stand.control.window < old[-1]:
             _move_cursor(replicator, run_id, stand, stand.control)
+            failpoint("clean.moved")
     for number in old:
         log.store.delete(changelog.manifest_path(number))
+        failpoint("clean.manifest")
         log.store.delete(changelog.window_folder(number))
     return old
 
@@ -110,6 +113,7 @@ def _clean_batches(replicator: Replicator, run_id: str) -> None:
         table = changelog.table_of_folder(folder)
         for attempt in attempts:
             store.delete(changelog.batch_folder(table, attempt))
+            failpoint("clean.batch")
 
 
 def _clean_runs(replicator: Replicator, run_id: str, now: str) -> None:

@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decide import Decision, acknowledgeable, effective_window
 from airflow_cdc_provider.core.errors import Fenced, Problem, Retryable
 from airflow_cdc_provider.core.facts import LogFacts
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.index import Lane, TableRow
 from airflow_cdc_provider.core.states import TAKES_CHANGES, State, TableState
 from airflow_cdc_provider.core.steps import Outcome, TableTask
@@ -69,7 +70,9 @@ def _close(replicator: Replicator, decision: Decision, failed: Sequence[str], te
         row = _row(replicator, decision, task, before.get(task.table), results, table_problems.get(task.table), log, at)
         if row is not None:
             rows[task.table] = row
+    failpoint("state.before")
     state.record_tables(name, rows.values())
+    failpoint("state.after")
 
     acknowledged = 0
     if decision.stop is None and log.sealed and _all_known(decision, rows):

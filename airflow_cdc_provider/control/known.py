@@ -7,6 +7,7 @@ from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.rows import held_row
 from airflow_cdc_provider.core.changelog import table_of_folder
 from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.index import TableRow
 from airflow_cdc_provider.core.selection import is_pattern, matches
 from airflow_cdc_provider.core.states import TableState
@@ -33,6 +34,7 @@ def rebuild(replicator: Replicator, by: str) -> list[TableRow]:
         if control.owner != owner:
             control = commit_fence(replicator, table, target_table, held, by, owner=owner)
         rows.append(held_row(table, target_table, control, None, at))
+    failpoint("rebuild.before")
     state.record_tables(replicator.name, rows)
     state.note(replicator.name, by, "state rebuild", {"tables": [row.table for row in rows]})
     return rows

@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.commands import CommandKind
 from airflow_cdc_provider.core.decide import Decision, decide
 from airflow_cdc_provider.core.errors import Blocked, Fenced, Retryable
 from airflow_cdc_provider.core.facts import Facts
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.index import LEASE_S, Lane
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.positions import Position
@@ -43,6 +44,7 @@ def open_window(replicator: Replicator, run: Run, tell: Tell) -> Decision:
         stream_lane=state.acquire(name, Lane.STREAM, run.run_id, LEASE_S),
         copy_lane=state.acquire(name, Lane.COPY, run.run_id, LEASE_S),
     )
+    failpoint("open.after_lanes")
     gathered = gather(replicator, run)
     targets = {table.task.table: table.task.target for table in gathered.facts.tables}
     moved = carry_out(replicator, gathered.facts.commands, targets, gathered.held, run.run_id)
@@ -107,18 +109,26 @@ def reopen(replicator: Replicator, facts: Facts, tell: Tell) -> None:
     has a hole for every table: none can step over it without a new copy."""
     tables = [table.task.table for table in facts.tables]
     if facts.log.sealed == 0:
-        start = dict(replicator.source.open_stream(tables))
+        start = _opened(replicator, tables)
         _seal_empty(replicator, facts, start, start, facts.log.epoch)
         tell(f"the stream is open, it starts at {start}")
         return
     replicator.source.drop_stream()
-    start = dict(replicator.source.open_stream(tables))
+    failpoint("stream.dropped")
+    start = _opened(replicator, tables)
     why = facts.stream.lost.what if facts.stream.lost else "the source is another one"
     holes = tuple(Hole("expired", table, "", detail=why) for table in tables)
     epoch = facts.log.epoch + (0 if _same_source(facts) else 1)
     _seal_empty(replicator, facts, dict(facts.log.hi), start, epoch, holes)
     replicator.state.note(replicator.name, facts.run_id, "reopen", {"why": why, "from": start})
     tell(f"the stream is open again, it starts at {start}: {why}")
+
+
+def _opened(replicator: Replicator, tables: list[str]) -> dict[str, str]:
+    failpoint("stream.before")
+    start = dict(replicator.source.open_stream(tables))
+    failpoint("stream.after")
+    return start
 
 
 def _same_source(facts: Facts) -> bool:
@@ -181,6 +191,7 @@ def _take_on(replicator: Replicator, run: Run, decision: Decision) -> None:
                 state.release_claim(name, claim.table, claim.run_id)
         for table in plan.copy:
             state.claim(name, table, run.run_id, plan.sealed)
+            failpoint("claim.after")
         if not decision.needs_copy_lane:
             state.release(name, Lane.COPY, run.run_id)
     if run.stream_lane and not decision.needs_stream_lane:
@@ -202,7 +213,9 @@ def _approve(replicator: Replicator, command_id: str, decision: Decision) -> Non
 
 
 def _remember(replicator: Replicator, run_id: str, decision: Decision) -> None:
+    failpoint("plan.before")
     replicator.run(run_id).write_plan(decision.plan)
+    failpoint("plan.after")
     replicator.log.store.write(_decision_path(run_id), json.dumps(to_plain(decision), ensure_ascii=False).encode())
 
 

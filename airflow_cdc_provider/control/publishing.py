@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.cuts import Cut, CutTable, tables_of_a_cut
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.index import TableRow
 
 READERS = 8
@@ -25,7 +26,9 @@ def publish_cut(replicator: Replicator, rows: Iterable[TableRow], sealed: int) -
         return None
     manifest = replicator.log.manifest(sealed)
     cut = Cut(replicator.name, sealed, manifest.commit_ts_max or manifest.sealed_at, found)
+    failpoint("cut.before")
     replicator.target.publish_cut(cut)
+    failpoint("cut.after")
     return cut
 
 

@@ -11,6 +11,7 @@ from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.rows import held_row
 from airflow_cdc_provider.core.definition import Reconcile
 from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.index import LEASE_S, Lane
 from airflow_cdc_provider.core.runs import RunPlan
 from airflow_cdc_provider.core.states import State, TableState
@@ -40,6 +41,7 @@ def find_holes(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str, ..
     auto = replicator.definition.source.reconcile is Reconcile.AUTO
     found = tuple(table for table in holes if table not in plan.reconcile) if auto else ()
     run.write_holes(found)
+    failpoint("holes.after")
     replicator.state.release(replicator.name, Lane.STREAM, run_id)
     return found
 
@@ -92,6 +94,7 @@ def pause_stream(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str, 
             State(TableState.RESYNCING, utc_now(), reason, set_by=run_id, command=command),
             owner=plan.owner,
         )
+        failpoint("resync.fenced")
         before = state.tables(name).get(task.table)
         state.record_tables(name, [held_row(task.table, task.target, record, before, utc_now())])
         tell(f"{task.table} is resyncing under fence {record.fence}: {reason}")
@@ -116,7 +119,9 @@ def resume_stream(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str,
             tell(f"{task.table} does not hold the copy of this run")
             continue
         state = replace(control.state, name=TableState.REPLICATING, since=utc_now(), reason="", remedy="")
+        failpoint("resume.before")
         commit_fence(replicator, task.table, task.target, held, run_id, state)
+        failpoint("resume.after")
         replicator.state.release_claim(replicator.name, task.table, run_id)
         resumed.append(task.table)
     return tuple(resumed)

@@ -12,6 +12,7 @@ from airflow_cdc_provider.control.rewinding import rewind
 from airflow_cdc_provider.core.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions import Decision, DecisionKind, decision_path
 from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.orders import Order, Standing, no_copy, orders, unknown_tables
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.targets.target import Held
@@ -46,6 +47,7 @@ def _carry_out(
         return True
     moved = [order.table for order in told if order.state is not None]
     refused = [order.refusal for order in told if order.refusal]
+    failpoint("request.fenced")
     replicator.state.finish(command.id, _outcome(command, moved, refused), _result(told), failed=bool(refused))
     return bool(moved)
 
@@ -104,3 +106,4 @@ def approve(replicator: Replicator, command: Command, table: str) -> None:
         reason=str(command.arguments.get("reason", "")),
     )
     replicator.log.store.create(decision_path(decision.id), json.dumps(to_plain(decision)).encode())
+    failpoint("decision.after")

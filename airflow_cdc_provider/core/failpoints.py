@@ -5,23 +5,30 @@
 
 | action | what happens |
 |---|---|
-| kill9 | SIGKILL to this process |
-| kill9:jvm | SIGKILL to the JVM that started this process, then to this process |
+| kill9 | SIGKILL to this process; its JVM, if it has one, lives on until it notices |
+| kill9:jvm | SIGKILL to the JVM above this process; this process goes on until it notices |
+| kill9:jvm:SECONDS | the same, so much later |
+| freeze | SIGSTOP to the JVM above this process, where there is one, and to this process |
 | stop:FILE | wait until FILE exists |
-| raise:CLASS | raise that error class of ``core.errors`` |
+| raise:CLASS | raise that class, of ``core.errors`` or ``module.Class``, as a library whose answer was lost |
 | sleep:SECONDS | wait |
 | enospc | raise "no space left on device" |
+
+A place that has an effect stands between ``x.before`` and ``x.after``: an error raised at the one is an answer lost
+without the effect, at the other an answer lost with it. What each name stands for is said once for all in
+``tests/faults/matrix.py``.
 """
 
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import signal
 import time
 from collections import Counter
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Timer
 
 from airflow_cdc_provider.core import errors
 
@@ -60,15 +67,21 @@ def _take_token() -> bool:
 def _act(name: str, action: str) -> None:
     verb, _, argument = action.partition(":")
     match verb:
+        case "kill9" if argument:
+            java, later = _java_above(os.getpid()), argument.partition(":")[2]
+            if java is None:
+                raise ValueError(f"failpoint {name}: no JVM above this process")
+            Timer(float(later or 0), os.kill, (java, signal.SIGKILL)).start()
         case "kill9":
-            if argument == "jvm":
-                _kill_java(os.getppid())
             os.kill(os.getpid(), signal.SIGKILL)
+        case "freeze":
+            for pid in filter(None, (_java_above(os.getpid()), os.getpid())):
+                os.kill(pid, signal.SIGSTOP)
         case "stop":
             while not Path(argument).exists():
                 time.sleep(0.05)
         case "raise":
-            raise getattr(errors, argument)(errors.Problem("FLT001", f"failpoint {name}"))
+            raise _error(argument, name)
         case "sleep":
             time.sleep(float(argument))
         case "enospc":
@@ -77,7 +90,19 @@ def _act(name: str, action: str) -> None:
             raise ValueError(f"failpoint {name}: unknown action {action!r}")
 
 
-def _kill_java(pid: int) -> None:
-    if Path(f"/proc/{pid}/comm").read_text().strip() != "java":
-        raise ValueError(f"failpoint: process {pid} is no JVM")
-    os.kill(pid, signal.SIGKILL)
+def _error(kind: str, name: str) -> BaseException:
+    module, _, of_library = kind.rpartition(".")
+    if not module:
+        ours: BaseException = getattr(errors, kind)(errors.Problem("FLT001", f"failpoint {name}"))
+        return ours
+    found: BaseException = getattr(importlib.import_module(module), of_library)(f"failpoint {name}")
+    return found
+
+
+def _java_above(pid: int) -> int | None:
+    """The nearest JVM among the parents of a process."""
+    while pid > 1:
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        if pid > 1 and Path(f"/proc/{pid}/comm").read_text().strip() == "java":
+            return pid
+    return None

@@ -18,6 +18,7 @@ from airflow_cdc_provider.control.replicator import open_replicator
 from airflow_cdc_provider.core.attempts import Submission, still_stands
 from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.errors import Blocked, CdcError, Fenced, Problem, StepFailed
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.runs import RunPlan
 from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult, TableResult
 from airflow_cdc_provider.hooks import drivers, secrets
@@ -144,6 +145,7 @@ class Attempt:
 
     def _submitted(self, step: Step) -> StepResult:
         folder = self._claimed()
+        failpoint("submit.claimed")
         job = SparkJob(submission(self.definition, self.kind, folder.step_url))
         secrets_path = secrets.write(self.secrets)
         try:
@@ -158,6 +160,7 @@ class Attempt:
                 folder.path,
                 [task.table for task in step.tables],
             )
+            failpoint("submit.opened")
             self._job = job
             ending = "killed before its end"
             try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
+from airflow_cdc_provider.core.failpoints import failpoint
 
 
 class LocalStore:
@@ -80,6 +81,7 @@ class LocalStore:
         temporary = target.parent / f".{target.name}.{uuid.uuid4().hex}"
         try:
             with temporary.open("xb") as file:
+                failpoint("store.write")
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())

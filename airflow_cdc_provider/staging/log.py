@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.changelog import Manifest, control_folder, seal, 
 from airflow_cdc_provider.core.cursors import ControlRecord, split_token, token
 from airflow_cdc_provider.core.decisions import FOLDER, Decision
 from airflow_cdc_provider.core.errors import Problem, StagingInvalid
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.quarantine import BadRecord, Listing, Waiting
 from airflow_cdc_provider.core.tables import TableSchema
@@ -77,14 +78,16 @@ class ChangeLog:
 
     def seal(self, manifest: Manifest) -> Manifest:
         """Seal a window. The first attempt wins; everybody gets the winner's manifest."""
-        if not self.store.create(changelog.manifest_path(manifest.window), manifest.encode()):
-            return self.manifest(manifest.window)
-        return manifest
+        failpoint("seal.before")
+        first = self.store.create(changelog.manifest_path(manifest.window), manifest.encode())
+        failpoint("seal.after")
+        return manifest if first else self.manifest(manifest.window)
 
     def write_schema(self, schema: TableSchema) -> None:
         path = changelog.schema_path(schema.schema_id)
         if not self.store.exists(path):
             self.store.write(path, json.dumps(to_plain(schema)).encode())
+            failpoint("schema.after")
 
     def schema(self, schema_id: str) -> TableSchema:
         return from_plain(TableSchema, json.loads(self.store.read(changelog.schema_path(schema_id))))
@@ -119,7 +122,10 @@ class ChangeLog:
         taken and the caller must raise the fence."""
         path = changelog.control_path(record.table, record.fence, record.window)
         content = seal(to_plain(record))
-        return self.store.create(path, content) or self.store.read(path) == content
+        failpoint("control.before")
+        first = self.store.create(path, content)
+        failpoint("control.after")
+        return first or self.store.read(path) == content
 
     def claim_fence(self, record: ControlRecord) -> bool:
         """``write_control`` for a commit that raises the fence. False also where anybody else has named this fence or a

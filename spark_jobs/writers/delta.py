@@ -81,7 +81,9 @@ class DeltaWriter:
             .option("userMetadata", record_text(record))
         )
         with self._losing_is_fenced(task, record):
+            failpoint("overwrite.before")
             writer.save(self.tables.locate(task.target))
+            failpoint("overwrite.after")
         after = self._require_ours(task, record)
         self._register(task)
         return self._rows_written(task, after)
@@ -97,10 +99,8 @@ class DeltaWriter:
         if batch.rows <= FEW_ROWS and self.tables.is_small(task.target, SMALL_TABLE_ROWS):
             interpreted(frame.sparkSession)
         statement = merge_sql(path_table(self.tables.locate(task.target)), staged, plan)
-        failpoint("merge.before_commit")
         for _ in range(2):
             counts = self._try_merge(task, frame.sparkSession, statement, record)
-            failpoint("merge.after_commit")
             after = self.tables.held(task.table, task.target)
             if is_ours(after, record):
                 return counts or MergeCounts()
@@ -117,11 +117,13 @@ class DeltaWriter:
         """None where Delta refused the commit because of another one, skipped it because the token is not above the
         recorded one (an empty answer), or where its answer was lost."""
         try:
+            failpoint("merge.before_commit")
             with (
                 broken_integrity_told(record.replicator, task.table, record.window),
                 _token(spark, self.tables.app_id(task.table), record),
             ):
                 rows = spark.sql(statement).collect()
+            failpoint("merge.after_commit")
         except DeltaConcurrentModificationException:
             return None
         except (Py4JJavaError, PySparkException):

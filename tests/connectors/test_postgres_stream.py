@@ -372,3 +372,22 @@ def hold_slot(shop: Database, application_name: str) -> threading.Thread:
     while not shop.ask("SELECT active FROM pg_replication_slots WHERE slot_name = " + f"'cdc_{shop.replicator}'"):
         assert process.poll() is None
     return thread
+
+
+def test_changes_made_while_the_publication_was_away_are_a_lost_position(shop: Database) -> None:
+    """The server passes over them with a warning and goes on."""
+    start = shop.source.open_stream([ITEM])
+    shop.sql("INSERT INTO item VALUES (1, 'told', 0)", "ALTER PUBLICATION cdc RENAME TO mislaid")
+    shop.sql("INSERT INTO item VALUES (2, 'passed over', 0)", "ALTER PUBLICATION mislaid RENAME TO cdc")
+    with pytest.raises(PositionLost, match=r"SRC013.*publication.*airflow cdc resync"):
+        shop.source.news(start, [ITEM])
+    with pytest.raises(PositionLost, match=r"SRC013.*publication"):
+        shop.read(start, shop.task(ITEM))
+
+
+def test_a_publication_that_was_away_while_nothing_changed_has_lost_nothing(shop: Database) -> None:
+    start = shop.source.open_stream([ITEM])
+    shop.sql("INSERT INTO item VALUES (1, 'told', 0)", "ALTER PUBLICATION cdc RENAME TO mislaid")
+    shop.sql("ALTER PUBLICATION mislaid RENAME TO cdc", "INSERT INTO item VALUES (2, 'told, too', 0)")
+    assert shop.source.news(start, [ITEM]).anything
+    assert [record.key for record in records(shop.read(start, shop.task(ITEM)))] == ["[1]", "[2]"]

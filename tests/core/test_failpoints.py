@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import errno
+import signal
+import subprocess
+import sys
+import time
+from http.client import RemoteDisconnected
 from pathlib import Path
 
 import pytest
@@ -46,4 +51,27 @@ def test_a_full_disk_looks_like_a_full_disk(token: Path, monkeypatch: pytest.Mon
 def test_an_action_nobody_knows_is_an_error(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ARMED, "a=explode")
     with pytest.raises(ValueError, match="explode"):
+        failpoint("a")
+
+
+def test_an_answer_is_lost_the_way_its_library_says_so(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ARMED, "a=raise:http.client.RemoteDisconnected")
+    with pytest.raises(RemoteDisconnected, match="failpoint a"):
+        failpoint("a")
+
+
+def test_a_process_that_is_stopped_goes_on_where_it_stood(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ARMED, "a=freeze")
+    script = "from airflow_cdc_provider.core.failpoints import failpoint; failpoint('a'); print('on')"
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    while "State:\tT" not in Path(f"/proc/{process.pid}/status").read_text():
+        time.sleep(0.01)
+    assert not token.exists()
+    process.send_signal(signal.SIGCONT)
+    assert process.communicate(timeout=10) == ("on\n", None)
+
+
+def test_a_process_without_a_jvm_has_none_to_kill(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ARMED, "a=kill9:jvm")
+    with pytest.raises(ValueError, match="no JVM"):
         failpoint("a")

@@ -1,30 +1,39 @@
-"""Find and kill what a run has started."""
+"""Find and kill what a run has started on a real Airflow, and do to its tasks what Airflow's users do."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import subprocess
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from airflow_cdc_provider.sandbox.airflow import EmbeddedAirflow
 from tests.scenario import Scenario
 
 APPEARS_LIMIT_S = 120
 
 
-def driver_of(scenario: Scenario, run: str, task: str, attempt: int = 1) -> dict[str, int]:
-    """Wait until the driver of a task is up: ``jvm_pid`` and ``pid`` of its two processes."""
-    folder = Path(scenario.staging, scenario.name, "steps", quote(run, safe=""), task, str(attempt))
+def runs_task(scenario: Scenario, runs: Sequence[str], task: str) -> str:
+    """Wait until the driver of a task is up in one of these runs; that run."""
     end = time.monotonic() + APPEARS_LIMIT_S
     while time.monotonic() < end:
-        driver = folder / "driver.json"
-        if driver.exists():
-            found: dict[str, int] = json.loads(driver.read_text())
-            return found
+        for run in runs:
+            if (_folder(scenario, run, task, 1) / "driver.json").exists():
+                return run
         time.sleep(0.05)
-    raise TimeoutError(f"no driver of {task} in {folder}")
+    raise TimeoutError(f"no driver of {task} in {runs}")
+
+
+def driver_of(scenario: Scenario, run: str, task: str) -> dict[str, int]:
+    """Wait until the driver of a task is up: ``jvm_pid`` and ``pid`` of its two processes."""
+    runs_task(scenario, [run], task)
+    found: dict[str, int] = json.loads((_folder(scenario, run, task, 1) / "driver.json").read_text())
+    return found
 
 
 def kill_driver(scenario: Scenario, run: str, task: str, after_s: float) -> None:
@@ -42,6 +51,48 @@ def kill_task(scenario: Scenario, run: str, task: str, after_s: float) -> None:
     kill(parent_of(driver["jvm_pid"]))
 
 
+def clear(scenario: Scenario, run: str, task: str) -> None:
+    """A task and those behind it, whether it runs or has ended."""
+    body = {"dry_run": False, "dag_run_id": run, "task_ids": [task], "only_failed": False, "include_downstream": True}
+    scenario.airflow.request("POST", f"/dags/{scenario.name}/clearTaskInstances", json=body)
+
+
+@contextlib.contextmanager
+def kill_scheduler(airflow: EmbeddedAirflow) -> Iterator[None]:
+    """SIGKILL; its workers live on. Another one is there in its place, until the end of the block at least."""
+    found = [path.parent for path in Path("/proc").glob("[0-9]*/cmdline") if _is_scheduler(path, airflow)]
+    assert found, "no scheduler to kill"
+    for folder in found:
+        kill(int(folder.name))
+    with (airflow.home / "scheduler.log").open("ab") as log:
+        started = subprocess.Popen(
+            [airflow.python, "-m", "airflow", "scheduler"],
+            env=airflow.environment,
+            cwd=airflow.home,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    SCHEDULERS.append(started)
+    yield
+
+
+SCHEDULERS: list[subprocess.Popen[bytes]] = []
+"""Started in the place of killed ones; the layer ends them."""
+
+
+def end_schedulers() -> None:
+    while SCHEDULERS:
+        started = SCHEDULERS.pop()
+        started.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            started.wait(20)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
+
+
 def parent_of(pid: int) -> int:
     """1, the parent of orphans, where the process is gone."""
     try:
@@ -57,3 +108,17 @@ def kill(pid: int) -> None:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             return
+
+
+def _folder(scenario: Scenario, run: str, task: str, attempt: int) -> Path:
+    return Path(scenario.staging, scenario.name, "steps", quote(run, safe=""), task, str(attempt))
+
+
+def _is_scheduler(cmdline: Path, airflow: EmbeddedAirflow) -> bool:
+    """Of this Airflow: the environment names its home."""
+    try:
+        words = cmdline.read_bytes().split(b"\0")
+        environment = (cmdline.parent / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return b"scheduler" in words and f"AIRFLOW_HOME={airflow.home}".encode() in environment

@@ -1,102 +1,92 @@
 """What goes wrong at the two ends between runs: each ends in a clear message, and nothing is lost.
 
-The tests build on each other; the comparison at the end judges them all.
+The tests build on each other; the checker judges them all at the end.
 """
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import replace
 
+import psycopg
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
+from pyarrow import table as arrow
 
-from tests.scenario import Scenario
+from airflow_cdc_provider.core.definition import Reconcile
+from tests.faults.performing import Theatre, quiet
+from tests.faults.road import Road
+from tests.faults.scenes import asked, done
+from tests.faults.world import World
+from tests.faults.writer import ACCOUNTS, EVENTS
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 
-@pytest.fixture(scope="module")
-def troubled(scenario: Callable[..., Scenario]) -> Scenario:
-    made = scenario("troubled")
-    made.must_tick()
-    return made
+@pytest.fixture
+def world(stage: Theatre) -> Iterator[World]:
+    """What is said of both ends is right again afterwards."""
+    made = stage.world_for("delta")
+    definition, secrets = made.definition, made.secrets
+    yield made
+    made.definition, made.secrets = replace(definition, tables=made.definition.tables), secrets
 
 
-def fails_with(scenario: Scenario, *words: str) -> None:
-    """The next run fails, and the log of a failed task holds these words."""
-    run = scenario.start()
-    assert scenario.finish(run)["run"] == "failed"
-    story = scenario.story(run)
-    for word in words:
-        assert word in story, story
-    assert scenario.password not in story
+def said(world: World) -> str:
+    """What the next run complains of. It never shows the password."""
+    road = Road(world).go()
+    text = "\n".join(road.said)
+    assert not road.green
+    assert world.password not in text
+    return text
 
 
-def test_a_wrong_password_is_named_as_such_and_not_shown(troubled: Scenario) -> None:
-    troubled.load.run(5)
-    troubled.connect(password="not-the-password")
-    fails_with(troubled, "CON009", "troubled_db")
-    troubled.connect()
+def test_an_unreachable_host_is_named(world: World) -> None:
+    world.secrets = replace(world.secrets, source=replace(world.secrets.source, port=1))
+    assert "CON010" in (text := said(world)) and "127.0.0.1:1" in text
 
 
-def test_an_unreachable_host_is_named(troubled: Scenario) -> None:
-    troubled.connect(port=1)
-    fails_with(troubled, "127.0.0.1", "CON")
-    troubled.connect()
+def test_a_missing_publication_comes_with_its_statement(world: World) -> None:
+    world.execute(f"alter publication cdc_{world.name} rename to mislaid")
+    text = said(world)
+    assert f"cdc_{world.name}" in text and "CREATE PUBLICATION" in text
+    world.execute(f"alter publication mislaid rename to cdc_{world.name}")
 
 
-def test_a_missing_publication_comes_with_its_statement(troubled: Scenario) -> None:
-    troubled.execute("alter publication cdc_troubled rename to mislaid")
-    fails_with(troubled, "cdc_troubled", "CREATE PUBLICATION")
-    troubled.execute("alter publication mislaid rename to cdc_troubled")
+def test_a_dropped_slot_blocks_until_a_resync_where_nobody_else_may_say_so(world: World) -> None:
+    source = replace(world.definition.source, reconcile=Reconcile.MANUAL)
+    world.definition = replace(world.definition, source=source)
+    with psycopg.connect(world.server.dsn(), autocommit=True) as connection:
+        connection.execute("select pg_drop_replication_slot(%s)", [f"cdc_{world.name}"])
+    text = said(world)
+    assert f"cdc_{world.name}" in text and "airflow cdc resync" in text
+    for shape in world.writer.ledger.shapes.values():
+        asked(world, "resync", shape.table)
 
 
-def test_a_revoked_grant_is_named_with_the_statement_that_cures_it(troubled: Scenario) -> None:
-    troubled.execute("create role reader login replication password 'reader'")
-    troubled.execute("grant select on all tables in schema public to reader")
-    troubled.execute("revoke select on orders from reader")
-    troubled.connect(login="reader", password="reader")
-    checked = troubled.airflow.cli("cdc", "check", "troubled", check=False)
-    assert checked.returncode == 78, checked.stdout + checked.stderr
-    assert "GRANT SELECT ON" in checked.stdout + checked.stderr
-    troubled.connect()
+def test_a_table_of_somebody_else_is_left_alone_and_its_siblings_go_on(world: World) -> None:
+    shape = world.add_table()
+    place = world.folder / "lake" / shape.target
+    write_deltalake(place, arrow({"a": [1]}))
+    text = said(world)
+    assert shape.table in text and "TGT001" in text
+    assert DeltaTable(place).version() == 0
+    assert world.replicator().state.tables(world.name)[EVENTS.table].state == "replicating"
+    place.rename(world.folder / "theirs")
 
 
-def test_a_dropped_slot_blocks_until_a_resync(troubled: Scenario) -> None:
-    troubled.execute("select pg_drop_replication_slot('cdc_troubled')")
-    troubled.load.run(5)
-    fails_with(troubled, "cdc_troubled", "resync")
-    troubled.cdc("resync", "troubled")
-    troubled.must_tick()
-
-
-def test_a_table_of_somebody_else_is_left_alone_and_its_siblings_go_on(
-    troubled: Scenario, scenario: Callable[..., Scenario]
-) -> None:
-    other = scenario("neighbour", tables="tables:\n  - source: public.orders\n  - source: public.page_views\n")
-    shutil.copytree(troubled.lake / "customers", other.lake / "orders")
-    before = sorted(path.name for path in Path(other.lake, "orders", "_delta_log").iterdir())
-    fails_with(other, "public.orders", "TGT001")
-    assert sorted(path.name for path in Path(other.lake, "orders", "_delta_log").iterdir()) == before
-    rows = {row["table"]: row["state"] for row in other.cdc("status", "neighbour")["tables"]}
-    assert rows["public.page_views"] == "replicating"
-
-
-def test_a_lost_state_store_is_made_anew_from_targets_and_staging(troubled: Scenario) -> None:
-    troubled.cdc("pause", "troubled", "--table", "public.orders")
-    for path in Path(troubled.airflow.home, "cdc").glob("state.db*"):
+def test_a_lost_state_store_is_made_anew_and_what_was_paused_stays_so(world: World) -> None:
+    asked(world, "pause", ACCOUNTS.table)
+    for path in world.folder.glob("state.db*"):
         path.unlink()
-    troubled.cdc("state", "rebuild")
-    rows = {row["table"]: row["state"] for row in troubled.cdc("status", "troubled")["tables"]}
-    assert rows["public.orders"] == "paused"
-    troubled.cdc("resume", "troubled", "--table", "public.orders")
+    done(world, "rebuild", {})
+    assert world.replicator().state.tables(world.name)[ACCOUNTS.table].state == "paused"
+    world.writer.step(3)
+    Road(world).go()
+    assert world.judge.look()[ACCOUNTS.table][-1].state == "paused"
+    asked(world, "resume", ACCOUNTS.table)
 
 
-def test_a_dropped_column_stays_in_the_copy_and_after_all_this_both_sides_are_identical(troubled: Scenario) -> None:
-    troubled.execute("alter table orders drop column ship_on")
-    troubled.load.run(5)
-    troubled.must_tick()
-    troubled.verify()
-    assert "ship_on" in DeltaTable(troubled.lake / "orders").schema().to_arrow().names
+def test_after_all_this_the_copies_are_true(world: World) -> None:
+    assert quiet(world) == []
+    assert [*world.judge.judge(), *world.judge.rest()] == []

@@ -10,8 +10,8 @@ CHANGE_LOG = (
     Breakage(
         "a manifest can be written over",
         "airflow_cdc_provider/staging/log.py",
-        "if not self.store.create(changelog.manifest_path(manifest.window), manifest.encode()):",
-        "if self.store.write(changelog.manifest_path(manifest.window), manifest.encode()):",
+        "first = self.store.create(changelog.manifest_path(manifest.window), manifest.encode())",
+        "first = not self.store.write(changelog.manifest_path(manifest.window), manifest.encode())",
         ("tests/core/test_staging.py",),
     ),
     Breakage(

@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult
+from airflow_cdc_provider.staging import log as changelog
 from spark_jobs import extract
 from spark_jobs.job import Job
 from spark_jobs.landing import Limits
@@ -145,11 +146,11 @@ def test_of_two_attempts_that_land_one_window_one_wins_and_the_other_adopts(
 
     def overtaken(job: Job) -> StepResult:
         """The quick attempt seals while the slow one stands before its seal."""
-        monkeypatch.setattr(extract, "failpoint", lambda name: name == "seal.before" and overtake())
+        monkeypatch.setattr(changelog, "failpoint", lambda name: name == "seal.before" and overtake())
         return extract.run(job)
 
     def overtake() -> None:
-        monkeypatch.setattr(extract, "failpoint", lambda name: None)
+        monkeypatch.setattr(changelog, "failpoint", lambda name: None)
         assert replicator.run(quick, extract.run).problem is None
 
     result = replicator.run(slow, overtaken)
@@ -257,7 +258,7 @@ def test_a_killed_driver_leaves_the_window_to_the_next_attempt(
     database.execute("INSERT INTO b VALUES (1)")
     token = tmp_path / "token"
     token.touch()
-    environment = {ARMED: "seal.before=kill9:jvm", TOKEN: str(token)}
+    environment = {ARMED: "seal.before=kill9", TOKEN: str(token)}
     killed = stream.step()
     process = replicator.submit(killed, environment=environment)
     output, _ = process.communicate(timeout=120)

@@ -167,7 +167,7 @@ def test_a_fence_raised_while_the_copy_runs_stops_its_commit(
     spark: SparkSession, replicator: Replicator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def overtaken(name: str) -> None:
-        if name == "snapshot.before_commit":
+        if name == "copy.before_commit":
             start_resync(replicator, "public.hard")
 
     monkeypatch.setattr("spark_jobs.copying.failpoint", overtaken)

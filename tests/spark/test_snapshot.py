@@ -109,7 +109,7 @@ def test_an_attempt_that_fails_before_its_commit_is_followed_by_one_with_a_highe
     token = tmp_path / "token"
     token.touch()
     monkeypatch.setenv(TOKEN, str(token))
-    monkeypatch.setenv(ARMED, "snapshot.before_commit=raise:TargetUnavailable")
+    monkeypatch.setenv(ARMED, "copy.before_commit=raise:TargetUnavailable")
     failed = by_table(copy(replicator, "public.a"))
     assert failed["public.a"].outcome is Outcome.FAILING
     assert not replicator.target.held("public.a", "a").exists
@@ -124,7 +124,7 @@ def test_of_two_copies_at_once_one_is_fenced(
     token.touch()
     go = tmp_path / "go"
     monkeypatch.setenv(TOKEN, str(token))
-    monkeypatch.setenv(ARMED, f"snapshot.before_commit=stop:{go}")
+    monkeypatch.setenv(ARMED, f"copy.before_commit=stop:{go}")
     slow: list[StepResult] = []
     step = replicator.step(StepKind.SNAPSHOT, replicator.tasks("public.a"))
     thread = threading.Thread(target=lambda: slow.append(replicator.run(step, snapshot.run)))

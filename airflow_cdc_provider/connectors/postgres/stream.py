@@ -33,12 +33,14 @@ from airflow_cdc_provider.connectors.postgres.schemas import Catalogue
 from airflow_cdc_provider.connectors.postgres.slots import PLUGIN, create_main_slot
 from airflow_cdc_provider.connectors.source import News, Partition, StreamItem
 from airflow_cdc_provider.core.errors import CheckFailed, PositionLost, Problem, SourceUnavailable
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.states import TAKES_CHANGES
 from airflow_cdc_provider.core.steps import TableTask
 
 if TYPE_CHECKING:
     from psycopg import Connection
+    from psycopg.errors import Diagnostic
 
 WAIT_FOR_SLOT_S = 10.0
 FIRST_LOOK_MESSAGES = 4_000_000
@@ -69,6 +71,17 @@ WHERE get_byte(data, 0) = {messages.RELATION}
 UNION ALL
 (SELECT data FROM peeked WHERE get_byte(data, 0) = {messages.COMMIT} LIMIT 1)
 """
+
+
+# A publication whose row is younger than the slot's horizon was changed in what the slot has still to tell.
+ALTERED = """
+SELECT age(p.xmin) <= age(s.catalog_xmin)
+FROM pg_publication p, pg_replication_slots s WHERE p.pubname = %s AND s.slot_name = %s
+"""
+WHOLE = f"SELECT count(*) FROM ({PEEK}) peeked"
+PASSED_OVER = "55000"
+"""Since version 18 changes made while the publication was away, dropped or under another name, raise nothing: the
+server passes over them with a warning of this code. Older ones fail."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +120,8 @@ class Stream:
             flushed = parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text"))
             lo = lsn_of(position)
             anything = flushed > lo and self._anything(connection, lo, flushed, set(tables))
+            if anything:
+                self._require_whole(connection, flushed)
             # A record may straddle a page, so an end of page need not be an end of record; any other place is one.
             far = flushed - lo >= WAL_SEGMENT_BYTES and flushed % WAL_PAGE_BYTES != 0
             idle = position_of(flushed) if far and not anything else None
@@ -144,9 +159,11 @@ class Stream:
             if lsn_of(position) <= slot.confirmed:
                 return
             self._claim(connection, take_over=False)
+            failpoint("ack.before")
             connection.execute(
                 "SELECT pg_replication_slot_advance(%s, %s)", (self.options.slot, lsn_text(lsn_of(position)))
             )
+            failpoint("ack.after")
 
     def drop(self) -> None:
         with self.client.session("drop") as connection:
@@ -238,12 +255,31 @@ class Stream:
                 return bool(found)
         return False
 
+    def _require_whole(self, connection: Connection[Any], limit: int) -> None:
+        """Raises PositionLost where changes would be passed over. It takes a look at all of them, so only where the
+        publication was altered since the slot stood still."""
+        row = connection.execute(ALTERED, (self.options.publication, self.options.slot)).fetchone()
+        if row and row[0]:
+            skipped = _warnings(connection)
+            connection.execute(WHOLE.encode(), self._peek(limit, None))
+            if skipped:
+                raise self._passed_over()
+
+    def _passed_over(self) -> PositionLost:
+        return self._lost(f"changes were made while there was no publication {self.options.publication}: they are gone")
+
     def _messages(self, connection: Connection[Any], limit: int, changes: int) -> Iterator[tuple[int, bytes]]:
         """Streamed one by one: the server keeps the result, we hold a row."""
         query = f"COPY (SELECT (lsn - '0/0'::pg_lsn)::int8, data FROM ({PEEK}) peeked) TO STDOUT (FORMAT BINARY)"
+        skipped = _warnings(connection)
         with connection.cursor() as cursor, cursor.copy(query.encode(), self._peek(limit, changes)) as copy:
             copy.set_types(["int8", "bytea"])
-            yield from copy.rows()
+            for row in copy.rows():
+                if skipped:
+                    raise self._passed_over()
+                yield row
+        if skipped:
+            raise self._passed_over()
 
 
 def touches(found: Sequence[bytes], tables: set[str]) -> bool:
@@ -267,6 +303,18 @@ def _alive_here(application_name: str) -> bool | None:
     except PermissionError:
         return True
     return True
+
+
+def _warnings(connection: Connection[Any]) -> list[str]:
+    """Filled while the session is used: the server's words for changes that it has passed over."""
+    told: list[str] = []
+
+    def keep(warning: Diagnostic) -> None:
+        if warning.sqlstate == PASSED_OVER:
+            told.append(warning.message_primary or "")
+
+    connection.add_notice_handler(keep)
+    return told
 
 
 def _one(connection: Connection[Any], query: str) -> str:

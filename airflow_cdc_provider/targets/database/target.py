@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.staging.log import ChangeLog
@@ -151,5 +152,7 @@ class DatabaseTarget:
             assert expected.control is not None
             if not control.move(cursor, self.sql, target_table, expected.identity, expected.control, record):
                 raise overtaken_by(self.look(cursor, record.table, target_table), record)
+            failpoint("commit.before")
             connection.commit()
+            failpoint("commit.after")
             return result

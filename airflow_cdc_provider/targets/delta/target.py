@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
@@ -103,7 +104,9 @@ class DeltaTarget:
             if opened is None or not self._still(opened, expected, expected.control.table):
                 raise changed_since(expected.control.table, self.locate(target_table), expected)
             try:
+                failpoint("restore.before")
                 opened.restore(version)
+                failpoint("restore.after")
             except DeltaError as error:
                 if self.open(target_table).version() != expected.version:
                     raise  # somebody committed meanwhile, or it is done and the answer was lost: the next try tells
@@ -145,7 +148,9 @@ class DeltaTarget:
                 if opened is None or not self._still(opened, expected, record.table):
                     raise changed_since(record.table, self.locate(target_table), expected)
                 try:
+                    failpoint("fence.before")
                     _append_nothing(opened, self.app_id(record.table), record)
+                    failpoint("fence.after")
                 except Exception:  # whatever the library raised, only the table can tell whether the commit stands
                     if is_ours(self.held(record.table, target_table), record):
                         return record

@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.staging.log import ChangeLog
@@ -78,7 +79,9 @@ class IcebergTarget:
             if opened.snapshot_by_id(version) is None:
                 raise cannot_go_back(self.locate(target_table), f"snapshot {version}", "the snapshot has expired")
             try:
+                failpoint("restore.before")
                 take_back(catalog, opened, version)
+                failpoint("restore.after")
             except Exception as error:  # as below; what is done already is found done by the next try
                 if _refused(error):
                     raise moved from error
@@ -97,7 +100,9 @@ class IcebergTarget:
                 if opened is None or not self._still(opened, expected, record.table):
                     raise changed_since(record.table, self.locate(target_table), expected)
                 try:
+                    failpoint("fence.before")
                     append_nothing(catalog, opened, record)
+                    failpoint("fence.after")
                 except Exception:  # whatever the library raised, only the table can tell whether the commit stands
                     if is_ours(self.held(record.table, target_table), record):
                         return record
@@ -114,7 +119,9 @@ class IcebergTarget:
             if opened is None or not self._still(opened, expected, record.table):
                 return False
             try:
+                failpoint("publish.before")
                 publish(catalog, opened, record, columns or {})
+                failpoint("publish.after")
             except Exception as error:  # as above
                 if not is_ours(self.held(record.table, target_table), record) and not _refused(error):
                     raise

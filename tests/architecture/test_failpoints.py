@@ -1,0 +1,37 @@
+"""Every place where a fault can be ordered is known to the matrix, and the checker that judges shares no code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from tests.faults.matrix import PLACES, cases
+
+REPOSITORY = Path(__file__).parents[2]
+CALL = re.compile(r"failpoint\((.*?)\)")
+
+
+def test_the_names_in_the_code_are_those_of_the_matrix() -> None:
+    code = [path for room in ("airflow_cdc_provider", "spark_jobs") for path in (REPOSITORY / room).rglob("*.py")]
+    found = {word for path in code if path.name != "failpoints.py" for word in CALL.findall(path.read_text())}
+    assert all(word.startswith('"') for word in found), "a name that is put together cannot be looked for"
+    assert sorted(word.strip('"') for word in found) == sorted(place.name for place in PLACES)
+
+
+def test_every_place_is_struck() -> None:
+    assert {place.name for place in PLACES} == {case.place.name for case in cases()}
+
+
+def test_no_two_cases_are_the_same() -> None:
+    names = [str(case) for case in cases()]
+    assert len(names) == len(set(names))
+
+
+def test_the_checker_imports_nothing_of_what_it_judges() -> None:
+    for path in (REPOSITORY / "tests" / "faults" / "checker").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            ours = [name for name in names if name.split(".")[0] in ("airflow_cdc_provider", "spark_jobs", "tests")]
+            assert all(name.startswith("tests.faults.checker") for name in ours), f"{path.name}: {ours}"

@@ -1,0 +1,135 @@
+"""Attempts at the steps of a run as the operator makes them, with a real driver or in the session that is there.
+
+The operator's own code runs: earlier attempts are found, killed or fenced, results are taken. What is put in its place
+is where connections come from, and who submits. An attempt that is to be stopped runs on a worker of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from airflow_cdc_provider import appcds, bundle
+from airflow_cdc_provider.core.connections import SECRETS_FILE
+from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.core.steps import StepKind, StepResult
+from airflow_cdc_provider.hooks import drivers
+from airflow_cdc_provider.hooks.spark import job_class_path, job_file, job_jars, spark_conf
+from airflow_cdc_provider.operators import attempt as operator
+from airflow_cdc_provider.operators.attempt import Attempt
+from airflow_cdc_provider.state.store import StateStore
+from spark_jobs import harness
+from tests.faults.world import World
+
+HERE, ELSEWHERE = "here", "elsewhere"
+hidden: set[str] = set()
+"""Step files of drivers on a worker that nobody here can see."""
+
+worker: ContextVar[str] = ContextVar("worker", default=HERE)
+armed: ContextVar[Mapping[str, str] | None] = ContextVar("armed", default=None)
+"""The environment of a driver that is to be struck; None: the step runs in the session of this process."""
+
+
+class WarmJob:
+    """A step in this process, on the session it has."""
+
+    jars: tuple[str, ...] = ()
+
+    def __init__(self, kind: StepKind, step_url: str) -> None:
+        self.kind = kind
+        self.step_url = step_url
+
+    def run(self, secrets: Path) -> str:
+        step = harness.read_step(self.step_url)
+        harness.execute(step, importlib.import_module(f"spark_jobs.{self.kind}").run)
+        return ""
+
+    def kill(self) -> None:
+        return
+
+    close = kill
+
+
+class ColdJob:
+    """A step by spark-submit, as the operator does it, in an environment that strikes it."""
+
+    def __init__(self, definition: Definition, kind: StepKind, step_url: str, environment: Mapping[str, str]) -> None:
+        jars = job_class_path(job_jars(definition))
+        self.jars = tuple(map(str, jars))
+        options = ["-Duser.timezone=UTC", *appcds.java_options(appcds.archive(jars))]
+        conf = spark_conf({"spark.driver.extraClassPath": os.pathsep.join(self.jars)}, options, local=True)
+        spec = find_spec("pyspark")
+        assert spec is not None and spec.origin is not None
+        self._command = [
+            str(Path(spec.origin).parent / "bin" / "spark-submit"),
+            *("--master", "local[2]"),
+            *(word for name, value in conf.items() for word in ("--conf", f"{name}={value}")),
+            *("--py-files", str(bundle.build()), job_file(kind), step_url),
+        ]
+        self._environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, **environment}
+        self._output = Path(definition.staging.location).parent / "outputs" / step_url.replace("/", "-")[-80:]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, secrets: Path) -> str:
+        self._output.parent.mkdir(exist_ok=True)
+        with self._output.open("ab") as output:
+            self._process = subprocess.Popen(
+                self._command,
+                env=self._environment | {SECRETS_FILE: str(secrets)},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+            code = self._process.wait()
+        return f"exit code {code}" if code else ""
+
+    def kill(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+
+    def close(self) -> None:
+        self.kill()
+        if self._process is not None:
+            self._process.wait()
+
+
+def make_attempt(world: World, run_id: str, task: str, number: int) -> Attempt:
+    kind = StepKind(task.rpartition(".")[2])
+    return Attempt(kind, world.definition, run_id, task, number, StateStore(world.state_url))
+
+
+def result_of(world: World, run_id: str, task: str, number: int) -> StepResult:
+    """One try of a Spark task. Raises what the operator's attempt raises."""
+    return make_attempt(world, run_id, task, number).result()
+
+
+@contextlib.contextmanager
+def operating(secrets_of: Any) -> Iterator[None]:
+    """The operator's code without an Airflow around it. ``secrets_of``: definition → secrets."""
+    place, running = drivers.place, drivers.running
+
+    def submission(definition: Definition, kind: StepKind, step_url: str) -> Any:
+        environment = armed.get()
+        return WarmJob(kind, step_url) if environment is None else ColdJob(definition, kind, step_url, environment)
+
+    def seen(found: dict[str, list[int]]) -> dict[str, list[int]]:
+        return {url: pids for url, pids in found.items() if worker.get() == ELSEWHERE or url not in hidden}
+
+    with (
+        mock.patch.object(operator, "secrets_of", secrets_of),
+        mock.patch.object(operator, "submission", submission),
+        mock.patch.object(operator, "SparkJob", lambda job: job),
+        mock.patch.object(drivers, "place", lambda: f"{place()} {worker.get()}"),
+        mock.patch.object(drivers, "running", lambda folder: seen(running(folder))),
+    ):
+        yield

@@ -1,0 +1,131 @@
+"""The states of tables in a database. It keeps only what is, so a reader of ours looks all the time and notes what it
+sees: the control row and the rows in one snapshot."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import threading
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+import pymysql
+from pymysql.cursors import DictCursor
+
+from tests.faults.checker.commits import Commit, commit
+from tests.faults.checker.ledger import Shape
+
+EVERY_S = 0.15
+MARK = re.compile(r"cdc:([0-9a-f]{32})")
+
+
+@dataclass(frozen=True)
+class Server:
+    """``kind`` is ``postgres`` or ``mysql``; ``options`` are what its driver takes to connect."""
+
+    kind: str
+    schema: str
+    options: dict[str, Any] = field(repr=False)
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[Any]:
+        """A cursor that sees one moment, rows by name."""
+        if self.kind == "postgres":
+            with psycopg.connect(**self.options, row_factory=psycopg.rows.dict_row) as connection:
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                yield connection.cursor()
+        else:
+            with pymysql.connect(**self.options, cursorclass=DictCursor) as connection:
+                cursor = connection.cursor()
+                cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+                yield cursor
+
+    def identity(self, cursor: Any, table: str) -> str:
+        query = (
+            "SELECT coalesce(obj_description(to_regclass(%s)), '') AS c"
+            if self.kind == "postgres"
+            else "SELECT coalesce(max(table_comment), '') AS c FROM information_schema.tables"
+            " WHERE concat(table_schema, '.', table_name) = %s"
+        )
+        cursor.execute(query, (f"{self.schema}.{table}",))
+        found = MARK.search(cursor.fetchone()["c"])
+        return found[1] if found else ""
+
+
+class DatabaseReader:
+    """Looks in a thread of its own while it is entered. ``seen`` are the different states of each target table."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.shapes: Sequence[Shape] = ()
+        self.seen: dict[str, list[Commit]] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look_on, name="reader", daemon=True)
+        self._lock = threading.Lock()
+        self.error: BaseException | None = None
+
+    def __enter__(self) -> DatabaseReader:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def commits(self, shape: Shape, known: Container[int]) -> list[Commit]:
+        if self.error:
+            raise self.error
+        self.look(shape)
+        return [one for one in self.seen.get(shape.target, ()) if one.number not in known]
+
+    def missing_files(self, shape: Shape) -> list[str]:
+        return []
+
+    def texts(self) -> list[str]:
+        """What our own tables in the database say."""
+        with self.server.snapshot() as cursor:
+            cursor.execute(f"SELECT record AS r FROM {self.server.schema}._cdc_control")
+            return [str(row["r"]) for row in cursor.fetchall()]
+
+    def look(self, shape: Shape) -> None:
+        with self._lock:
+            found = self._state(shape)
+            states = self.seen.setdefault(shape.target, [])
+            if found is not None and (not states or _differs(states[-1], found)):
+                states.append(found)
+
+    def _look_on(self) -> None:
+        try:
+            while not self._stop.wait(EVERY_S):
+                for shape in self.shapes:
+                    self.look(shape)
+        except BaseException as error:
+            self.error = error
+
+    def _state(self, shape: Shape) -> Commit | None:
+        """None where there is no copy, or where it was replaced under our eyes."""
+        schema, target = self.server.schema, shape.target
+        try:
+            with self.server.snapshot() as cursor:
+                identity = self.server.identity(cursor, target)
+                if not identity:
+                    return None
+                query = f"SELECT record AS r FROM {schema}._cdc_control WHERE target_table = %s AND identity = %s"
+                cursor.execute(query, (target, identity))
+                row = cursor.fetchone()
+                cursor.execute(f"SELECT * FROM {schema}.{target}")
+                rows = list(cursor.fetchall())
+                if row is None or self.server.identity(cursor, target) != identity:
+                    return None
+        except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedObject, pymysql.err.Error):
+            return None  # it is being put in place just now
+        return commit(len(self.seen.get(target, ())), json.loads(row["r"]), shape, rows)
+
+
+def _differs(before: Commit, now: Commit) -> bool:
+    assert before.record is not None and now.record is not None
+    same = before.record["nonce"] == now.record["nonce"]
+    return not same or (before.rows, before.flagged) != (now.rows, now.flagged)

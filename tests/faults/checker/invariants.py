@@ -1,0 +1,270 @@
+"""What must hold, each as a function from what was read to what is wrong. Empty is good."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tests.faults.checker.commits import Commit, anchor, wal
+from tests.faults.checker.ledger import Ledger, Row, Shape
+from tests.faults.checker.staging import Log, still_there
+from tests.faults.checker.store import Store
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``invariant`` is the name in the list of CORRECTNESS 11."""
+
+    invariant: str
+    table: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.invariant}: {self.table}: {self.what}"
+
+
+@dataclass(frozen=True)
+class History:
+    """One table's states, oldest first."""
+
+    shape: Shape
+    commits: Sequence[Commit]
+
+    @property
+    def ours(self) -> list[Commit]:
+        return [one for one in self.commits if one.record is not None]
+
+    def found(self, invariant: str, what: str) -> Finding:
+        return Finding(invariant, self.shape.table, what)
+
+
+def position(ledger: Ledger, commit: Commit) -> int:
+    """How many transactions the cursor of a commit covers: up to its window's end, or up to its copy."""
+    record = commit.record
+    assert record is not None
+    hi = wal(record["hi"]["slot"]) if record["hi"] else 0
+    return max(ledger.upto(hi), ledger.before(anchor(record["floor"])))
+
+
+def states_of_the_source(history: History, ledger: Ledger) -> Iterator[Finding]:
+    """No loss up to the cursor, order per key, whole transactions: a commit holds what the source held at its cursor.
+    What somebody else commits, upkeep or a table taken back, is what one of ours before it held."""
+    shape, before = history.shape, None
+    for one in history.commits:
+        if one.record is None:
+            stood = [earlier for earlier in history.ours if earlier.number < one.number]
+            if not any(earlier.rows == one.rows for earlier in stood):
+                yield history.found("commit equals the source", f"state {one.number} without a record is none of ours")
+            continue
+        count = position(ledger, one)
+        wanted = ledger.rows(shape.table, count)
+        if one.rows != wanted:
+            yield history.found("commit equals the source", f"{_where(one)}: {_difference(one.rows, wanted)}")
+        live = {shape.key_of(row) for row in one.rows}
+        if strangers := one.flagged - {shape.key_of(row) for row in ledger.ever(shape.table, count)}:
+            yield history.found("commit equals the source", f"{_where(one)}: flagged, never there: {_few(strangers)}")
+        if both := one.flagged & live:
+            yield history.found("no key twice", f"{_where(one)}: live and flagged: {_few(both)}")
+        if before is not None and _same_data(before, one) is False and _token_only(before, one):
+            yield history.found("commit equals the source", f"{_where(one)}: a fence changed rows")
+        before = one
+
+
+def no_key_twice(history: History) -> Iterator[Finding]:
+    for one in history.commits:
+        if one.twice:
+            yield history.found("no key twice", f"state {one.number}: {_few(one.twice)}")
+
+
+def never_back(history: History) -> Iterator[Finding]:
+    """Fence and token only grow: a commit under an old fence would be one that does not. The cursor goes back only
+    where a rewind was announced."""
+    for before, after in pairwise(history.ours):
+        assert before.record is not None and after.record is not None
+        if before.record["nonce"] == after.record["nonce"]:
+            continue
+        if after.record["fence"] < before.record["fence"]:
+            yield history.found("no commit under an old fence", f"{_where(after)} behind {_where(before)}")
+        elif after.token <= before.token or (
+            after.record["window"] < before.record["window"] and before.state != "rewinding"
+        ):
+            yield history.found("cursor and fence never go back", f"{_where(after)} behind {_where(before)}")
+
+
+def order_per_key(history: History) -> Iterator[Finding]:
+    """A key's row is never replaced by an older one of it, but by a rewind."""
+    for before, after in pairwise(history.ours):
+        if before.state == "rewinding":
+            continue
+        older = [key for key, order in after.orders.items() if order < before.orders.get(key, "")]
+        if older:
+            yield history.found("order per key", f"{_where(after)}: {_few(older)}")
+
+
+def paused_stays(history: History) -> Iterator[Finding]:
+    for before, after in pairwise(history.ours):
+        if before.state == after.state == "paused" and not _same_data(before, after):
+            yield history.found("no data commit to a paused table", _where(after))
+        if before.state == "paused" and after.state != "paused" and before.rows != after.rows:
+            yield history.found("no data commit to a paused table", f"{_where(after)} ends the pause and changes rows")
+
+
+def sealed_windows(log: Log, seen: Mapping[int, str]) -> Iterator[Finding]:
+    """``seen``: window → SHA-256 of its manifest, from earlier looks."""
+    for damaged in log.damaged:
+        yield Finding("a sealed window never changes", "log", damaged)
+    for number, window in log.windows.items():
+        if number in seen and seen[number] != window.sha256:
+            yield Finding("a sealed window never changes", "log", f"window {number} is another one now")
+        before = log.windows.get(number - 1)
+        if before is None:
+            continue
+        if window.body["previous_sha256"] != before.sha256:
+            yield Finding("a sealed window never changes", "log", f"window {number} names another one before it")
+        holes = {hole["table"] for hole in window.body.get("holes", ())}
+        if window.lo != before.hi and not holes >= set(window.body["tables"]):
+            yield Finding("a missing range is never stepped over", "log", f"between window {number - 1} and {number}")
+    numbers = sorted(log.windows)
+    if numbers and numbers != list(range(numbers[0], numbers[-1] + 1)):
+        yield Finding("nothing referenced is deleted", "log", f"windows {numbers}")
+
+
+def accounted(log: Log, ledger: Ledger, histories: Sequence[History], only: Sequence[int]) -> Iterator[Finding]:
+    """Every change of the source stands in the window that its commit belongs to, as often as it was made: from a
+    table's first copy on. Before that nobody need tell its changes."""
+    for number in only:
+        window = log.windows[number]
+        for history in histories:
+            shape = history.shape
+            if shape.table not in window.body["tables"] or window.has_hole(shape.table) or not history.ours:
+                continue
+            copied = anchor(history.ours[0].record["floor"])  # type: ignore[index]
+            wanted: Counter[int] = Counter()
+            inside = ledger.within(window.lo, window.hi)
+            for transaction in inside:
+                count = sum(c.records(shape) for c in transaction.changes if c.table == shape.table)
+                wanted.update({transaction.xid: count} if count and transaction.start >= copied else {})
+            in_the_log = log.counts_by_transaction(window, shape.table)
+            early = {transaction.xid for transaction in inside if transaction.start < copied}
+            told = Counter({xid: count for xid, count in in_the_log.items() if xid not in early})
+            if told != wanted:
+                what = f"window {number}: {sum(told.values())} records of {len(told)} transactions"
+                what += f", made were {sum(wanted.values())} of {len(wanted)}"
+                yield Finding("every record is accounted for", shape.table, what)
+            said = sum(n for op, n in window.body["tables"][shape.table]["counts"].items() if op != "schema")
+            if said != in_the_log.total():
+                yield Finding("every record is accounted for", shape.table, f"window {number} says {said}")
+
+
+def nothing_needed_is_gone(log: Log, histories: Sequence[History], only: Sequence[int]) -> Iterator[Finding]:
+    for number in only:
+        for table in log.windows[number].body["tables"]:
+            for file in log.windows[number].files(table):
+                if what := still_there(log.folder, file):
+                    invariant = "nothing referenced is deleted" if "gone" in what else "a sealed window never changes"
+                    yield Finding(invariant, table, what)
+    for history in histories:
+        if not history.ours:
+            continue
+        newest = history.ours[-1]
+        record = newest.record
+        assert record is not None
+        oldest, applied = min(log.windows, default=0), record["window"]
+        if oldest > applied + 1:
+            yield history.found("nothing referenced is deleted", f"the log begins behind window {applied}")
+        elif applied >= oldest and applied not in log.windows:
+            yield history.found("nothing referenced is deleted", f"window {applied}, which is applied")
+        elif applied in log.windows and log.windows[applied].sha256 != record["manifest_sha256"]:
+            yield history.found("a sealed window never changes", f"window {applied} is not the one that was applied")
+        controls = log.controls(history.shape.table)
+        if newest.token not in controls:
+            yield history.found("nothing referenced is deleted", f"{_where(newest)} has no control file")
+        elif controls[newest.token]["nonce"] != record["nonce"]:
+            yield history.found("no commit under an old fence", f"{_where(newest)} was named by another attempt")
+        for file in record["carry"]["files"]:
+            if what := still_there(log.folder, file):
+                yield history.found("nothing referenced is deleted", what)
+
+
+def acknowledged_last(log: Log, histories: Sequence[History], slot: int | None) -> Iterator[Finding]:
+    """A table that stands at its copy, no window applied since, holds nothing back: the log keeps what it needs."""
+    if slot is None or not log.windows:
+        return
+    if slot > log.windows[max(log.windows)].hi:
+        yield Finding("acknowledged last", "source", "beyond the last sealed window")
+    for history in histories:
+        if not history.ours or history.ours[-1].state != "replicating":
+            continue
+        record = history.ours[-1].record
+        assert record is not None
+        behind = [n for n in log.windows if n > record["window"] and log.windows[n].records(history.shape.table)]
+        at_its_copy = not record["hi"] or anchor(record["floor"]) > wal(record["hi"]["slot"])
+        if behind and slot > log.windows[min(behind)].lo and not at_its_copy:
+            yield history.found("acknowledged last", f"window {min(behind)} is not applied")
+
+
+def store_behind(store: Store, histories: Sequence[History]) -> Iterator[Finding]:
+    for history in histories:
+        row = store.tables.get(history.shape.table)
+        if row is None or row["state"] == "dropped":
+            continue
+        token = int(row["fence"]) << 32 | int(row["window"])
+        held = history.ours[-1].token if history.ours else 0
+        if token > held:
+            yield history.found("state store never ahead", f"fence {row['fence']}, window {row['window']}")
+
+
+def at_rest(log: Log, store: Store, histories: Sequence[History]) -> Iterator[Finding]:
+    """After runs in which nothing went wrong every table goes on, is caught up, and nothing is left half done."""
+    for history in histories:
+        table = history.shape.table
+        if not history.ours:
+            yield history.found("one table's trouble is its own", "it has no copy")
+            continue
+        last, row = history.ours[-1], store.tables.get(table, {"state": "missing"})
+        record = last.record
+        assert record is not None
+        if (last.state, row["state"]) != ("replicating", "replicating"):
+            yield history.found("one table's trouble is its own", f"{last.state}, in the index {row['state']}")
+        behind = [n for n in log.windows if n > record["window"] and log.windows[n].records(table)]
+        if behind:
+            yield history.found("one table's trouble is its own", f"windows {behind} are not applied")
+        if any(record["carry"]["counts"].values()):
+            yield history.found("no key stays dirty silently", str(record["carry"]["counts"]))
+    for kind in ("leases", "claims", "attempts", "requests"):
+        for left in getattr(store, kind):
+            yield Finding("every command is idempotent", "index", f"left open among {kind}: {left}")
+    for path in log.quarantined():
+        yield Finding("quarantine holds what cannot be read", "log", f"{path} though all was readable")
+
+
+def _same_data(before: Commit, after: Commit) -> bool:
+    return (before.rows, before.flagged) == (after.rows, after.flagged)
+
+
+def _token_only(before: Commit, after: Commit) -> bool:
+    assert before.record is not None and after.record is not None
+    same = ("window", "floor")
+    return all(before.record[name] == after.record[name] for name in same) and after.state != before.state
+
+
+def _went_back(before: Commit, after: Commit) -> bool:
+    assert before.record is not None and after.record is not None
+    return before.state != "rewinding" and bool(after.record["window"] < before.record["window"])
+
+
+def _where(commit: Commit) -> str:
+    assert commit.record is not None
+    fence, window, by = commit.record["fence"], commit.record["window"], commit.record["attempt"]
+    return f"state {commit.number} (fence {fence}, window {window}, {commit.state}, by {by})"
+
+
+def _difference(found: Counter[Row], wanted: Counter[Row]) -> str:
+    lost, more = wanted - found, found - wanted
+    return f"{lost.total()} rows are missing, {more.total()} too many: -{_few(lost)} +{_few(more)}"
+
+
+def _few(rows: object) -> str:
+    return str(sorted(map(str, rows))[:3])  # type: ignore[call-overload]

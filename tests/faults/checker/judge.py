@@ -1,0 +1,108 @@
+"""All invariants over one replicator, from what lies about: source, copies, change log, state store, files."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import psycopg
+
+from tests.faults.checker import invariants as must
+from tests.faults.checker.commits import Commit
+from tests.faults.checker.invariants import Finding, History
+from tests.faults.checker.ledger import Ledger, Shape
+from tests.faults.checker.staging import read_log
+from tests.faults.checker.store import read_store
+from tests.faults.checker.wal import acknowledged, place_commits
+
+
+class Reader(Protocol):
+    def commits(self, shape: Shape, known: Container[int]) -> list[Commit]: ...
+
+    def missing_files(self, shape: Shape) -> list[str]: ...
+
+    def texts(self) -> list[str]: ...
+
+
+@dataclass
+class Judge:
+    """``folder`` holds all that the replicator ``name`` leaves: staging, lake, state store, outputs. ``secrets`` must
+    stand in none of it. What was found good once is not looked at again, but must not have changed."""
+
+    name: str
+    dsn: str
+    slot: str
+    folder: Path
+    ledger: Ledger
+    reader: Reader
+    secrets: Sequence[str]
+    manifests: dict[int, str] = field(default_factory=dict)
+    histories: dict[str, list[Commit]] = field(default_factory=dict)
+
+    def look(self) -> dict[str, list[Commit]]:
+        """Read the states of all tables that are new since the last look."""
+        for shape in self.ledger.shapes.values():
+            known = self.histories.setdefault(shape.table, [])
+            known += self.reader.commits(shape, {one.number for one in known})
+        return self.histories
+
+    def rest(self) -> list[Finding]:
+        """Nothing is under way, so every table should be caught up and nothing left half done."""
+        self.look()
+        histories = [History(shape, self.histories[shape.table]) for shape in self.ledger.shapes.values()]
+        log = read_log(self.folder / "staging" / self.name)
+        return list(must.at_rest(log, read_store(self.folder / "state.db", self.name), histories))
+
+    def judge(self) -> list[Finding]:
+        """What must hold at any moment."""
+        before = {table: len(commits) for table, commits in self.histories.items()}
+        with psycopg.connect(self.dsn, autocommit=True) as source:
+            slot = acknowledged(source, self.slot)
+            self.look()
+            log = read_log(self.folder / "staging" / self.name)
+            store = read_store(self.folder / "state.db", self.name)
+            place_commits(source, self.name, self.ledger)
+        shapes = list(self.ledger.shapes.values())
+        histories = [History(shape, self.histories[shape.table]) for shape in shapes]
+        fresh = [History(h.shape, h.commits[max(0, before.get(h.shape.table, 0) - 1) :]) for h in histories]
+        new = [number for number in log.windows if number not in self.manifests]
+        found: list[Finding] = []
+        for history, whole in zip(fresh, histories, strict=True):
+            found += must.states_of_the_source(_with_past(history, whole), self.ledger)
+            for check in (must.no_key_twice, must.never_back, must.order_per_key, must.paused_stays):
+                found += check(history)
+            found += (
+                Finding("nothing referenced is deleted", history.shape.table, f"{path} is gone")
+                for path in self.reader.missing_files(history.shape)
+            )
+        found += must.sealed_windows(log, self.manifests)
+        found += must.accounted(log, self.ledger, histories, new)
+        found += must.nothing_needed_is_gone(log, histories, list(log.windows))
+        found += must.acknowledged_last(log, histories, slot)
+        found += must.store_behind(store, histories)
+        found += self._secrets()
+        self.manifests |= {number: window.sha256 for number, window in log.windows.items()}
+        return found
+
+    def _secrets(self) -> list[Finding]:
+        found = []
+        for path in sorted(self.folder.rglob("*")):
+            if path.is_file():
+                content = path.read_bytes()
+                if any(secret.encode() in content for secret in self.secrets):
+                    found.append(Finding("no secret in any artefact", "files", str(path)))
+        if any(secret in text for text in self.reader.texts() for secret in self.secrets):
+            found.append(Finding("no secret in any artefact", "target", "a control row"))
+        return found
+
+
+def _with_past(fresh: History, whole: History) -> History:
+    """What somebody else committed is compared with all that stood before: then there is no short way."""
+    return whole if any(one.record is None for one in fresh.commits) else fresh
+
+
+def source_rows(connection: psycopg.Connection[Any], shape: Shape) -> list[tuple[Any, ...]]:
+    names = ", ".join(f'"{name}"' for name in shape.columns)
+    return connection.execute(f"SELECT {names} FROM {shape.table}".encode()).fetchall()

@@ -1,0 +1,109 @@
+"""What the source did, as its writer noted it, and what its tables held at any commit.
+
+A row is a tuple of texts, numbers and None, in the order of its table's columns. A change takes a row away, brings one,
+or both; a truncate takes all. Kept apart from that: where each transaction's commit stands in the WAL.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from dataclasses import dataclass, field
+
+Row = tuple[object, ...]
+EVERY = 100
+"""Transactions between two states that are kept."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A source table. ``key`` are places in the row; none for a table without key. ``soft``: deleted rows are flagged.
+    ``target`` is the name of its copy."""
+
+    table: str
+    target: str
+    columns: tuple[str, ...]
+    key: tuple[int, ...]
+    soft: bool = False
+
+    def key_of(self, row: Row) -> Row:
+        return tuple(row[place] for place in self.key)
+
+
+@dataclass(frozen=True)
+class Change:
+    """``before`` and ``after`` of one row; neither: the table was emptied."""
+
+    table: str
+    before: Row | None = None
+    after: Row | None = None
+
+    def records(self, shape: Shape) -> int:
+        """How many change records the stream tells it in: a key that changes is two."""
+        moved = self.before is not None and self.after is not None and bool(shape.key)
+        return 2 if moved and shape.key_of(self.before) != shape.key_of(self.after) else 1  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """``start`` and ``end`` of its commit record in the WAL."""
+
+    xid: int
+    start: int
+    end: int
+    changes: tuple[Change, ...]
+
+
+@dataclass
+class Ledger:
+    """Transactions in the order of their commits. ``noted`` holds those whose place is not known yet."""
+
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    noted: dict[int, tuple[Change, ...]] = field(default_factory=dict)
+    transactions: list[Transaction] = field(default_factory=list)
+    _kept: dict[int, dict[str, Counter[Row]]] = field(default_factory=lambda: {0: {}})
+
+    def note(self, xid: int, changes: list[Change]) -> None:
+        self.noted[xid] = tuple(changes)
+
+    def place(self, xid: int, start: int, end: int) -> None:
+        """The WAL has told where a transaction's commit stands; others than the writer's change no rows here."""
+        if xid in self.noted:
+            self.transactions.append(Transaction(xid, start, end, self.noted.pop(xid)))
+
+    def upto(self, end: int) -> int:
+        """How many transactions end at or before this place."""
+        return bisect_right(self.transactions, end, key=lambda one: one.end)
+
+    def before(self, point: int) -> int:
+        """How many transactions a snapshot taken at this place sees."""
+        return bisect_left(self.transactions, point, key=lambda one: one.start)
+
+    def within(self, lo: int, hi: int) -> list[Transaction]:
+        return self.transactions[self.before(lo) : self.upto(hi)]
+
+    def rows(self, table: str, count: int) -> Counter[Row]:
+        """What a table held after so many transactions."""
+        return self._state(count).get(table, Counter())
+
+    def ever(self, table: str, count: int) -> set[Row]:
+        """Every row that a table has held by then."""
+        changes = (change for one in self.transactions[:count] for change in one.changes if change.table == table)
+        return {row for change in changes for row in (change.before, change.after) if row is not None}
+
+    def _state(self, count: int) -> dict[str, Counter[Row]]:
+        nearest = max(kept for kept in self._kept if kept <= count)
+        state = {table: Counter(rows) for table, rows in self._kept[nearest].items()}
+        for number, transaction in enumerate(self.transactions[nearest:count], nearest + 1):
+            for change in transaction.changes:
+                rows = state.setdefault(change.table, Counter())
+                if change.before is None and change.after is None:
+                    rows.clear()
+                if change.before is not None:
+                    rows[change.before] -= 1
+                    rows += Counter()  # what is down to nothing goes
+                if change.after is not None:
+                    rows[change.after] += 1
+            if number % EVERY == 0:
+                self._kept[number] = {table: Counter(rows) for table, rows in state.items()}
+        return state

@@ -1,0 +1,105 @@
+"""The change log as it lies on disk: JSON, Parquet and checksums, read by nothing of the product."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+import pyarrow.parquet as pq
+
+from tests.faults.checker.commits import wal
+
+ROW_OPS = frozenset({"insert", "update", "delete", "truncate"})
+
+
+class Damaged(Exception):
+    """A file that does not vouch for itself."""
+
+
+@dataclass(frozen=True)
+class Window:
+    number: int
+    body: dict[str, Any]
+    sha256: str
+
+    @property
+    def lo(self) -> int:
+        return wal(self.body["lo"]["slot"])
+
+    @property
+    def hi(self) -> int:
+        return wal(self.body["hi"]["slot"])
+
+    def files(self, table: str) -> list[dict[str, Any]]:
+        part = self.body["tables"].get(table)
+        return list(part["files"]) if part else []
+
+    def records(self, table: str) -> int:
+        return sum(file["rows"] for file in self.files(table))
+
+    def has_hole(self, table: str) -> bool:
+        return any(hole["table"] == table for hole in self.body.get("holes", ()))
+
+
+@dataclass(frozen=True)
+class Log:
+    """``folder`` is the replicator's own. ``damaged``: what could not be read."""
+
+    folder: Path
+    windows: dict[int, Window] = field(default_factory=dict)
+    damaged: tuple[str, ...] = ()
+
+    def controls(self, table: str) -> dict[int, dict[str, Any]]:
+        """Token → control record."""
+        found = {}
+        for path in sorted(self.folder.glob(f"control/{quote(table, safe='')}/*.json")):
+            fence, _, window = path.stem.partition("-")
+            found[int(fence) << 32 | int(window)] = unsealed(path)
+        return found
+
+    def counts_by_transaction(self, window: Window, table: str) -> Counter[int]:
+        """Change records of a window by the transaction they belong to."""
+        counts: Counter[int] = Counter()
+        for file in window.files(table):
+            told = pq.read_table(self.folder / file["path"], columns=["op", "tx_id"]).to_pylist()
+            counts.update(int(row["tx_id"]) for row in told if row["op"] in ROW_OPS)
+        return counts
+
+    def quarantined(self) -> list[Path]:
+        return [path for path in self.folder.glob("quarantine/**/*") if path.is_file()]
+
+
+def read_log(folder: Path) -> Log:
+    windows, damaged = {}, []
+    for path in sorted(folder.glob("windows/*/MANIFEST")):
+        number = int(unquote(path.parent.name))
+        try:
+            windows[number] = Window(number, unsealed(path), hashlib.sha256(path.read_bytes()).hexdigest())
+        except Damaged as error:
+            damaged.append(str(error))
+    return Log(folder, windows, tuple(damaged))
+
+
+def unsealed(path: Path) -> dict[str, Any]:
+    """One line of JSON, one line with its SHA-256."""
+    text, _, tail = path.read_text().partition("\n")
+    if tail.strip() != f"sha256 {hashlib.sha256(text.encode()).hexdigest()}":
+        raise Damaged(f"{path} does not match its own checksum")
+    body: dict[str, Any] = json.loads(text)
+    return body
+
+
+def still_there(folder: Path, file: dict[str, Any]) -> str:
+    """Empty where a data file is as its manifest or record says."""
+    path = folder / file["path"]
+    if not path.is_file():
+        return f"{path} is gone"
+    content = path.read_bytes()
+    if (len(content), hashlib.sha256(content).hexdigest()) != (file["bytes"], file["sha256"]):
+        return f"{path} has changed"
+    return ""

@@ -1,0 +1,44 @@
+"""What all cases share: servers, a Spark session, a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from spark_jobs.sessions import TARGET_SETTINGS, build
+from tests.faults.performing import Theatre
+from tests.spark.replicator import JAVA_OPTIONS, LOCAL, class_path
+
+MANY = {"max_replication_slots": "40", "max_wal_senders": "40", "max_connections": "200"}
+
+
+def session(java_options: str = "") -> SparkSession:
+    """For the steps that are not struck, on every target."""
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    conf = {
+        **LOCAL,
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} {java_options}",
+        "spark.driver.extraClassPath": ":".join(map(str, class_path(("delta", "iceberg", "mysql", "postgres")))),
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.extensions": ",".join(
+            TARGET_SETTINGS[kind]["spark.sql.extensions"] for kind in ("delta", "iceberg")
+        ),
+    }
+    return build("faults", "delta", conf)
+
+
+@contextlib.contextmanager
+def theatre(server: EmbeddedPostgres, mariadb: EmbeddedMariaDB | None, seed: int) -> Iterator[Theatre]:
+    with (
+        tempfile.TemporaryDirectory(prefix="cdc-faults-") as folder,
+        Theatre(Path(folder), server, mariadb, seed) as made,
+    ):
+        yield made

@@ -1,0 +1,42 @@
+"""About a dozen cases of the matrix, others each time; ``make faults`` does them all.
+
+The acts of each target stand in a fixed order, and the seed says at which of them a run of the tests begins: over many
+runs each has its turn.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.faults.acts import Act, acts
+from tests.faults.matrix import cases
+from tests.faults.performing import Theatre
+
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
+
+CASES = 6
+ACTS = 3
+
+
+def chosen(target: str, seed: int) -> list[Act]:
+    """Half a dozen cases, or as many as a few acts hold."""
+    found = acts(case for case in cases() if case.target == target)
+    random.Random(CASES).shuffle(found)
+    start, taken = seed % len(found), 1
+    while taken < ACTS and sum(len(act.cases) for act in found[start : start + taken]) < CASES:
+        taken += 1
+    return found[start : start + taken]
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_whatever_is_struck_the_copies_stay_true(stage: Theatre, seed: int, half: int) -> None:
+    targets = ["delta", "postgres", "iceberg", "mysql"] if stage.mariadb else ["delta", "postgres", "iceberg"]
+    target = random.Random(seed).sample(targets, 2)[half]
+    for act in chosen(target, seed):
+        outcome = stage.perform(act)
+        names = [str(case) for _, case in act.cases]
+        print(f"{outcome.seconds:.0f} s", *names, sep="\n    ")
+        assert not outcome.found, "\n".join([*names, *outcome.found])
+        assert len(outcome.ended) == len(names), f"not all of {names} were come to"

@@ -1,0 +1,201 @@
+"""A replicator with its source, its target and its writer, without Airflow: what a fault is done to.
+
+It lives through many faults, so that each meets the history the others have left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pymysql
+
+from airflow_cdc_provider.control.replicator import Replicator, open_replicator
+from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.definition import (
+    Definition,
+    OnDelete,
+    Reconcile,
+    Resync,
+    Source,
+    Staging,
+    TableRule,
+    Target,
+)
+from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from airflow_cdc_provider.state.store import StateStore
+from tests.faults.checker.database import DatabaseReader, Server
+from tests.faults.checker.delta import DeltaReader
+from tests.faults.checker.iceberg import IcebergReader
+from tests.faults.checker.judge import Judge, Reader
+from tests.faults.checker.ledger import Shape
+from tests.faults.checker.wal import forget, watch
+from tests.faults.writer import ACCOUNTS, EVENTS, SCHEMA, Writer, later
+
+RULES = (
+    TableRule(ACCOUNTS.table, ACCOUNTS.target),
+    TableRule(EVENTS.table, EVENTS.target),
+)
+KEPT = timedelta(hours=1)
+
+
+class World:
+    """Made by ``new_world``. ``target`` is the kind; ``definition`` may be changed between runs."""
+
+    def __init__(
+        self, name: str, folder: Path, target: str, server: EmbeddedPostgres, mariadb: EmbeddedMariaDB | None, seed: int
+    ) -> None:
+        self.name = name
+        self.folder = folder
+        self.kind = target
+        self.server = server
+        self.mariadb = mariadb
+        self.dsn = server.dsn(name)
+        self.writer = Writer(self.dsn, seed)
+        self.later = 0
+        self.password = server.password
+        self.secrets = Secrets(source=self._source(), target=self._target())
+        lake = {"location": str(folder / "lake")} if target in ("delta", "iceberg") else {}
+        self.definition = Definition(
+            name=name,
+            source=Source("postgres", "source", Reconcile.AUTO, {"publication": f"cdc_{name}"}),
+            target=Target(target, **lake, options={} if lake else {"schema": self.schema}),  # type: ignore[arg-type]
+            tables=RULES,
+            staging=Staging(str(folder / "staging"), retain=KEPT),
+            resync=Resync(max_delete=1.0),
+        )
+        self.judge = Judge(name, self.dsn, f"cdc_{name}", folder, self.writer.ledger, self._reader(), self.canaries)
+
+    @property
+    def schema(self) -> str:
+        return f"copy_{self.name}"
+
+    @property
+    def state_url(self) -> str:
+        return f"sqlite:///{self.folder}/state.db"
+
+    @property
+    def canaries(self) -> list[str]:
+        return [self.password, *([self.mariadb.password] if self.mariadb else [])]
+
+    def replicator(self) -> Replicator:
+        return open_replicator(self.definition, self.secrets, StateStore(self.state_url))
+
+    def add_table(self) -> Shape:
+        """A table that is still to be copied, in the place of the last such one."""
+        self.later += 1
+        shape = later(self.later)
+        self.writer.add(shape)
+        self.judge.histories.pop(later(self.later - 1).table, None)
+        self.definition = replace(
+            self.definition, tables=(*RULES, TableRule(shape.table, shape.target, on_delete=OnDelete.SOFT))
+        )
+        self._tell_reader()
+        return shape
+
+    def keep(self, retain: timedelta) -> None:
+        self.definition = replace(self.definition, staging=replace(self.definition.staging, retain=retain))
+
+    def execute(self, statement: str) -> None:
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+    def end_sessions_of(self, pid: int) -> None:
+        """What the server does after a minute by itself: end sessions that idle in a transaction, those of a process
+        that was stopped there."""
+        if self.kind == "postgres":
+            with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
+                query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE %s"
+                connection.execute(query + " AND state = 'idle in transaction'", [f"cdc:{self.name}:%.{pid}"])
+        if self.kind == "mysql":
+            with pymysql.connect(**self._server().options, autocommit=True) as connection:
+                cursor = connection.cursor()
+                idle = "SELECT id FROM information_schema.processlist WHERE command = 'Sleep' AND time >= 1"
+                cursor.execute(idle)
+                for (number,) in cursor.fetchall():
+                    cursor.execute(f"KILL {number}")
+
+    def _source(self) -> ConnectionInfo:
+        server = self.server
+        return ConnectionInfo("source", server.host, server.port, server.user, server.password, schema=self.name)
+
+    def _target(self) -> ConnectionInfo:
+        if self.kind == "postgres":
+            return replace(self._source(), connection_id="warehouse", schema="postgres")
+        if self.kind == "mysql":
+            server = self.mariadb
+            assert server is not None
+            return ConnectionInfo(
+                "warehouse", server.host, server.port, server.user, server.password, schema=self.schema
+            )
+        return ConnectionInfo()
+
+    def _server(self) -> Server:
+        info = self.secrets.target
+        options: dict[str, Any] = {"host": info.host, "port": info.port, "user": info.login, "password": info.password}
+        return Server(self.kind, self.schema, options | ({"dbname": "postgres"} if self.kind == "postgres" else {}))
+
+    def _reader(self) -> Reader:
+        if self.kind == "delta":
+            return DeltaReader(self.folder / "lake")
+        if self.kind == "iceberg":
+            return IcebergReader(self.folder / "lake")
+        return DatabaseReader(self._server())
+
+    def _tell_reader(self) -> None:
+        if isinstance(self.judge.reader, DatabaseReader):
+            self.judge.reader.shapes = tuple(self.writer.ledger.shapes.values())
+
+    @contextlib.contextmanager
+    def living(self) -> Iterator[World]:
+        """Databases made, the writer at work, readers looking."""
+        with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {self.name}".encode())
+            if self.kind == "postgres":
+                connection.execute(f"CREATE SCHEMA {self.schema}".encode())
+        if self.kind == "mysql":
+            self._mysql(f"CREATE SCHEMA {self.schema}")
+        self.execute(SCHEMA)
+        self.execute(f"CREATE PUBLICATION cdc_{self.name} FOR TABLE accounts, events")
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            watch(connection, self.name)
+        self.writer.fill()
+        self._tell_reader()
+        reader = self.judge.reader
+        with reader if isinstance(reader, DatabaseReader) else contextlib.nullcontext():
+            try:
+                with self.writer:
+                    yield self
+            finally:
+                self._remove()
+
+    def _remove(self) -> None:
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            forget(connection, self.name)
+        with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
+            slots = "SELECT slot_name FROM pg_replication_slots WHERE database = %s"
+            for (slot,) in connection.execute(slots, [self.name]).fetchall():
+                query = "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = %s"
+                connection.execute(query, [slot])
+                with contextlib.suppress(psycopg.errors.UndefinedObject):  # a temporary one is gone with its session
+                    connection.execute("SELECT pg_drop_replication_slot(%s)", [slot])
+            connection.execute(f"DROP DATABASE {self.name} WITH (FORCE)".encode())
+            if self.kind == "postgres":
+                connection.execute(f"DROP SCHEMA {self.schema} CASCADE".encode())
+        if self.kind == "mysql":
+            self._mysql(f"DROP SCHEMA {self.schema}")
+
+    def _mysql(self, statement: str) -> None:
+        with pymysql.connect(**self._server().options, autocommit=True) as connection:
+            connection.cursor().execute(statement)
+
+
+def new_name() -> str:
+    return f"w{secrets.token_hex(4)}"

@@ -1,0 +1,201 @@
+"""A live writer: it changes the source in small transactions from a seed and notes in the ledger what it did.
+
+Each row carries its past as a list of numbers, so that loss, doubling and disorder show in the rows themselves. Some
+transactions are rolled back, some stay open for a while, some exchange keys, one in a while empties a table.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import Any
+
+import psycopg
+
+from tests.faults.checker.ledger import Change, Ledger, Row, Shape
+
+ACCOUNTS = Shape("public.accounts", "accounts", ("id", "past", "amount", "note"), (0,))
+EVENTS = Shape("public.events", "events", ("n", "what"), ())
+SHAPES = (ACCOUNTS, EVENTS)
+
+SCHEMA = """
+create table accounts (id bigint primary key, past text not null, amount numeric(12,2), note text);
+create table events (n bigint, what text);
+alter table events replica identity full;
+"""
+ROWS = 60
+PAUSE_S = 0.04
+
+
+def later(number: int) -> Shape:
+    """A table that comes to the source while the others are copied already. Its deleted rows are flagged."""
+    return Shape(f"public.later_{number}", f"later_{number}", ("a", "b", "past"), (0, 1), soft=True)
+
+
+class Writer:
+    """One connection and one transaction at a time. ``shapes`` are the tables it writes to now."""
+
+    def __init__(self, dsn: str, seed: int) -> None:
+        self.dsn = dsn
+        self.ledger = Ledger({shape.table: shape for shape in SHAPES})
+        self.shapes = list(SHAPES)
+        self._random = random.Random(seed)
+        self._rows: dict[str, list[Row]] = {shape.table: [] for shape in SHAPES}
+        self._number = 0
+        self._work = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+
+    def fill(self) -> None:
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            for shape in SHAPES:
+                self._transaction(connection, [(shape, "insert")] * ROWS)
+
+    def __enter__(self) -> Writer:
+        self._thread = threading.Thread(target=self._loop, name="writer", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        assert self._thread is not None
+        self._thread.join()
+        if self._error:
+            raise self._error
+
+    def add(self, shape: Shape) -> None:
+        """A new table, with rows, in the place of the one that came before it."""
+        with self._work, psycopg.connect(self.dsn, autocommit=True) as connection:
+            statement = f"create table {shape.table} (a integer, b text, past text not null, primary key (a, b))"
+            connection.execute(statement.encode())
+            self._rows[shape.table] = []
+            self.ledger.shapes = {**{one.table: one for one in SHAPES}, shape.table: shape}
+            self.shapes = [EVENTS, shape]
+            self._transaction(connection, [(shape, "insert")] * ROWS)
+
+    def turn_to_two(self) -> None:
+        """Two tables at a time are enough to go wrong side by side; each costs its own in every run."""
+        others = [shape for shape in self.ledger.shapes.values() if shape is not EVENTS]
+        self.shapes = [EVENTS, self._random.choice(others)]
+
+    def still(self) -> threading.Lock:
+        """Held, nothing is written."""
+        return self._work
+
+    def step(self, count: int) -> None:
+        """So many transactions now."""
+        with self._work, psycopg.connect(self.dsn, autocommit=True) as connection:
+            for _ in range(count):
+                self._transaction(connection, self._chosen())
+
+    def _loop(self) -> None:
+        try:
+            with psycopg.connect(self.dsn, autocommit=True) as connection:
+                while not self._stop.wait(self._random.expovariate(1 / PAUSE_S)):
+                    with self._work:
+                        self._transaction(connection, self._chosen(), wait=self._random.random() < 0.05)
+        except BaseException as error:
+            self._error = error
+
+    def _chosen(self) -> list[tuple[Shape, str]]:
+        if self._random.random() < 0.01:
+            return [(EVENTS, "truncate"), *[(EVENTS, "insert")] * (ROWS // 2)]
+        kinds = ("insert", "update", "update", "update", "delete", "rekey", "swap")
+        return [
+            (self._random.choice(self.shapes), self._random.choice(kinds)) for _ in range(self._random.randint(1, 5))
+        ]
+
+    def _transaction(
+        self, connection: psycopg.Connection[Any], chosen: list[tuple[Shape, str]], wait: bool = False
+    ) -> None:
+        changes: list[Change] = []
+        before = {table: list(rows) for table, rows in self._rows.items()}
+        with connection.transaction() as transaction:
+            row = connection.execute("select pg_current_xact_id()::text::bigint").fetchone()
+            assert row is not None
+            for shape, kind in chosen:
+                for statement, values, change in self._changed(shape, kind):
+                    done = connection.execute(statement.encode(), values).rowcount
+                    assert done == 1 or kind == "truncate", f"{statement} {values} met {done} rows"
+                    changes += [change] if change else []
+            if wait:
+                self._stop.wait(0.3)
+            self.ledger.note(row[0], changes)
+            if self._random.random() < 0.05:
+                del self.ledger.noted[row[0]]
+                self._rows = before
+                raise psycopg.Rollback(transaction)
+
+    def _changed(self, shape: Shape, kind: str) -> list[tuple[str, list[object], Change | None]]:
+        rows, name = self._rows[shape.table], shape.table
+        if kind == "truncate":
+            rows.clear()
+            return [(f"truncate {name}", [], Change(name))]
+        if kind == "insert" or len(rows) < 3:
+            return [self._put(shape, None, self._made(shape))]
+        if len(rows) > 2 * ROWS:
+            kind = "delete"
+        old = rows[self._random.randrange(len(rows))]
+        if kind == "delete":
+            return [self._put(shape, old, None)]
+        if kind == "update" or not shape.key:
+            return [self._put(shape, old, self._grown(shape, old))]
+        fresh = self._made(shape)
+        if kind == "rekey":
+            return [self._put(shape, old, self._under(shape, old, fresh))]
+        other = next((row for row in rows if shape.key_of(row) != shape.key_of(old)), None)
+        if other is None:
+            return []
+        away = self._under(shape, old, fresh)  # two rows exchange their keys through one that nobody holds
+        there = self._under(shape, other, old)
+        return [
+            self._put(shape, *one) for one in ((old, away), (other, there), (away, self._under(shape, away, other)))
+        ]
+
+    def _put(self, shape: Shape, old: Row | None, new: Row | None) -> tuple[str, list[object], Change]:
+        rows, name = self._rows[shape.table], shape.table
+        if old is not None:
+            rows.remove(old)
+        if new is not None:
+            rows.append(new)
+        change = Change(name, old, new)
+        if old is None:
+            assert new is not None
+            return f"insert into {name} values ({', '.join(['%s'] * len(new))})", list(new), change
+        which = " and ".join(f"{shape.columns[place]} = %s" for place in shape.key)
+        named: list[object] = list(shape.key_of(old))
+        if not shape.key:
+            which = f"ctid = (select ctid from {name} where n = %s and what = %s limit 1)"
+            named = list(old)
+        if new is None:
+            return f"delete from {name} where {which}", named, change
+        differing = [place for place in range(len(new)) if new[place] != old[place]]
+        sets = ", ".join(f"{shape.columns[place]} = %s" for place in differing)
+        return f"update {name} set {sets} where {which}", [*(new[place] for place in differing), *named], change
+
+    def _made(self, shape: Shape) -> Row:
+        self._number += 1
+        number = self._number
+        if shape is ACCOUNTS:
+            note = self._random.choice([None, "", f"naïve {number}"])
+            return (number, str(number), self._random.choice([None, f"{number}.50"]), note)
+        if shape is EVENTS:
+            return (self._random.randrange(9), self._random.choice("abc"))
+        return (number % 1000, f"k{number}", str(number))
+
+    def _grown(self, shape: Shape, old: Row) -> Row:
+        if shape is EVENTS:
+            made = self._made(shape)
+            return made if made != old else (int(str(old[0])) + 10, old[1])
+        self._number += 1
+        place = shape.columns.index("past")
+        past = ",".join([*str(old[place]).split(",")[-20:], str(self._number)])
+        return (*old[:place], past, *old[place + 1 :])
+
+    def _under(self, shape: Shape, row: Row, key_of: Row) -> Row:
+        """The row under the key of another, its past grown by one."""
+        grown = list(self._grown(shape, row))
+        for place in shape.key:
+            grown[place] = key_of[place]
+        return tuple(grown)
