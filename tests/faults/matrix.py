@@ -29,7 +29,9 @@ MAIN = ("seal.", "merge.", "publish.", "commit.")
 """Places that are struck on every target, in the steps that land a window and merge it; the others are struck on Delta
 and PostgreSQL."""
 
-DRIVERS = ("snapshot", "extract", "grown", "stage", "merge", "resync", "replay", "verify", "upkeep", "unordered")
+BY_HAND = ("unordered", "quarantined")
+"""Steps of tables that no writer writes to."""
+DRIVERS = ("snapshot", "extract", "grown", "stage", "merge", "resync", "replay", "verify", "upkeep", *BY_HAND)
 """Steps that run as a Spark driver. The others are a worker's own Python."""
 
 STAGING = "StagingUnavailable"
@@ -114,6 +116,7 @@ PLACES = (
     Place("extract.after_first_file", "one file of a window is whole", ("extract",)),
     Place("stage.after_rows", "the rows of a batch are written", ("stage",)),
     Place("carry.after", "the carry-over is written, no batch names it", ("unordered",), ("delta",)),
+    Place("quarantine.after_write", "bad records are kept, no batch counts them", ("quarantined",), ("delta",)),
     Place("stage.after_batch", "a batch is whole, its result is not told", ("stage",)),
     Place("merge.before_submit", "rows wait in the database for the commit", ("merge",), DATABASES),
     Place(
@@ -161,7 +164,7 @@ def actions(place: Place, step: str, target: str) -> Iterator[str]:
     if place.name == "store.write":
         yield FULL
         return
-    yield from (KILL, KILL_JVM) if step == "unordered" else DEATHS if step in DRIVERS else (KILL, FREEZE)
+    yield from (KILL, KILL_JVM) if step in BY_HAND else DEATHS if step in DRIVERS else (KILL, FREEZE)
     if loss(place, target):
         yield EFFECT if "after" in place.name else NO_EFFECT
     yield from (action for action in place.more if action is not LATE_KILL or step in DRIVERS)

@@ -15,9 +15,9 @@ import psycopg
 
 from airflow_cdc_provider.core.errors import CdcError, Fenced
 from airflow_cdc_provider.staging.places import open_log
+from tests.faults.carried import strike_quarantined, strike_unordered
 from tests.faults.road import Road
 from tests.faults.strike import Died, Strike
-from tests.faults.unordered import strike_unordered
 from tests.faults.worker import Told, carry
 from tests.faults.world import KEPT, World
 from tests.faults.writer import ACCOUNTS, EVENTS
@@ -177,6 +177,10 @@ def unordered(world: World, strikes: Sequence[Strike], run: Run) -> None:
     strike_unordered(world.folder, strikes)
 
 
+def quarantined(world: World, strikes: Sequence[Strike], run: Run) -> None:
+    strike_quarantined(world.folder, strikes)
+
+
 def asked(world: World, kind: str, table: str, **arguments: object) -> None:
     done(world, kind, {"tables": [table], "arguments": arguments, "key": f"{kind}-{next(_keys)}"})
 
@@ -210,5 +214,6 @@ SCENES = {
     "orders": Scene(ordered, {"pause": "pause", "resume": "resume"}, shared=False, series=5),
     "rewind": Scene(rewound, {"rewind": "rewind"}, shared=False, series=4),
     "unordered": Scene(unordered, {"unordered": "stage"}, shared=False),
+    "quarantined": Scene(quarantined, {"quarantined": "stage"}, shared=False),
     "rebuilt": Scene(rebuilt, {"rebuild": "rebuild"}, shared=False),
 }
