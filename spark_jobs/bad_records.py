@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
@@ -31,11 +32,14 @@ from airflow_cdc_provider.core.quarantine import (
 )
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.log import ChangeLog
-from spark_jobs.carry_files import CARRIED
+from spark_jobs.carry_files import BESIDE
 from spark_jobs.log_slice import WindowSlice
 from spark_jobs.parquet_files import opened
+from spark_jobs.record_files import SCHEMA
+from spark_jobs.small_frames import small_frame, texts
 
 LISTING = "listing.json"
+CARRIED_ROWS = pa.schema([*SCHEMA, *texts(*BESIDE)])
 
 
 @dataclass(frozen=True)
@@ -120,12 +124,12 @@ def _tried(
 def frame(spark: SparkSession, bad: Sequence[Bad]) -> DataFrame:
     """As rows of a carry-over."""
     rows = [(*_values(one.record), Carried.QUARANTINED.value, one.since or None, one.reason) for one in bad]
-    return spark.createDataFrame(rows, CARRIED)
+    return small_frame(spark, rows, CARRIED_ROWS)
 
 
 def records_frame(spark: SparkSession, records: Sequence[ChangeRecord]) -> DataFrame:
     """As rows of a carry-over that are neither bad nor parked."""
-    return spark.createDataFrame([(*_values(record), None, None, None) for record in records], CARRIED)
+    return small_frame(spark, [(*_values(record), None, None, None) for record in records], CARRIED_ROWS)
 
 
 def keep(log: ChangeLog, table: str, bad: Iterable[Bad], now: str) -> None:

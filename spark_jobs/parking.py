@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.carry import Carried
 from airflow_cdc_provider.core.changes import ARRIVES, FIELDS, Operation
 from spark_jobs.carry_files import BESIDE
 from spark_jobs.fold import BEGINS, IMAGES, is_incomplete, own_key
+from spark_jobs.small_frames import small_frame, texts
 
 DELETE = Operation.DELETE.value
 
@@ -79,8 +80,8 @@ def part(records: DataFrame, parking: Parking) -> Parted:
     orphans = 0
     if parking.births:
         entries, orphans = _without_orphans(entries, parking)
-    cuts = entries.sparkSession.createDataFrame(_cuts(entries, parking), "k STRING, cut STRING")
-    told = entries.join(F.broadcast(cuts), "k", "left")
+    cuts = small_frame(entries.sparkSession, _cuts(entries, parking), texts("k", "cut"))
+    told = entries.join(cuts, "k", "left")
     waits = F.coalesce(F.col("order_key") >= F.col("cut"), F.lit(False))
     bad = F.col("kind") == Carried.QUARANTINED
     waiting = told.where(waits).withColumns(
@@ -110,10 +111,10 @@ def _marked(entries: DataFrame, parking: Parking) -> DataFrame:
 def _without_orphans(entries: DataFrame, parking: Parking) -> tuple[DataFrame, int]:
     """Partial changes of a row that never began go, up to where its key is told whole; and how many those are."""
     spans = [(one.at.k, one.at.mark, one.settled) for one in _around(entries, parking.births, doubly_held=False)]
-    given_up = entries.sparkSession.createDataFrame(spans, "k STRING, given_up STRING, until STRING")
+    given_up = small_frame(entries.sparkSession, spans, texts("k", "given_up", "until"))
     inside = (F.col("order_key") > F.col("given_up")) & F.coalesce(F.col("order_key") < F.col("until"), F.lit(True))
     partial = F.col("kind").isNull() & is_incomplete()
-    told = entries.join(F.broadcast(given_up), "k", "left")
+    told = entries.join(given_up, "k", "left")
     orphan = F.coalesce(inside & partial, F.lit(False))
     return told.where(~orphan).drop("given_up", "until"), told.where(orphan).count()
 
@@ -135,12 +136,12 @@ def _cuts(entries: DataFrame, parking: Parking) -> list[tuple[str, str]]:
 
 
 def _around(entries: DataFrame, marks: Iterable[Mark], doubly_held: bool) -> list[Around]:
-    places = entries.sparkSession.createDataFrame(list(marks), "k STRING, mark STRING, tx STRING")
+    places = small_frame(entries.sparkSession, marks, texts("k", "mark", "tx"))
     order, behind = F.col("order_key"), F.col("order_key") >= F.col("mark")
     same = F.coalesce(F.col("tx_id") == F.col("tx"), F.lit(False))  # a source without transactions tells no id
     elsewhere = ~same if doubly_held else F.lit(True)
     rows = (
-        entries.join(F.broadcast(places), "k")
+        entries.join(places, "k")
         .groupBy("k", "mark", "tx")
         .agg(
             F.min(F.when(F.col("settles") & behind & elsewhere, order)).alias("settled"),
@@ -154,10 +155,8 @@ def _around(entries: DataFrame, marks: Iterable[Mark], doubly_held: bool) -> lis
 
 def _dragged(entries: DataFrame, cuts: dict[str, str]) -> list[Mark]:
     """Halves of moves that do not wait though their other half does."""
-    waiting_keys = entries.sparkSession.createDataFrame(list(cuts.items()), "k STRING, cut STRING")
-    halves = (
-        entries.where("tied").select("k", "order_key", "tx_id", "link_id").join(F.broadcast(waiting_keys), "k", "left")
-    )
+    waiting_keys = small_frame(entries.sparkSession, cuts.items(), texts("k", "cut"))
+    halves = entries.where("tied").select("k", "order_key", "tx_id", "link_id").join(waiting_keys, "k", "left")
     waits = F.coalesce(F.col("order_key") >= F.col("cut"), F.lit(False))
     links = halves.where(waits).select("link_id").distinct()
     rows = halves.where(~waits).join(links, "link_id", "left_semi").distinct().collect()

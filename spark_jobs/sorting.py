@@ -24,6 +24,7 @@ from spark_jobs.contents import NOTHING, Shape, parked_shape, shape_of
 from spark_jobs.images import Images
 from spark_jobs.job import Job, TableWork
 from spark_jobs.parking import Mark, Parking, part
+from spark_jobs.small_frames import small_frame, texts
 from spark_jobs.unfit import unfit_records
 
 WRITTEN_OF_A_STOP = 100
@@ -78,7 +79,7 @@ class Sorting:
         if self.plan.touched:  # what waits is left alone, and what never waited has been superseded
             ruled = replace(ruled, open=())
         mended = records_frame(spark, ruled.mended)
-        dealt_with = spark.createDataFrame([(one.record.order_key,) for one in known], "order_key STRING")
+        dealt_with = small_frame(spark, [(one.record.order_key,) for one in known], texts("order_key"))
         fresh = records.join(dealt_with, "order_key", "left_anti")
         fresh = fresh.withColumns({name: F.lit(None).cast("string") for name in BESIDE}).select(*FIELDS, *BESIDE)
         back, shape = mended, shape_of(ruled.mended)

@@ -1,0 +1,19 @@
+"""A few rows of the driver as a DataFrame that the planner knows whole: no job reads it, and joins take it as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+
+def small_frame(spark: SparkSession, rows: Iterable[Sequence[Any]], schema: pa.Schema) -> DataFrame:
+    columns = zip(*rows, strict=True) if (rows := list(rows)) else ((),) * len(schema)
+    arrays = [pa.array(list(column), field.type) for column, field in zip(columns, schema, strict=True)]
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def texts(*names: str) -> pa.Schema:
+    return pa.schema([(name, pa.string()) for name in names])
