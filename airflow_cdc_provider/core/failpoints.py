@@ -35,6 +35,8 @@ from airflow_cdc_provider.core import errors
 ARMED = "CDC_FAILPOINTS"
 TOKEN = "CDC_FAILPOINT_TOKEN"
 
+STOPS_S = 0.5
+
 _passages: Counter[tuple[str, str]] = Counter()
 _lock = Lock()
 
@@ -71,12 +73,16 @@ def _act(name: str, action: str) -> None:
             java, later = _java_above(os.getpid()), argument.partition(":")[2]
             if java is None:
                 raise ValueError(f"failpoint {name}: no JVM above this process")
-            Timer(float(later or 0), os.kill, (java, signal.SIGKILL)).start()
+            if later:
+                Timer(float(later), os.kill, (java, signal.SIGKILL)).start()
+            else:
+                os.kill(java, signal.SIGKILL)
         case "kill9":
             os.kill(os.getpid(), signal.SIGKILL)
         case "freeze":
             for pid in filter(None, (_java_above(os.getpid()), os.getpid())):
                 os.kill(pid, signal.SIGSTOP)
+            time.sleep(STOPS_S)  # a process with many threads does not stop at once
         case "stop":
             while not Path(argument).exists():
                 time.sleep(0.05)

@@ -26,7 +26,7 @@ from tests.faults.matrix import DRIVERS, EFFECT, FREEZE, KILL, KILL_JVM, LATE_KI
 from tests.faults.worker import Order, Told
 from tests.faults.world import World
 
-FIRES_LIMIT_S = 90
+FIRES_LIMIT_S = 180
 ENDS_LIMIT_S = 60
 """A woken attempt finds out by itself, and ends."""
 

@@ -86,9 +86,12 @@ class DatabaseReader:
 
     def texts(self) -> list[str]:
         """What our own tables in the database say."""
-        with self.server.snapshot() as cursor:
-            cursor.execute(f"SELECT record AS r FROM {self.server.schema}._cdc_control")
-            return [str(row["r"]) for row in cursor.fetchall()]
+        try:
+            with self.server.snapshot() as cursor:
+                cursor.execute(f"SELECT record AS r FROM {self.server.schema}._cdc_control")
+                return [str(row["r"]) for row in cursor.fetchall()]
+        except (psycopg.errors.UndefinedTable, pymysql.err.ProgrammingError):
+            return []  # nothing was ever copied
 
     def look(self, shape: Shape) -> None:
         with self._lock:
