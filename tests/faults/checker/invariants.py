@@ -183,7 +183,8 @@ def nothing_needed_is_gone(log: Log, histories: Sequence[History], only: Sequenc
             yield history.found("nothing referenced is deleted", f"{_where(newest)} has no control file")
         elif controls[newest.token]["nonce"] != record["nonce"]:
             yield history.found("no commit under an old fence", f"{_where(newest)} was named by another attempt")
-        for file in record["carry"]["files"]:
+        listing = record["carry"].get("listing")
+        for file in (*record["carry"]["files"], *([listing] if listing else [])):
             if what := still_there(log.folder, file):
                 yield history.found("nothing referenced is deleted", what)
 
