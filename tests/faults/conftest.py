@@ -48,14 +48,14 @@ def seed() -> int:
     return chosen
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     made = session(QUICK)
     yield made
     made.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def stage(spark: SparkSession, seed: int) -> Iterator[Theatre]:
     """MariaDB where it is installed; in CI it must be."""
     with EmbeddedPostgres(MANY) as postgres:

@@ -31,6 +31,8 @@ def lived(stage: Theatre) -> Iterator[World]:
     with world.writer.still():
         assert [*world.judge.judge(), *world.judge.rest()] == []
         yield world
+    stage.close()
+    assert stage.unsettled == []
 
 
 @pytest.fixture
