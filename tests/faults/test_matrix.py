@@ -17,11 +17,11 @@ from tests.faults.performing import Theatre
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 CASES = 6
-ACTS = 3
+ACTS = 2
 
 
 def chosen(target: str, seed: int) -> list[Act]:
-    """Half a dozen cases, or as many as a few acts hold."""
+    """Half a dozen cases, or as many as two acts hold."""
     found = acts(case for case in cases() if case.target == target)
     random.Random(CASES).shuffle(found)
     start, taken = seed % len(found), 1
