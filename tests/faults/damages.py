@@ -6,10 +6,12 @@ ours do.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,18 +124,25 @@ def window_of(judge: Judge, name: str) -> int:
 
 
 def torn(judge: Judge) -> None:
-    """As if a commit had taken the first change of a transaction and not the second."""
-    transaction = next(
-        one for one in reversed(judge.ledger.transactions) if len([c for c in one.changes if c.after and c.before]) > 1
-    )
-    half = next(change for change in transaction.changes if change.before and change.after)
-    shape = judge.ledger.shapes[half.table]
+    """As if the last commit had left out one change of a transaction with several."""
+    for transaction in reversed(judge.ledger.transactions):
+        for change in transaction.changes if len(transaction.changes) > 1 else ():
+            shape = judge.ledger.shapes[change.table]
+            if change.before and change.after and shape.key_of(change.before) == shape.key_of(change.after):
+                old, new = (dict(zip(shape.columns, row, strict=True)) for row in (change.before, change.after))
+                with contextlib.suppress(LookupError):
+                    return forge(judge, shape.table.removeprefix("public."), partial(taken_back, old, new))
+    raise AssertionError("no row is as a transaction of several changes left it")
 
-    def back(rows: Rows) -> Rows:
-        made = dict(zip(shape.columns, half.before or (), strict=True))
-        return [*rows[1:], rows[0] | {name: made[name] for name in ("n", "what") if name in made}, rows[0]]
 
-    forge(judge, shape.table.removeprefix("public."), back)
+def taken_back(old: dict[str, object], new: dict[str, object], rows: Rows) -> Rows:
+    """Raises LookupError where no row is as ``new`` says, or nothing of it has changed that can be compared."""
+    changed = {name: value for name, value in old.items() if isinstance(value, int | str) and value != new[name]}
+    told = {name: value for name, value in new.items() if isinstance(value, int | str)}
+    places = [at for at, row in enumerate(rows) if told.items() <= row.items()]
+    if not changed or not places:
+        raise LookupError(new)
+    return [row | changed if at == places[0] else row for at, row in enumerate(rows)]
 
 
 def quarantined(judge: Judge) -> None:
