@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from airflow_cdc_provider.core.carry import CarryOver
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Batch, StepKind, TableTask
@@ -54,6 +55,12 @@ def test_a_commit_of_the_stream_keeps_the_fence_and_moves_the_cursor(table: Hand
 def test_a_repair_leaves_the_cursor_and_so_raises_the_fence(table: HandMade) -> None:
     record = _record(table.job(StepKind.MERGE, ()), CURSOR, replace(BATCH, window=1, repair=True))
     assert (record.fence, record.window) == (4, 1) and record.token > CURSOR.token
+
+
+def test_what_lets_go_without_a_new_window_raises_the_fence_and_names_what_waits_from_then_on(table: HandMade) -> None:
+    left = CarryOver((), {"quarantined": 1})
+    record = _record(table.job(StepKind.MERGE, ()), CURSOR, replace(BATCH, window=1, carry=left))
+    assert (record.fence, record.window, record.carry) == (4, 1, left) and record.token > CURSOR.token
 
 
 def test_a_commit_is_named_before_it_is_made(table: HandMade) -> None:

@@ -47,7 +47,7 @@ QUARANTINE = (
         "spark_jobs/merge.py",
         "    if batch.window == control.window:\n        return replace(record, fence=control.fence + 1)\n",
         "",
-        (WAITS,),
+        ("tests/core/test_naming.py",),
     ),
     Breakage(
         "a bad record whose key nobody knows is put aside",
