@@ -29,6 +29,8 @@ BUDGETS_S = {
     "e2e": 720,
     "faults": 480,
 }
+SIDE_BY_SIDE = {"connectors", "provider", "spark", "spark/contract"}
+"""Layers of which two files are run at a time: most of their tests wait for one core."""
 GRACE = 1.5
 INTERRUPTED_LIMIT_S = 60
 NOTHING_COLLECTED = 5
@@ -56,6 +58,7 @@ def run(layer: str, tests: Path = TESTS) -> Outcome:
         report = Path(scratch) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "--durations=12", f"--junitxml={report}", str(tests / layer)]
         command += [f"--ignore={tests / one}" for one in BUDGETS_S if one.startswith(f"{layer}/")]
+        command += ["--numprocesses=2", "--dist=loadfile"] if layer in SIDE_BY_SIDE else []
         began = time.monotonic()
         process = subprocess.Popen(command, cwd=tests.parent, stdin=subprocess.DEVNULL, start_new_session=True)
         try:

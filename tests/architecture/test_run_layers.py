@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests import run_layers
@@ -42,12 +43,34 @@ def test_a_layer_inside_of_another_is_counted_once(tests: Path, monkeypatch: pyt
     assert [run_layers.run(layer, tests).counts["passed"] for layer in ("quick", "quick/inner")] == [1, 1]
 
 
-def test_a_layer_past_its_budget_is_stopped_and_has_failed(tests: Path) -> None:
-    (tests / "quick" / "test_some.py").write_text("import time\ndef test_endless(): time.sleep(600)\n")
+SERVED = """
+import subprocess, sys, time
+import pytest
+
+@pytest.fixture(scope="session")
+def server():
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "{mark}"], start_new_session=True)
+    yield
+    process.kill()
+    process.wait()
+
+def test_endless(server):
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("side_by_side", [False, True])
+def test_a_layer_past_its_budget_is_stopped_with_its_servers_and_has_failed(
+    tests: Path, monkeypatch: pytest.MonkeyPatch, side_by_side: bool
+) -> None:
+    monkeypatch.setattr(run_layers, "SIDE_BY_SIDE", {"quick"} if side_by_side else set())
+    mark = f"server-of-{tests.parent.name}"
+    (tests / "quick" / "test_some.py").write_text(SERVED.format(mark=mark))
     outcome = run_layers.run("quick", tests)
     assert outcome.late and outcome.failed
     assert outcome.took_s < 60
     assert "too slow" in run_layers.table([outcome])
+    assert not [process.info for process in psutil.process_iter(["cmdline"]) if mark in (process.info["cmdline"] or ())]
 
 
 def test_the_closing_line_is_written_as_pytest_writes_it() -> None:

@@ -61,6 +61,8 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> None:
 def cdc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     from tests.provider.typed import command_line
 
+    monkeypatch.delenv("COLUMNS", raising=False)
+
     return command_line(tmp_path, monkeypatch, capsys)
 
 
