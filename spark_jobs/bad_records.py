@@ -11,14 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.carry import Carried, CarryOver
 from airflow_cdc_provider.core.changelog import DataFile, carry_folder, quarantine_path
-from airflow_cdc_provider.core.changes import FIELDS, ChangeRecord, Operation
+from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.decisions import Decision, DecisionKind
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.quarantine import (
@@ -32,14 +29,12 @@ from airflow_cdc_provider.core.quarantine import (
 )
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.log import ChangeLog
-from spark_jobs.carry_files import BESIDE
+from spark_jobs import few_records
+from spark_jobs.few_records import CarriedRecord, landed
 from spark_jobs.log_slice import WindowSlice
 from spark_jobs.parquet_files import opened
-from spark_jobs.record_files import SCHEMA
-from spark_jobs.small_frames import small_frame, texts
 
 LISTING = "listing.json"
-CARRIED_ROWS = pa.schema([*SCHEMA, *texts(*BESIDE)])
 
 
 @dataclass(frozen=True)
@@ -55,6 +50,10 @@ class Bad:
     def id(self) -> str:
         return record_id(self.record)
 
+    @property
+    def carried(self) -> CarriedRecord:
+        return CarriedRecord(self.record, Carried.QUARANTINED, self.since or None, self.reason)
+
 
 @dataclass(frozen=True)
 class Ruling:
@@ -68,22 +67,21 @@ class Ruling:
 def unreadable(log: ChangeLog, windows: Sequence[WindowSlice], after: str) -> list[Bad]:
     """Records behind the order key that no decoder understood. The counts of a window say whether to look."""
     holding = [one for one in windows if one.part.counts.get(Operation.UNREADABLE.value)]
-    found = _records(log, holding, [("op", "=", Operation.UNREADABLE.value), ("order_key", ">", after)])
+    found = landed(log, holding, [("op", "=", Operation.UNREADABLE.value), ("order_key", ">", after)])
     return [Bad(record, window, what.reason) for window, record in found if (what := told(record))]
 
 
 def named(log: ChangeLog, windows: Sequence[WindowSlice], reasons: Mapping[str, str]) -> list[Bad]:
     """The records with these order keys, each with why it is bad."""
-    found = _records(log, windows, [("order_key", "in", list(reasons))]) if reasons else []
+    found = landed(log, windows, [("order_key", "in", list(reasons))]) if reasons else []
     return [Bad(record, window, reasons[record.order_key]) for window, record in found]
 
 
 def carried(log: ChangeLog, carry: CarryOver) -> list[Bad]:
     """What is in quarantine already."""
     known = {one.id: one for one in log.waiting(carry)}
-    rows = [row for file in carry.files for row in _rows(log, file.path, [("kind", "=", Carried.QUARANTINED.value)])]
-    records = [(_record(row), row) for row in rows]
-    return [Bad(record, known[record_id(record)].window, row["reason"], row["since"]) for record, row in records]
+    rows = few_records.carried(log, carry, Carried.QUARANTINED)
+    return [Bad(r.record, known[record_id(r.record)].window, r.reason or "", r.since or "") for r in rows]
 
 
 def rule(
@@ -121,17 +119,6 @@ def _tried(
     return [mended(one, values, schema) for one in reread(record)]
 
 
-def frame(spark: SparkSession, bad: Sequence[Bad]) -> DataFrame:
-    """As rows of a carry-over."""
-    rows = [(*_values(one.record), Carried.QUARANTINED.value, one.since or None, one.reason) for one in bad]
-    return small_frame(spark, rows, CARRIED_ROWS)
-
-
-def records_frame(spark: SparkSession, records: Sequence[ChangeRecord]) -> DataFrame:
-    """As rows of a carry-over that are neither bad nor parked."""
-    return small_frame(spark, [(*_values(record), None, None, None) for record in records], CARRIED_ROWS)
-
-
 def keep(log: ChangeLog, table: str, bad: Iterable[Bad], now: str) -> None:
     """Write down what came, once and for all. A record that was met before is there already."""
     for one in bad:
@@ -164,28 +151,3 @@ def with_listing(log: ChangeLog, table: str, attempt: str, carry: CarryOver, bad
     log.store.write(path, content)
     digest = hashlib.sha256(content).hexdigest()
     return replace(carry, listing=DataFile(path, len(waiting), len(content), digest))
-
-
-def _records(log: ChangeLog, windows: Sequence[WindowSlice], filters: Any) -> list[tuple[int, ChangeRecord]]:
-    return [
-        (window.window, _record(row))
-        for window in windows
-        for file in window.part.files
-        for row in _rows(log, file.path, filters)
-    ]
-
-
-def _rows(log: ChangeLog, path: str, filters: Any) -> list[dict[str, Any]]:
-    with log.store.open_input(path) as content:
-        rows: list[dict[str, Any]] = pq.read_table(content, filters=filters).to_pylist()
-    return rows
-
-
-def _record(row: Mapping[str, Any]) -> ChangeRecord:
-    fields = {name: row[name] for name in FIELDS}
-    return ChangeRecord(**{**fields, "refetch": tuple(row["refetch"] or ()), "warnings": tuple(row["warnings"] or ())})
-
-
-def _values(record: ChangeRecord) -> tuple[Any, ...]:
-    plain = (getattr(record, name) for name in FIELDS)
-    return tuple(list(value) if isinstance(value, tuple) else value for value in plain)

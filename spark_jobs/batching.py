@@ -10,22 +10,26 @@ from functools import cached_property, partial
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from airflow_cdc_provider.connectors.source import FetchesRows
 from airflow_cdc_provider.core.carry import CarryOver
 from airflow_cdc_provider.core.changelog import batch_folder
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decisions import about_records
 from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.errors import CdcError
+from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.merge import KNOWN
 from airflow_cdc_provider.core.quarantine import account
 from airflow_cdc_provider.core.steps import Batch, TableTask
 from airflow_cdc_provider.staging.log import ChangeLog
-from spark_jobs.bad_records import Bad, frame, keep, named, unreadable, with_listing
+from spark_jobs import dirty_keys
+from spark_jobs.bad_records import Bad, keep, named, unreadable, with_listing
 from spark_jobs.batch_plan import BatchPlan
 from spark_jobs.broken_integrity import broken_integrity_told
 from spark_jobs.carry_files import read_carry, write_carry
 from spark_jobs.contents import Contents, look_into
+from spark_jobs.dirty_keys import Dirty
+from spark_jobs.few_records import frame
 from spark_jobs.fold import of_touched_keys, without_carried
 from spark_jobs.folding import Folding, Staged
 from spark_jobs.images import Images
@@ -42,11 +46,22 @@ ROWS = "rows"
 BATCH = "batch.json"
 
 
-def decided_waiting(log: ChangeLog, table: str, control: ControlRecord, repair: Sequence[int]) -> bool:
-    """Somebody has decided about a record in quarantine: there is something to stage though no window waits."""
-    if repair or not control.carry.quarantined:
+def worth_trying(log: ChangeLog, table: str, control: ControlRecord, repair: Sequence[int]) -> bool:
+    """There may be something to stage though no window waits: the source has to be asked for rows, or somebody has
+    decided about a record in quarantine."""
+    if repair or not control.carry.waiting:
         return False
+    if control.carry.dirty:
+        return True
     return not about_records(log.decisions(), table).keys().isdisjoint(one.id for one in log.waiting(control.carry))
+
+
+@dataclass(frozen=True)
+class Batched:
+    """``problem``: why some rows are left out until the next run."""
+
+    batch: Batch
+    problem: Problem | None = None
 
 
 @dataclass(frozen=True)
@@ -59,11 +74,12 @@ class Batching:
     plan: BatchPlan
     version: int | None
 
-    def batch(self) -> Batch | None:
+    def batch(self) -> Batched | None:
         """Unchanged or not, a table that met records gets a batch: its commit moves the cursor past them. None where
-        there are none and decisions helped nothing. Raises Stopped where a bad record may not be put aside."""
+        there are none and decisions helped nothing. Raises Stopped where a bad record may not be put aside,
+        SourceUnavailable where nothing but rows to be fetched wait and none comes."""
         found = unreadable(self.job.log, self.plan.windows, self._after)
-        if self._waits:
+        if self.control.carry.files:
             require_unchanged(self.job.log, "the carry-over", self.control.carry.files)
         if self.plan.rows <= FEW_ROWS:
             interpreted(self.work.spark)
@@ -77,12 +93,14 @@ class Batching:
                 raise
         return self._try([*found, *unfit])
 
-    def _try(self, bad: Sequence[Bad]) -> Batch | None:
-        carry, log, waits = self.control.carry, self.job.log, self._waits
-        concerned = bool(bad) or (waits > 0 and not self.plan.touched)
-        sorted_ = self._sorting.sort(self._records, bad) if concerned else Sorted(self._records)
-        if sorted_ is None:
-            return None
+    def _try(self, bad: Sequence[Bad]) -> Batched | None:
+        carry, log, waits = self.control.carry, self.job.log, self.control.carry.waiting
+        sorted_ = Sorted(self._records)
+        if bad or (self._something_waits and not self.plan.touched):
+            found = self._sorting.sort(self._records, bad, () if self.plan.touched else self._dirty)
+            if found is None:
+                return None
+            sorted_ = found
         contents = self._contents
         staged, rows = self._folded(sorted_)
         late = named(log, self.plan.windows, dict.fromkeys(staged.late, LATE))
@@ -96,9 +114,9 @@ class Batching:
             ignored=contents.controls,
             discarded=sorted_.discarded,
             quarantined=carry.quarantined,
-            held=carry.parked,
+            held=carry.parked + carry.dirty,
         )
-        return Batch(
+        batch = Batch(
             table=self._task.table,
             folder=self._folder,
             fence=self.control.fence,
@@ -115,6 +133,21 @@ class Batching:
             carry=carry,
             retired_below=max(self.control.retired_below, contents.barrier),
         )
+        return Batched(batch, sorted_.unanswered.problems[0] if sorted_.unanswered else None)
+
+    @property
+    def _something_waits(self) -> bool:
+        """Not every record can be taken as it is."""
+        carry, contents = self.control.carry, self._contents
+        if carry.waiting or carry.fetched or contents.valueless:
+            return True
+        return contents.shape.incomplete > 0 and isinstance(self.job.source, FetchesRows)
+
+    @property
+    def _dirty(self) -> list[Dirty]:
+        log = self.job.log
+        met = dirty_keys.met(log, self.plan.windows, self._after) if self._contents.valueless else []
+        return [*met, *dirty_keys.carried(log, self.control.carry)]
 
     def _folded(self, sorted_: Sorted) -> tuple[Staged, int]:
         """The rows to merge, and how many of them were written."""
@@ -145,6 +178,8 @@ class Batching:
     def _repaired(self, entries: DataFrame) -> DataFrame:
         if self.control.carry.files:
             entries = without_carried(entries, self._carried())
+        if self._contents.valueless:
+            entries = dirty_keys.without_dirty(entries, dirty_keys.met(self.job.log, self.plan.windows, self._after))
         if self._truncated_at is not None:
             return entries
         log, spark = self.job.log, self.work.spark
@@ -158,7 +193,7 @@ class Batching:
     def _carried_on(self, staged: Staged, sorted_: Sorted, late: Sequence[Bad]) -> CarryOver:
         log, spark, table, attempt = self.job.log, self.work.spark, self._task.table, self.job.step.attempt
         parts = [part for part in (staged.tombstones, sorted_.waiting) if part is not None]
-        parts += [frame(spark, [replace(one, since=self._now) for one in late])] if late else []
+        parts += [frame(spark, [replace(one, since=self._now).carried for one in late])] if late else []
         waiting = parts[0]
         for part in parts[1:]:
             waiting = waiting.unionByName(part)
@@ -168,10 +203,6 @@ class Batching:
             ids = {one.id for one in log.waiting(carry)}
             keep(log, table, (one for one in (*sorted_.bad, *late) if one.id in ids and not one.since), self._now)
         return carry
-
-    @property
-    def _waits(self) -> int:
-        return self.control.carry.quarantined + self.control.carry.parked
 
     @property
     def _task(self) -> TableTask:
@@ -213,7 +244,7 @@ class Batching:
     def _images(self) -> Images:
         """Of everything that may be folded: the schemas of the windows, and of what waits."""
         log, known = self.job.log, {one for window in self.plan.windows for one in window.part.schema_ids}
-        for file in self.control.carry.files if self._waits else ():
+        for file in self.control.carry.files if self.control.carry.waiting else ():
             with opened(log.store, file.path) as parquet:
                 for piece in parquet.iter_batches(columns=["schema_id"]):
                     known.update(pc.unique(piece["schema_id"]).to_pylist())
@@ -228,6 +259,7 @@ class Batching:
             self._images,
             self.control.carry,
             self._after,
-            self._contents.shape.moved,
+            self._contents.shape,
             self._now,
+            self._target,
         )

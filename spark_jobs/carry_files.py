@@ -16,8 +16,8 @@ from airflow_cdc_provider.staging.log import ChangeLog
 from spark_jobs.log_slice import RECORD, require_unchanged
 from spark_jobs.parquet_files import opened, parts
 
-BESIDE = ("kind", "since", "reason")
-"""What a carried record has beside its own columns."""
+BESIDE = ("kind", "since", "reason", "until")
+"""What a carried record has beside its own columns. ``until`` is a window's number."""
 
 CARRIED = ", ".join([RECORD, *(f"{name} STRING" for name in BESIDE)])
 PIECE_BYTES = 1 << 20

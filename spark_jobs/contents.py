@@ -18,7 +18,7 @@ from airflow_cdc_provider.staging.log import ChangeLog
 from spark_jobs.log_slice import WindowSlice, damaged
 from spark_jobs.parquet_files import opened
 
-COLUMNS = ["op", "order_key", "after_complete", "phase", "link_id"]
+COLUMNS = ["op", "order_key", "after_complete", "phase", "link_id", "refetch"]
 PIECE_ROWS = 64 * 1024
 PARTIAL = pa.array(sorted(operation.value for operation in IMAGE_OPERATIONS - {Operation.REPLACE}))
 
@@ -42,17 +42,19 @@ NOTHING = Shape()
 @dataclass(frozen=True)
 class Contents:
     """``records`` behind the floor, ``counts`` of them by operation. ``truncated_at``: the order key of the last
-    truncate, ``barrier`` that of the last barrier."""
+    truncate, ``barrier`` that of the last barrier. ``valueless``: so many say that a row changed, but not how."""
 
     records: int
     counts: dict[str, int]
     truncated_at: str | None
     barrier: str
     shape: Shape
+    valueless: int
 
     @property
     def controls(self) -> int:
-        return sum(self.counts.get(operation.value, 0) for operation in CONTROL_OPERATIONS)
+        """Control events that are about no single row."""
+        return sum(self.counts.get(operation.value, 0) for operation in CONTROL_OPERATIONS - {Operation.GAP})
 
 
 def look_into(log: ChangeLog, windows: Sequence[WindowSlice], floor: str) -> Contents:
@@ -61,13 +63,16 @@ def look_into(log: ChangeLog, windows: Sequence[WindowSlice], floor: str) -> Con
     truncated_at: str | None = None
     barrier = ""
     shape = Shape()
+    valueless = 0
     for piece in _pieces(log, windows):
         behind = piece.filter(pc.greater(piece["order_key"], floor))
         counts.update({one["values"]: one["counts"] for one in pc.value_counts(behind["op"]).to_pylist()})
         truncated_at = _last(behind, Operation.TRUNCATE, truncated_at or "") or None
         barrier = _last(behind, Operation.BARRIER, barrier)
         shape += _shape(behind)
-    return Contents(counts.total(), dict(counts), truncated_at, barrier, shape)
+        valueless += len(behind.filter(pc.greater(pc.list_value_length(behind["refetch"]), 0)))
+    valueless += counts[Operation.GAP]
+    return Contents(counts.total(), dict(counts), truncated_at, barrier, shape, valueless)
 
 
 def parked_shape(log: ChangeLog, carry: CarryOver) -> Shape:

@@ -1,10 +1,10 @@
-"""Bad records of a batch, and what waits for them: everything of their keys behind them.
+"""Records of a batch that cannot be applied, and what waits for them: everything of their keys behind them.
 
 A key is let go by what tells its row whole again (or that it is gone): then nothing before matters. Else it waits from
-the beginning of the bad record's transaction on, for within one two rows may hold a key. A row that moves to another
+the beginning of that record's transaction on, for within one two rows may hold a key. A row that moves to another
 key without all its columns ties the two keys together: where one half of the move waits, the other one does, too.
 
-Bad records are few, so what is asked about them fits on the driver; the records themselves stay where they are.
+Such records are few, so what is asked about them fits on the driver; the others stay where they are.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class Around(NamedTuple):
 
 @dataclass(frozen=True)
 class Parking:
-    """``bad``: records of known keys, as rows of a carry-over, and ``marks``: where they stand. ``births``: records
-    that are given up and would have begun a row. ``ignore_deletes``: a delete says nothing about the row.
-    ``doubly_held``: two rows may hold a key within a transaction. ``moves``: some rows move without all columns.
+    """``waits``: bad and dirty records of known keys, as rows of a carry-over, and ``marks``: where they stand.
+    ``births``: records that are given up and would have begun a row. ``ignore_deletes``: a delete says nothing of the
+    row. ``doubly_held``: two rows may hold a key within a transaction. ``moves``: some rows move without all columns.
     ``now``: ISO time."""
 
-    bad: DataFrame
+    waits: DataFrame
     marks: Sequence[Mark]
     births: Sequence[Mark]
     ignore_deletes: bool
@@ -65,7 +65,7 @@ class Parking:
 
 @dataclass(frozen=True)
 class Parted:
-    """``applied``: change records for the fold. ``waiting``: the bad ones that still matter and what is parked, as
+    """``applied``: change records for the fold. ``waiting``: those that still matter and what is parked, as
     ``carry_files`` wants it. ``orphans``: how many partial changes go with a row that is given up."""
 
     applied: DataFrame
@@ -76,47 +76,52 @@ class Parted:
 def part(records: DataFrame, parking: Parking) -> Parted:
     """``records``: change records of rows, as rows of a carry-over without ``kind``; ``since`` where they were parked
     before."""
-    entries = _marked(records.unionByName(parking.bad).withColumn("k", own_key()), parking)
+    entries = _marked(records.unionByName(parking.waits), parking.moves, parking.ignore_deletes)
     orphans = 0
     if parking.births:
         entries, orphans = _without_orphans(entries, parking)
     cuts = small_frame(entries.sparkSession, _cuts(entries, parking), texts("k", "cut"))
     told = entries.join(cuts, "k", "left")
     waits = F.coalesce(F.col("order_key") >= F.col("cut"), F.lit(False))
-    bad = F.col("kind") == Carried.QUARANTINED
     waiting = told.where(waits).withColumns(
-        {
-            "kind": F.when(bad, Carried.QUARANTINED).otherwise(Carried.PARKED),
-            "since": F.coalesce("since", F.lit(parking.now)),
-        }
+        {"kind": F.coalesce("kind", F.lit(Carried.PARKED)), "since": F.coalesce("since", F.lit(parking.now))}
     )
     applied = told.where(~waits & F.col("kind").isNull()).select(*FIELDS)
     return Parted(applied, waiting.dropDuplicates(["k", "order_key"]).select(*FIELDS, *BESIDE), orphans)
 
 
-def _marked(entries: DataFrame, parking: Parking) -> DataFrame:
+def settled(records: DataFrame, marks: Sequence[Mark], ignore_deletes: bool) -> set[Mark]:
+    """The marks behind which the row is told whole, or gone."""
+    entries = _marked(records, moves=False, ignore_deletes=ignore_deletes)
+    return {one.at for one in _around(entries, marks, doubly_held=False) if not one.is_open}
+
+
+def _marked(entries: DataFrame, moves: bool, ignore_deletes: bool) -> DataFrame:
     """``tied``: half of a move without all columns. ``settles``: nothing of the key before it matters."""
-    if parking.moves:
-        moves = entries.where((F.col("phase") == ARRIVES) & ~F.col("after_complete")).select("link_id").distinct()
-        entries = entries.join(moves.withColumn("tied", F.lit(True)), "link_id", "left")
+    entries = entries.withColumn("k", own_key())
+    if moves:
+        halves = entries.where((F.col("phase") == ARRIVES) & ~F.col("after_complete")).select("link_id").distinct()
+        entries = entries.join(halves.withColumn("tied", F.lit(True)), "link_id", "left")
         entries = entries.withColumn("tied", F.coalesce("tied", F.lit(False)))
     else:
         entries = entries.withColumn("tied", F.lit(False))
     whole = F.col("op").isin(*BEGINS) | (F.col("op").isin(*IMAGES) & F.col("after_complete"))
-    gone = (F.col("op") == DELETE) & F.lit(not parking.ignore_deletes)
+    whole = whole & (F.coalesce(F.size("refetch"), F.lit(0)) < 1)
+    gone = (F.col("op") == DELETE) & F.lit(not ignore_deletes)
     marked = entries.withColumn("settles", F.col("kind").isNull() & ~F.col("tied") & (whole | gone))
-    return marked.localCheckpoint() if parking.moves else marked  # asked again and again, by the fold, too
+    return marked.localCheckpoint() if moves else marked  # asked again and again, by the fold, too
 
 
 def _without_orphans(entries: DataFrame, parking: Parking) -> tuple[DataFrame, int]:
     """Partial changes of a row that never began go, up to where its key is told whole; and how many those are."""
     spans = [(one.at.k, one.at.mark, one.settled) for one in _around(entries, parking.births, doubly_held=False)]
-    given_up = small_frame(entries.sparkSession, spans, texts("k", "given_up", "until"))
-    inside = (F.col("order_key") > F.col("given_up")) & F.coalesce(F.col("order_key") < F.col("until"), F.lit(True))
+    given_up = small_frame(entries.sparkSession, spans, texts("k", "given_up", "whole_again"))
+    before = F.coalesce(F.col("order_key") < F.col("whole_again"), F.lit(True))
+    inside = (F.col("order_key") > F.col("given_up")) & before
     partial = F.col("kind").isNull() & is_incomplete()
     told = entries.join(given_up, "k", "left")
     orphan = F.coalesce(inside & partial, F.lit(False))
-    return told.where(~orphan).drop("given_up", "until"), told.where(orphan).count()
+    return told.where(~orphan).drop("given_up", "whole_again"), told.where(orphan).count()
 
 
 def _cuts(entries: DataFrame, parking: Parking) -> list[tuple[str, str]]:

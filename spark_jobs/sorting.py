@@ -1,29 +1,33 @@
-"""The records of a batch sorted into those that are folded and those that wait. Asked only where something is bad, or
-waits already: any other batch takes every record as it is."""
+"""The records of a batch sorted into those that are folded and those that wait. Asked only where something is bad or
+not told, or waits already: any other batch takes every record as it is."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from airflow_cdc_provider.connectors.source import FetchesRows
 from airflow_cdc_provider.core.carry import Carried, CarryOver
 from airflow_cdc_provider.core.changes import ARRIVES, FIELDS, ChangeRecord
 from airflow_cdc_provider.core.decisions import about_records
 from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
-from airflow_cdc_provider.core.errors import BadRecordMet, Problem
+from airflow_cdc_provider.core.errors import BadRecordMet, Problem, Retryable, SourceUnavailable
 from airflow_cdc_provider.core.quarantine import Refusal, allowed, begins_row, own_key, record_id
 from airflow_cdc_provider.core.tables import Regime
-from spark_jobs.bad_records import Bad, Ruling, carried, frame, keep, records_frame, rule
+from spark_jobs import dirty_keys
+from spark_jobs.bad_records import Bad, Ruling, carried, keep, rule
 from spark_jobs.batch_plan import BatchPlan
 from spark_jobs.carry_files import BESIDE, read_carry
 from spark_jobs.contents import NOTHING, Shape, parked_shape, shape_of
+from spark_jobs.dirty_keys import Answers, Dirty
+from spark_jobs.few_records import CarriedRecord, frame
 from spark_jobs.images import Images
 from spark_jobs.job import Job, TableWork
-from spark_jobs.parking import Mark, Parking, part
+from spark_jobs.parking import Mark, Parking, part, settled
 from spark_jobs.small_frames import small_frame, texts
 from spark_jobs.unfit import unfit_records
 
@@ -41,9 +45,10 @@ class Stopped(BadRecordMet):
 
 @dataclass(frozen=True)
 class Sorted:
-    """``entries`` are for the fold. ``waiting``: bad and parked records as ``carry_files`` wants them; None where the
-    carry-over stays as it is. ``bad``: those that may be in quarantine from now on. ``back``: the shape of what had
-    waited and may be among the entries, ``order_keys`` whose. ``discarded``: so many records are lost by decision."""
+    """``entries`` are for the fold. ``waiting``: the carry-over from now on as ``carry_files`` wants it; None where it
+    stays as it is. ``bad``: those that may be in quarantine from now on. ``back``: the shape of what had waited or was
+    fetched and may be among the entries, ``order_keys`` whose. ``discarded``: so many records are lost by decision.
+    ``unanswered``: why the source did not tell rows that it was asked for."""
 
     entries: DataFrame
     waiting: DataFrame | None = None
@@ -51,12 +56,13 @@ class Sorted:
     back: Shape = NOTHING
     order_keys: DataFrame | None = None
     discarded: int = 0
+    unanswered: Retryable | None = None
 
 
 @dataclass(frozen=True)
 class Sorting:
     """``carry``: of the commit that the batch is built on. ``after``: what is not behind this order key is settled.
-    ``moved``: so many rows of the windows move without all columns. ``now``: ISO time."""
+    ``shape``: of the records of the windows. ``now``: ISO time. ``target``: the table as the batch will find it."""
 
     job: Job
     work: TableWork
@@ -64,36 +70,90 @@ class Sorting:
     images: Images
     carry: CarryOver
     after: str
-    moved: int
+    shape: Shape
     now: str
+    target: Callable[[], DataFrame]
 
-    def sort(self, records: DataFrame, bad: Sequence[Bad]) -> Sorted | None:
+    def sort(self, records: DataFrame, bad: Sequence[Bad], dirty: Sequence[Dirty]) -> Sorted | None:
         """``records``: the changes of rows. None where there are none, and no decision has helped. Raises Stopped where
-        ``bad`` ones may not be put aside."""
+        ``bad`` ones may not be put aside, SourceUnavailable where there is nothing but ``dirty`` ones and the source
+        tells nothing."""
         known = self._known(bad)
         ruled = self._ruled(known)
         self.require_allowed([one for one in ruled.open if not one.since])
-        if not (self.plan.windows or ruled.mended or ruled.given_up):
+        helped = bool(self.plan.windows or ruled.mended or ruled.given_up)
+        if not (helped or dirty):
             return None
         spark = self.work.spark
         if self.plan.touched:  # what waits is left alone, and what never waited has been superseded
             ruled = replace(ruled, open=())
-        mended = records_frame(spark, ruled.mended)
+        mended = frame(spark, map(CarriedRecord, ruled.mended))
         dealt_with = small_frame(spark, [(one.record.order_key,) for one in known], texts("order_key"))
         fresh = records.join(dealt_with, "order_key", "left_anti")
         fresh = fresh.withColumns({name: F.lit(None).cast("string") for name in BESIDE}).select(*FIELDS, *BESIDE)
         back, shape = mended, shape_of(ruled.mended)
         if not self.plan.touched:
             back, shape = self._parked().unionByName(mended), shape + parked_shape(self.job.log, self.carry)
-        parted = part(fresh.unionByName(back), self._parking(ruled, shape))
+        taken = [] if self.plan.touched else dirty_keys.remembered(self.job.log, self.carry)
+        entries = dirty_keys.without_superseded(fresh.unionByName(back), [one.record for one in taken])
+        answers = self._answers(entries, dirty)
+        if answers.error and not (helped or answers.rows):
+            raise answers.error
+        parted = part(self._with_answers(entries, answers), self._parking(ruled, answers.open, shape))
         return Sorted(
             parted.applied,
-            None if self.plan.touched else parted.waiting,
+            None if self.plan.touched else parted.waiting.unionByName(self._memories(taken, answers)),
             ruled.open,
-            shape,
+            shape + shape_of(answers.rows),
             back.select("order_key"),
             len(ruled.given_up) + parted.orphans,
+            answers.error,
         )
+
+    def _with_answers(self, entries: DataFrame, answers: Answers) -> DataFrame:
+        """Each answer in the place of what it tells; no entry that still waits for one."""
+        spark = self.work.spark
+        if answers.open:
+            waiting = small_frame(spark, {(one.record.order_key,) for one in answers.open}, texts("order_key"))
+            entries = entries.join(waiting, "order_key", "left_anti")
+        if answers.rows:
+            entries = dirty_keys.without_superseded(entries, answers.rows)
+            entries = entries.unionByName(frame(spark, map(CarriedRecord, answers.rows)))
+        return entries
+
+    def _memories(self, taken: Iterable[CarriedRecord], answers: Answers) -> DataFrame:
+        still = [one for one in taken if int(one.until or 0) > self.plan.window]
+        new = [dirty_keys.memory(row, self.now, self.job.log.sealed()) for row in answers.rows]
+        return frame(self.work.spark, [*still, *new])
+
+    def _answers(self, entries: DataFrame, dirty: Sequence[Dirty]) -> Answers:
+        """What the source says of the rows that nobody else can tell."""
+        dirty = [one for one in dirty if one.record.order_key > self.after]
+        if self.shape.incomplete and not self.plan.touched and isinstance(self.job.source, FetchesRows):
+            known = {one.key for one in dirty}
+            met = dirty_keys.strays(entries, self.images, self.target)
+            dirty += [one for one in met if one.key not in known]
+        if not dirty:
+            return Answers()
+        marks = {_mark(one.record): one for one in dirty}
+        ignore = self.work.task.rule.on_delete is OnDelete.IGNORE
+        needless = settled(entries, list(marks), ignore)
+        dirty = [one for mark, one in marks.items() if mark not in needless]
+        if not dirty:
+            return Answers()
+        answers = dirty_keys.ask(self.job, self.work.task, self.plan.schema, dirty)
+        return self._fitting(answers, dirty)
+
+    def _fitting(self, answers: Answers, dirty: Sequence[Dirty]) -> Answers:
+        """A row that the target cannot hold is no answer."""
+        rows = frame(self.work.spark, map(CarriedRecord, answers.rows))
+        unfit = unfit_records(rows, self.images, self.job.tables) if answers.rows else {}
+        if not unfit:
+            return answers
+        keys = {own_key(row): unfit[row.order_key] for row in answers.rows if row.order_key in unfit}
+        still = tuple(replace(one, reason=keys[one.key]) for one in dirty if one.key in keys)
+        fit = tuple(row for row in answers.rows if row.order_key not in unfit)
+        return Answers(fit, (*answers.open, *still), answers.error or SourceUnavailable(dirty_keys.unfit(still)))
 
     def _parked(self) -> DataFrame:
         waited = read_carry(self.work.spark, self.job.log, self.carry)
@@ -135,20 +195,21 @@ class Sorting:
         ruled = rule(known, about_records(job.log.decisions(), task.table), reread, self.plan.schema)
         if not ruled.mended:
             return ruled
-        unfit = unfit_records(records_frame(self.work.spark, ruled.mended), self.images, job.tables)
+        records = frame(self.work.spark, map(CarriedRecord, ruled.mended))
+        unfit = unfit_records(records, self.images, job.tables)
         still = [replace(one, reason=unfit[key]) for one in known if (key := one.record.order_key) in unfit]
         fit = [record for record in ruled.mended if record.order_key not in unfit]
         return replace(ruled, open=(*ruled.open, *still), mended=tuple(fit))
 
-    def _parking(self, ruled: Ruling, back: Shape) -> Parking:
-        bad = [one.record for one in ruled.open]
+    def _parking(self, ruled: Ruling, dirty: Sequence[Dirty], back: Shape) -> Parking:
+        waits = [*(one.carried for one in ruled.open), *(one.carried for one in dirty)]
         return Parking(
-            bad=frame(self.work.spark, ruled.open),
-            marks=[_mark(record) for record in bad],
+            waits=frame(self.work.spark, waits),
+            marks=[_mark(one.record) for one in waits],
             births=[_mark(record) for record in ruled.given_up if begins_row(record)],
             ignore_deletes=self.work.task.rule.on_delete is OnDelete.IGNORE,
             doubly_held=self.plan.schema.regime is Regime.DOUBLE,
-            moves=bool(self.moved + back.moved) or any(record.phase == ARRIVES for record in bad),
+            moves=bool(self.shape.moved + back.moved) or any(one.record.phase == ARRIVES for one in waits),
             now=self.now,
         )
 

@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import STAGED, Batch, Outcome, StepResult, TableResult
 from spark_jobs import harness
 from spark_jobs.batch_plan import BatchPlan, catch_up, repair
-from spark_jobs.batching import BATCH, ROWS, Batching, decided_waiting
+from spark_jobs.batching import BATCH, ROWS, Batched, Batching, worth_trying
 from spark_jobs.bounds import bounds_of
 from spark_jobs.job import Job, TableWork
 from spark_jobs.log_slice import verify
@@ -34,7 +34,8 @@ def stage_table(job: Job, work: TableWork, also: frozenset[TableState] = frozens
     """Stage one table up to ``step.window``, or the slice ``step.repair`` again. ``also``: states beside replicating
     and failing in which the table may be staged.
 
-    Raises Fenced where the target is not as it should be, StagingInvalid, SchemaRefused, IntegrityBroken, BadRecordMet.
+    Raises Fenced where the target is not as it should be, StagingInvalid, SchemaRefused, IntegrityBroken, BadRecordMet,
+    SourceUnavailable.
     """
     step, log, task = job.step, job.log, work.task
     control, held = require_standing(job, task, also)
@@ -47,15 +48,15 @@ def stage_table(job: Job, work: TableWork, also: frozenset[TableState] = frozens
         problem = stop or plan.problem
         if not plan.windows and problem:
             raise SchemaRefused(problem) if stop is None else Stopped(upto + 1, problem)
-        if not plan.windows and not decided_waiting(log, task.table, control, step.repair):
+        if not plan.windows and not worth_trying(log, task.table, control, step.repair):
             return work.result(Outcome.UNCHANGED, fence=control.fence, window=control.window)
         try:
             with work.phase("fold"):
-                batch = Batching(job, work, control, plan, held.version).batch()
+                batched = Batching(job, work, control, plan, held.version).batch()
         except Stopped as stopped:
             upto, stop = stopped.window - 1, stopped.problems[0]
             continue
-        return _staged(job, work, plan, batch, problem)
+        return _staged(job, work, plan, batched, problem)
 
 
 def _plan(job: Job, work: TableWork, control: ControlRecord, upto: int) -> BatchPlan:
@@ -65,20 +66,22 @@ def _plan(job: Job, work: TableWork, control: ControlRecord, upto: int) -> Batch
     return catch_up(job.log, work.task, control, upto)
 
 
-def _staged(job: Job, work: TableWork, plan: BatchPlan, batch: Batch | None, problem: Problem | None) -> TableResult:
-    if batch is None:
+def _staged(
+    job: Job, work: TableWork, plan: BatchPlan, batched: Batched | None, problem: Problem | None
+) -> TableResult:
+    if batched is None:
         return work.result(Outcome.UNCHANGED)
     with work.phase("bounds"):
-        batch = replace(batch, bounds=_bounds(job, batch))
+        batch = replace(batched.batch, bounds=_bounds(job, batched.batch))
     job.log.store.write(f"{batch.folder}/{BATCH}", json.dumps(to_plain(batch)).encode())
     failpoint("stage.after_batch")
     return work.result(
-        Outcome.BLOCKED if problem else Outcome.DONE,
+        Outcome.BLOCKED if problem else Outcome.FAILING if batched.problem else Outcome.DONE,
         rows=plan.rows,
         counts=batch.counts,
         fence=batch.fence,
         window=batch.window,
-        problem=problem,
+        problem=problem or batched.problem,
         detail={STAGED: batch.rows},
     )
 

@@ -54,7 +54,7 @@ class Folded:
 def fold_unordered(records: DataFrame, carried: DataFrame, fold: UnorderedFold) -> Folded:
     """``records`` without control events, all images complete. ``carried``: tombstones."""
     nothing = F.lit(None).cast("string")
-    fresh = records.withColumns({"kind": nothing, "since": F.lit(fold.now), "reason": nothing})
+    fresh = records.withColumns({"kind": nothing, "since": F.lit(fold.now), "reason": nothing, "until": nothing})
     last = _newest(carried.unionByName(fresh)).localCheckpoint()
     late = _late(last, fold).localCheckpoint()
     staged = last.where("kind IS NULL").join(late.select("k"), "k", "left_anti")

@@ -45,12 +45,16 @@ def _plain(row: TableRow) -> dict[str, Any]:
     plain: dict[str, Any] = to_plain(row)
     del plain["control"]
     carry = row.control.carry if row.control else NOTHING
-    return plain | {"quarantined": carry.quarantined, "parked": carry.parked}
+    return plain | {"quarantined": carry.quarantined, "dirty": carry.dirty, "parked": carry.parked}
 
 
 def _waits(row: TableRow) -> str:
-    """How many records are in quarantine, how many wait for them, and how many were given up since the last copy."""
+    """How many records are in quarantine, how many must be fetched, how many wait for those, and how many were given up
+    since the last copy."""
     carry = row.control.carry if row.control else NOTHING
-    behind = f" (+{carry.parked:,} behind)" if carry.parked else ""
-    told = [f"{carry.quarantined:,}{behind}"] if carry.quarantined else []
-    return ", ".join([*told, *([f"{lost:,} discarded"] if (lost := row.changes.get(DISCARDED)) else [])])
+    told = [f"{carry.quarantined:,}"] if carry.quarantined else []
+    told += [f"{carry.dirty:,} to fetch"] if carry.dirty else []
+    if carry.parked:
+        told[-1] += f" (+{carry.parked:,} behind)"
+    told += [f"{lost:,} discarded"] if (lost := row.changes.get(DISCARDED)) else []
+    return ", ".join(told)

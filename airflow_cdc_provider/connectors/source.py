@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.errors import Problem
@@ -91,6 +91,18 @@ class Copy:
     rows: int
     various: tuple[str, ...] = ()
     in_order: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class FetchesRows(Protocol):
+    """A source connector that can be asked for single rows: where its stream says that a row changed, but not how."""
+
+    def fetch(self, table: TableTask, schema: TableSchema, keys: Sequence[str]) -> Iterator[ChangeRecord]:
+        """The rows of these canonical keys as they are now, in any order: a ``read`` with every column of ``schema``,
+        or a ``delete`` where the source is sure that the row is gone. ``commit_ts``: what was committed before that is
+        in the row. ``order_key`` is left empty. A key that the source says nothing about is left out.
+
+        Raises SourceUnavailable where a retry can help."""
 
 
 class SourceConnector(Protocol):

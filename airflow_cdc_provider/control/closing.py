@@ -17,6 +17,7 @@ from airflow_cdc_provider.control.publishing import publish_cut
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.results import Results, results_of
 from airflow_cdc_provider.control.rows import blocked_row, counted, failing_row, held_row, recovered_row
+from airflow_cdc_provider.core.carry import NOTHING
 from airflow_cdc_provider.core.changelog import Manifest
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decide import Decision, acknowledgeable, effective_window
@@ -80,7 +81,7 @@ def _close(replicator: Replicator, decision: Decision, failed: Sequence[str], te
             acknowledged = _acknowledge(replicator, decision, rows, log)
         clean(replicator, plan.run_id, _stands(plan.tables, rows, log), at)
     end_requests(replicator, decision, rows, results)
-    for line in (*decision.notes, *_in_quarantine(replicator.name, rows.values())):
+    for line in (*decision.notes, *_waiting(replicator.name, rows.values())):
         tell(line)
     moved = tuple(task.target for task in plan.tables if task.table in results.committed())
     if moved:
@@ -89,10 +90,12 @@ def _close(replicator: Replicator, decision: Decision, failed: Sequence[str], te
     return Closing(tuple(rows.values()), moved, problems, acknowledged, results.phases())
 
 
-def _in_quarantine(name: str, rows: Iterable[TableRow]) -> Iterable[str]:
+def _waiting(name: str, rows: Iterable[TableRow]) -> Iterable[str]:
     for row in rows:
-        if row.control and row.control.carry.quarantined:
-            carry = row.control.carry
+        carry = row.control.carry if row.control else NOTHING
+        if carry.dirty:
+            yield f"{row.table}: {carry.dirty} records wait until the source tells their rows; each run asks again"
+        if carry.quarantined:
             yield (
                 f"{row.table}: {carry.quarantined} records in quarantine, {carry.parked} parked behind them:"
                 f" airflow cdc quarantine list {name}"

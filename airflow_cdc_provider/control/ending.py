@@ -96,4 +96,6 @@ def _compared(row: TableRow, result: TableResult | None) -> dict[str, Any]:
 
 def _waiting(row: TableRow) -> str:
     carry = row.control.carry if row.control else NOTHING
-    return f"{carry.quarantined} records in quarantine, {carry.parked} parked behind them" if carry.quarantined else ""
+    if not carry.waiting:
+        return ""
+    return f"{carry.quarantined} records in quarantine, {carry.dirty} to be fetched, {carry.parked} parked behind them"

@@ -95,7 +95,7 @@ def _news(replicator: Replicator, last: Manifest | None, tables: Sequence[str]) 
 
 
 def _settled(rows: dict[str, TableRow], claims: Iterable[Claim], sealed: int, at: str) -> set[str]:
-    """Tables seen lately, replicating, with nothing left to apply."""
+    """Tables seen lately, replicating, with nothing left to apply or to fetch."""
     claimed = {claim.table for claim in claims}
     since = (datetime.fromisoformat(at) - SETTLED_FOR).isoformat(timespec="milliseconds")
     return {
@@ -103,6 +103,7 @@ def _settled(rows: dict[str, TableRow], claims: Iterable[Claim], sealed: int, at
         for table, row in rows.items()
         if row.state is TableState.REPLICATING
         and row.control is not None
+        and not row.control.carry.dirty
         and row.passed >= sealed
         and row.seen_at > since
         and table not in claimed

@@ -133,7 +133,7 @@ def _stream(facts: Facts, base: Decision) -> Decision:
         copy, reconcile = (), ()
         notes.append(_NO_COPY_LANE)
     new = facts.stream.anything and facts.stream.lost is None
-    behind = any(v.move is Move.STREAM and v.behind is not None for v in base.verdicts)
+    behind = any(v.move is Move.STREAM and (v.behind is not None or v.dirty) for v in base.verdicts)
     verify = tuple(command.id for command in facts.commands if command.kind is CommandKind.VERIFY)
     if verify and (copy or reconcile):
         notes.append("verify waits until the copies of this run are done")

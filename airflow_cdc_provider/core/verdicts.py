@@ -42,8 +42,8 @@ class Cause(StrEnum):
 @dataclass(frozen=True)
 class Verdict:
     """``behind`` is the first sealed window after the cursor that holds records of the table; None where there is none.
-    ``command`` is the request that asked for the move. ``fence``: the table was taken back by somebody, so a fence must
-    be raised before anything else."""
+    ``dirty``: rows wait to be fetched from the source. ``command`` is the request that asked for the move. ``fence``:
+    the table was taken back by somebody, so a fence must be raised before anything else."""
 
     table: str
     move: Move
@@ -53,6 +53,7 @@ class Verdict:
     command: str = ""
     cause: Cause = Cause.TABLE
     fence: bool = False
+    dirty: bool = False
 
 
 def judge(facts: Facts, table: TableFacts) -> Verdict:
@@ -94,7 +95,8 @@ def first_hole(log: LogFacts, control: ControlRecord) -> Hole | None:
 
 def hole_of(manifest: Manifest, table: str, floor: str) -> Hole | None:
     """Why a table whose last copy stands at ``floor`` may not step over a window. A hole up to the floor is filled by
-    the copy. One that names single rows (``ids``) counts for the whole table: nothing fetches rows one by one."""
+    the copy. One that names single rows (``ids``) counts for the whole table, too: rows that the source can be asked
+    for stand in the records of the window, not here."""
     for hole in manifest.holes:
         if hole.table == table and not "" < hole.order_key <= floor:
             return hole
@@ -208,7 +210,7 @@ def _moving(facts: Facts, table: TableFacts, control: ControlRecord) -> Verdict:
             return Verdict(name, Move.BLOCKED, facts.stream.lost.what, facts.stream.lost, cause=Cause.SOURCE)
         return Verdict(name, Move.RECONCILE, facts.stream.lost.what)
     reason = f"window {behind} to {facts.log.sealed} not applied yet" if behind else ""
-    return Verdict(name, Move.STREAM, reason, behind=behind, fence=table.restored)
+    return Verdict(name, Move.STREAM, reason, behind=behind, fence=table.restored, dirty=control.carry.dirty > 0)
 
 
 def _with_hole(facts: Facts, name: str, hole: Hole) -> Verdict:

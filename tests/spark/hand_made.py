@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from airflow_cdc_provider.connectors.source import FetchesRows
 from airflow_cdc_provider.core.changelog import Hole, Manifest, TableSlice, attempt_folder, table_folder
 from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord, canonical
 from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
@@ -46,12 +47,14 @@ class HandMade:
         target: Target | None = None,
         secrets: Secrets | None = None,
         on_bad_record: OnBadRecord = OnBadRecord.STOP,
+        source: FetchesRows | None = None,
     ) -> None:
         """It stands in ``folder``, or under ``place``, a URL that ``objects`` is the connection of; ``target`` with its
-        ``secrets`` puts the table elsewhere."""
+        ``secrets`` puts the table elsewhere. ``source`` is who can be asked for single rows."""
         place, objects = place or str(folder), objects or ConnectionInfo()
         self.spark = spark
         self.schema = schema
+        self.source = source
         self.rule = TableRule(schema.table, on_delete=on_delete, on_bad_record=on_bad_record)
         self.definition = Definition(
             "hand",
@@ -164,7 +167,10 @@ class HandMade:
             window=more.pop("window", self.window),
             **more,
         )
-        return Job(step, self.secrets, self.spark)
+        job = Job(step, self.secrets, self.spark)
+        if self.source:
+            vars(job)["source"] = self.source
+        return job
 
     def copy(self, rows: Sequence[Row], state: TableState = TableState.REPLICATING) -> None:
         """The table as a copy would leave it, at the window sealed last."""

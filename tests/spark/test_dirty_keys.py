@@ -1,0 +1,286 @@
+"""Rows that only the source can tell: asked for, waited for, and what came before them left out."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.changes import ChangeRecord, canonical
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.decisions import DecisionKind
+from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
+from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
+from airflow_cdc_provider.core.steps import Outcome, TableResult, TableTask
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from tests.spark.contract.sessions import small_session
+from tests.spark.hand_made import HandMade, Row
+from tests.spark.spoiled import decide, unreadable
+
+pytestmark = pytest.mark.jvm
+
+INT, TEXT = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)
+SCHEMA = TableSchema("public.t", (Column("id", INT, False), Column("v", TEXT), Column("w", TEXT)), ("id",))
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def at(second: float) -> datetime:
+    return NOON + timedelta(seconds=second)
+
+
+def row(key: int, v: str | None, w: str | None = "w") -> Row:
+    return {"id": key, "v": v, "w": w}
+
+
+class Source:
+    """``rows``: what it holds now, and since when; None where a row is gone. Of other keys it says nothing."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, tuple[Row | None, datetime]] = {}
+        self.asked: list[tuple[str, ...]] = []
+        self.away = False
+
+    def fetch(self, table: TableTask, schema: TableSchema, keys: Sequence[str]) -> Iterator[ChangeRecord]:
+        self.asked.append(tuple(keys))
+        for key, (found, since) in self.rows.items():
+            if (name := canonical([key])) in keys:
+                if found is None:
+                    yield ChangeRecord(table.table, "delete", "", "", key_before=name, commit_ts=since)
+                else:
+                    image = canonical(found)
+                    yield ChangeRecord(
+                        table.table, "read", "", "", key=name, after=image, after_complete=True, commit_ts=since
+                    )
+        if self.away:
+            raise SourceUnavailable(Problem("SRC999", "the source is away"))
+
+
+class Asked(HandMade):
+    """A table whose source can be asked."""
+
+    asked: Source
+
+    def gap(self, key: int, second: float = 0) -> ChangeRecord:
+        return self.record("gap", key=canonical([key]), commit_ts=at(second))
+
+    def change(self, second: float, **values: Any) -> ChangeRecord:
+        """An update that tells some columns."""
+        record = self.update(values, complete=False)
+        record.commit_ts = at(second)
+        return record
+
+
+def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> tuple[Asked, Source]:
+    source = Source()
+    table = Asked(small_session(spark), folder, SCHEMA, source=source, **more)
+    table.copy([row(key, "a") for key in keys])
+    return table, source
+
+
+def control(table: HandMade) -> ControlRecord:
+    found = table.held().control
+    assert found is not None
+    return found
+
+
+def waiting(table: HandMade) -> dict[str, int]:
+    """What the carry-over holds. Every record of the last batch is in one place."""
+    told, carry = control(table).accounting, control(table).carry
+    if told:
+        assert told["read"] + told["waited"] == sum(told.values()) - told["read"] - told["waited"], told
+        assert min(told.values()) >= 0 and told["held"] == carry.dirty + carry.parked
+    return carry.counts
+
+
+def batch(table: HandMade, records: Sequence[ChangeRecord] = ()) -> TableResult:
+    """Land, stage, merge what was staged. The result of the stage."""
+    if records:
+        table.land(records)
+    job, staged = table.staged()
+    if staged.detail:
+        assert table.merged(job).outcome is Outcome.DONE
+    return staged
+
+
+def test_the_row_is_fetched_and_newer_changes_come_on_top_of_it(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = made(spark, tmp_path, 1, 2)
+    source.rows[1] = row(1, "fetched", "fetched"), at(10)
+    before = [table.change(1, id=1, v="1"), table.change(1, id=2, v="b")]
+    behind = [table.gap(1, 2), table.change(9, id=1, v="9"), table.change(11, id=1, w="11")]
+    assert batch(table, before + behind).outcome is Outcome.DONE
+    assert table.rows() == [(1, "fetched", "11"), (2, "b", "w")]
+    assert (source.asked, waiting(table)) == ([("[1]",)], {"fetched": 1})
+
+
+def test_a_row_that_cannot_be_fetched_waits_with_its_changes_and_nothing_else_does(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table, source = made(spark, tmp_path, 1, 2, 3)
+    source.away = True
+    source.rows[3] = row(3, "in time"), at(1)
+    before = [table.change(0, id=1, v="before"), table.change(5, id=2, v="b")]
+    staged = batch(table, [*before, table.gap(1), table.gap(3), table.change(5, id=1, v="held")])
+    assert staged.outcome is Outcome.FAILING and staged.problem and staged.problem.code == "SRC999"
+    assert table.rows() == [(1, "before", "w"), (2, "b", "w"), (3, "in time", "w")]
+    assert waiting(table) == {"dirty": 1, "parked": 1, "fetched": 1}
+    before = control(table)
+    assert table.staged()[1].outcome is Outcome.FAILING and control(table) == before, "nothing new: nothing committed"
+    staged = batch(table, [table.change(6, id=1, w="held")])
+    assert staged.outcome is Outcome.FAILING and waiting(table) == {"dirty": 1, "parked": 2, "fetched": 1}
+    source.away = False
+    assert table.staged()[1].problem.code == "SRC020", "it answered, but not for this row"  # type: ignore[union-attr]
+    source.rows[1] = row(1, "fetched"), at(5)
+    fence = control(table).fence
+    assert batch(table).outcome is Outcome.DONE and control(table).fence > fence
+    assert table.rows() == [(1, "held", "held"), (2, "b", "w"), (3, "in time", "w")]
+    assert waiting(table) == {"fetched": 2}
+    assert table.staged()[1].outcome is Outcome.UNCHANGED
+
+
+def test_changes_from_before_the_fetch_say_nothing_new_in_later_windows(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = made(spark, tmp_path, 1)
+    source.rows[1] = row(1, "fetched", "fetched"), at(10)
+    batch(table, [table.gap(1)])
+    batch(table, [table.change(8, id=1, v="8")])
+    assert table.rows() == [(1, "fetched", "fetched")] and waiting(table) == {"fetched": 1}
+    batch(table, [table.change(9, id=1, w="9"), table.change(10, id=1, v="10")])
+    assert table.rows() == [(1, "10", "fetched")] and waiting(table) == {}, "no window behind this was begun before it"
+
+
+@pytest.mark.parametrize("on_delete", OnDelete)
+def test_a_row_that_is_gone_goes(spark: SparkSession, tmp_path: Path, on_delete: OnDelete) -> None:
+    table, source = made(spark, tmp_path, 1, 2, on_delete=on_delete)
+    source.rows[1] = None, at(10)
+    batch(table, [table.gap(1), table.change(3, id=1, v="lost"), table.change(3, id=2, v="b")])
+    flagged = [(1, "a", "w", True), (2, "b", "w", False)]
+    wanted = {OnDelete.HARD: [(2, "b", "w")], OnDelete.IGNORE: [(1, "a", "w"), (2, "b", "w")]}.get(on_delete, flagged)
+    assert table.rows(*(["_cdc_deleted"] if on_delete is OnDelete.SOFT else [])) == wanted
+    again = table.insert(row(1, "again"))
+    again.commit_ts = at(11)
+    batch(table, [again])
+    assert (1, "again", "w") in table.rows()
+
+
+def test_columns_that_were_not_sent_are_fetched_also_of_a_new_row(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = made(spark, tmp_path, 1)
+    born, changed = table.insert(row(2, None)), table.change(1, id=1)
+    born.refetch, changed.refetch = ("v",), ("v", "w")
+    staged = batch(table, [born, changed, table.change(2, id=2, w="x")])
+    assert staged.outcome is Outcome.FAILING and staged.problem and "v" in staged.problem.found
+    assert table.rows() == [(1, "a", "w")] and waiting(table) == {"dirty": 2, "parked": 1}
+    source.rows = {1: (row(1, "long", "text"), at(1)), 2: (row(2, "long"), at(1))}
+    assert batch(table).outcome is Outcome.DONE
+    assert table.rows() == [(1, "long", "text"), (2, "long", "x")]
+
+
+def test_nobody_is_asked_where_the_row_is_told_whole_or_gone_behind_it(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = made(spark, tmp_path, 1, 2)
+    batch(table, [table.gap(1), table.gap(2), table.delete({"id": 1}), table.update(row(2, "whole"))])
+    assert (table.rows(), source.asked, waiting(table)) == ([(2, "whole", "w")], [], {})
+
+
+def test_a_change_that_meets_no_row_makes_its_row_be_fetched(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = made(spark, tmp_path, 1)
+    source.rows = {7: (row(7, "there"), at(2)), 8: (None, at(2))}
+    batch(table, [table.change(1, id=1, v="b"), table.change(1, id=7, v="x"), table.change(1, id=8, v="x")])
+    assert (
+        table.rows()
+        == [
+            (1, "b", "w"),
+            (7, "there", "w"),
+        ]
+        or table.rows() == []
+    )
+    assert sorted(source.asked[0]) == ["[7]", "[8]"]
+
+
+def test_a_row_marked_deleted_is_no_row_for_a_change(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = made(spark, tmp_path, 1, on_delete=OnDelete.SOFT)
+    batch(table, [table.delete({"id": 1})])
+    source.rows = {1: (row(1, "back"), at(2))}
+    batch(table, [table.change(1, id=1, v="x")])
+    assert table.rows("_cdc_deleted") == [(1, "back", "w", False)]
+
+
+def test_a_bad_record_is_let_go_by_a_row_that_was_fetched_after_it(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = made(spark, tmp_path, 1, 2, on_bad_record=OnBadRecord.QUARANTINE)
+    bad = [unreadable(table.update(row(key, "?")), "v") for key in (1, 2)]
+    source.away = True
+    staged = batch(table, [*bad, table.gap(1), table.gap(2), table.change(9, id=1, w="x")])
+    assert staged.outcome is Outcome.FAILING
+    assert waiting(table) == {"quarantined": 2, "dirty": 2, "parked": 1}
+    source.away, source.rows = False, {1: (row(1, "fetched"), at(5)), 2: (row(2, "fetched"), at(5))}
+    assert batch(table).outcome is Outcome.DONE
+    assert table.rows() == [(1, "fetched", "x"), (2, "fetched", "w")] and waiting(table) == {"fetched": 2}
+    behind = unreadable(table.update(row(1, "?")), "v")
+    batch(table, [behind])
+    assert waiting(table) == {"quarantined": 1, "fetched": 2}
+    decide(table, behind, DecisionKind.REPLAY, v="read")
+    batch(table)
+    assert table.rows()[0] == (1, "read", "w")
+
+
+def test_a_fetched_row_that_the_target_cannot_hold_is_no_answer(spark: SparkSession, tmp_path: Path) -> None:
+    schema = TableSchema("public.t", (Column("id", INT, False), Column("v", INT), Column("w", TEXT)), ("id",))
+    source = Source()
+    table = Asked(small_session(spark), tmp_path, schema, source=source)
+    table.copy([{"id": 1, "v": 1, "w": "w"}])
+    source.rows[1] = {"id": 1, "v": "much", "w": "w"}, at(1)
+    staged = batch(table, [table.gap(1)])
+    assert staged.outcome is Outcome.FAILING and staged.problem and staged.problem.code == "TGT039"
+    assert "column v" in staged.problem.found and "much" not in str(staged.problem)
+    assert waiting(table) == {"dirty": 1}
+    source.rows[1] = {"id": 1, "v": 2, "w": "w"}, at(1)
+    batch(table)
+    assert table.rows() == [(1, 2, "w")]
+
+
+def test_a_source_that_cannot_be_asked_for_rows_stops_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    table = Asked(small_session(spark), tmp_path, SCHEMA)
+    table.copy([row(1, "a")])
+    table.source = object()  # type: ignore[assignment]
+    staged = batch(table, [table.gap(1)])
+    assert staged.outcome is Outcome.BLOCKED and staged.problem and staged.problem.code == "TGT038"
+    assert "airflow cdc resync hand --table public.t" in staged.problem.do and table.rows() == [(1, "a", "w")]
+
+
+def test_a_repair_leaves_rows_alone_that_were_fetched(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = made(spark, tmp_path, 1, 2)
+    source.rows[1] = row(1, "fetched"), at(5)
+    batch(table, [table.change(1, id=1, v="b"), table.gap(1), table.update(row(2, "b"))])
+    job, _ = table.staged(repair=(1, 1))
+    table.merged(job)
+    assert table.rows() == [(1, "fetched", "w"), (2, "b", "w")]
+
+
+def test_dying_anywhere_loses_nothing(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, source = made(spark, tmp_path, 1, 2)
+    source.away = True
+
+    def dies_at(point: str) -> None:
+        token = tmp_path / f"token-{uuid.uuid4().hex}"
+        token.touch()
+        monkeypatch.setenv(ARMED, f"{point}=raise:StagingUnavailable")
+        monkeypatch.setenv(TOKEN, str(token))
+
+    table.land([table.gap(1), table.change(5, id=1, v="held"), table.change(5, id=2, v="b")])
+    for point in ("carry.after", "stage.after_rows", "stage.after_batch"):
+        dies_at(point)
+        assert table.staged()[1].outcome is Outcome.FAILING and not list(tmp_path.glob("token-*"))
+    job, _ = table.staged()
+    dies_at("merge.after_commit")
+    assert table.merged(job).outcome is Outcome.FAILING
+    assert table.rows() == [(1, "a", "w"), (2, "b", "w")] and waiting(table) == {"dirty": 1, "parked": 1}
+    source.away, source.rows[1] = False, (row(1, "fetched"), at(5))
+    job, _ = table.staged()
+    dies_at("merge.before_commit")
+    assert table.merged(job).outcome is Outcome.FAILING and table.rows()[0] == (1, "a", "w")
+    assert batch(table).outcome is Outcome.DONE
+    assert table.rows() == [(1, "held", "w"), (2, "b", "w")] and waiting(table) == {"fetched": 1}
+    assert table.merged(job).outcome is Outcome.FENCED
