@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.breakage import Breakage
 from tests.mutants.change_log import CHANGE_LOG
 from tests.mutants.commits import COMMITS
+from tests.mutants.dirty_keys import DIRTY_KEYS
 from tests.mutants.folds import FOLDS
 from tests.mutants.meanings import MEANINGS
 from tests.mutants.quarantine import QUARANTINE
@@ -19,4 +20,5 @@ BREAKAGES: tuple[Breakage, ...] = (
     *SALESFORCE,
     *FOLDS,
     *QUARANTINE,
+    *DIRTY_KEYS,
 )

@@ -1,0 +1,80 @@
+"""Rows that only the source can tell."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+
+KEYED = "tests/spark/test_dirty_keys.py"
+RANDOM = "tests/spark/test_dirty_random.py"
+RUNS = "tests/provider/test_dirty_keys.py"
+ON_TOP = f"{KEYED}::test_the_row_is_fetched_and_newer_changes_come_on_top_of_it"
+LATER = f"{KEYED}::test_changes_from_before_the_fetch_say_nothing_new_in_later_windows"
+UNSENT = f"{KEYED}::test_columns_that_were_not_sent_are_fetched_also_of_a_new_row"
+NEEDLESS = f"{KEYED}::test_nobody_is_asked_where_the_row_is_told_whole_or_gone_behind_it"
+FLAGGED = f"{KEYED}::test_a_row_marked_deleted_is_no_row_for_a_change"
+
+DIRTY_KEYS = (
+    Breakage(
+        "changes from before the fetch are applied on top of it",
+        "spark_jobs/dirty_keys.py",
+        ' | (F.col("commit_ts") < F.col("taken_at"))',
+        "",
+        (ON_TOP,),
+    ),
+    Breakage(
+        "the time of a fetch is forgotten at once",
+        "spark_jobs/dirty_keys.py",
+        "NEXT_WINDOWS = 2",
+        "NEXT_WINDOWS = 0",
+        (LATER,),
+    ),
+    Breakage(
+        "what came before a gap is applied behind the fetched row",
+        "spark_jobs/dirty_keys.py",
+        '(F.col("order_key") <= F.col("taken_order")) | ',
+        "",
+        (RANDOM,),
+    ),
+    Breakage(
+        "changes behind a row that is not told are dropped",
+        "spark_jobs/parking.py",
+        "waiting = told.where(waits).withColumns(",
+        'waiting = told.where(waits & F.col("kind").isNotNull()).withColumns(',
+        (RANDOM,),
+    ),
+    Breakage(
+        "a new row without all its values counts as told",
+        "spark_jobs/parking.py",
+        '(F.coalesce(F.size("refetch"), F.lit(0)) < 1)',
+        "F.lit(True)",
+        (UNSENT,),
+    ),
+    Breakage(
+        "every gap is fetched",
+        "spark_jobs/sorting.py",
+        "if mark not in needless]",
+        "]",
+        (NEEDLESS,),
+    ),
+    Breakage(
+        "a row marked deleted is changed",
+        "spark_jobs/dirty_keys.py",
+        "rows.where(~F.col(DELETED)) if DELETED in rows.columns else rows",
+        "rows",
+        (FLAGGED,),
+    ),
+    Breakage(
+        "nobody asks again",
+        "airflow_cdc_provider/core/decide.py",
+        "(v.behind is not None or v.dirty)",
+        "v.behind is not None",
+        (RUNS,),
+    ),
+    Breakage(
+        "a table with rows to fetch is settled",
+        "airflow_cdc_provider/control/gathering.py",
+        "        and not row.control.carry.dirty\n",
+        "",
+        (RUNS,),
+    ),
+)

@@ -1,0 +1,137 @@
+"""Random histories of which a part is never told: whatever is fetched when, in the end every row is as at the source.
+
+A source of plain dicts, with a clock. Its stream leaves out news, or their values; asked for a row it tells the newest
+one, with a time that is cut to whole seconds, and now and then it tells nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.changes import ChangeRecord, canonical
+from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from airflow_cdc_provider.core.steps import Outcome, TableTask
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from tests.model import seeds
+from tests.spark.contract.sessions import small_session
+from tests.spark.hand_made import HandMade, Row
+
+pytestmark = pytest.mark.jvm
+
+INT, TEXT = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)
+SCHEMA = TableSchema("public.t", (Column("id", INT, False), Column("v", TEXT), Column("w", TEXT)), ("id",))
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+TICK = timedelta(milliseconds=400)
+CHANGES_PER_KEY, WINDOWS = 9, 6
+UNTOLD, UNSENT, SILENT = 0.2, 0.1, 0.3
+
+
+class Source:
+    """``history``: per key the row after each of its changes, None where it is gone, and the tick of the change. Until
+    ``now`` it has happened."""
+
+    def __init__(self, random: Random, keys: int) -> None:
+        self.random, self.now, self.reliable = random, 0, False
+        self.history: dict[int, list[tuple[int, Row | None]]] = {key: [(0, _row(key, "0"))] for key in range(keys)}
+
+    def row(self, key: int) -> tuple[int, Row | None]:
+        return [one for one in self.history[key] if one[0] <= self.now][-1]
+
+    def fetch(self, table: TableTask, schema: TableSchema, keys: Sequence[str]) -> Iterator[ChangeRecord]:
+        for name in keys:
+            if not self.reliable and self.random.random() < SILENT:
+                if self.random.random() < 0.5:
+                    raise SourceUnavailable(Problem("SRC999", "the source is away"))
+                continue
+            tick, row = self.row(int(name[1:-1]))
+            if row is None:
+                yield ChangeRecord("public.t", "delete", "", "", key_before=name, commit_ts=NOON + self.now * TICK)
+            else:
+                since = (NOON + tick * TICK).replace(microsecond=0)
+                yield ChangeRecord(
+                    "public.t", "read", "", "", key=name, after=canonical(row), after_complete=True, commit_ts=since
+                )
+
+
+class Stream(HandMade):
+    """Changes of random keys, one per tick, told in order."""
+
+    def changes(self, source: Source, random: Random, ticks: int) -> list[ChangeRecord]:
+        return [self._change(source, random, tick + 1) for tick in range(ticks)]
+
+    def _change(self, source: Source, random: Random, tick: int) -> ChangeRecord:
+        key = random.choice(list(source.history))
+        history = source.history[key]
+        before = history[-1][1]
+        if before is None:
+            after = _row(key, str(tick))
+            record = self.insert(after)
+        elif random.random() < 0.2:
+            after, record = None, self.delete({"id": key})
+        else:
+            changed = {random.choice("vw"): str(tick)}
+            after = {**before, **changed}
+            record = self.update({"id": key, **changed}, complete=False)
+        history.append((tick, after))
+        return replace(self._withheld(record, random, key), commit_ts=NOON + tick * TICK)
+
+    def _withheld(self, record: ChangeRecord, random: Random, key: int) -> ChangeRecord:
+        chance = random.random()
+        if chance < UNTOLD:
+            return ChangeRecord("public.t", "gap", record.order_key, record.schema_id, key=canonical([key]))
+        if chance < UNTOLD + UNSENT and record.op != "delete":
+            return replace(record, after=canonical({"id": key}), after_complete=False, refetch=("v", "w"))
+        return record
+
+
+def _row(key: int, value: str) -> Row:
+    return {"id": key, "v": value, "w": value}
+
+
+@pytest.mark.parametrize("on_delete", [OnDelete.HARD, OnDelete.SOFT])
+def test_whatever_is_not_told_and_fetched_when_the_rows_end_as_at_the_source(
+    spark: SparkSession, tmp_path: Path, on_delete: OnDelete
+) -> None:
+    seed, keys = seeds.seed(), seeds.histories(120)
+    print(f"again: {seeds.SEED}={seed} {seeds.HISTORIES}={keys} pytest {Path(__file__).name}")
+    random = Random(seed)
+    source = Source(random, keys)
+    table = Stream(small_session(spark), tmp_path, SCHEMA, on_delete=on_delete, source=source)
+    table.copy([_row(key, "0") for key in source.history])
+    ticks = keys * CHANGES_PER_KEY
+    told = table.changes(source, random, ticks)
+    cuts = sorted(random.sample(range(1, ticks), WINDOWS - 1))
+    for start, end in zip([0, *cuts], [*cuts, ticks], strict=True):
+        source.now = min(ticks, end + random.randrange(ticks // 4))
+        table.land(told[start:end])
+        batch(table, random)
+    source.now, source.reliable = ticks, True
+    batch(table, random)
+    control = table.held().control
+    assert control and control.carry.waiting == 0
+    rows = table.read_at(None)
+    live = rows.where("NOT _cdc_deleted") if on_delete is OnDelete.SOFT else rows
+    found = sorted((row["id"], row["v"], row["w"]) for row in live.collect())
+    assert found == [(key, row["v"], row["w"]) for key in source.history if (row := source.row(key)[1])], seed
+
+
+def batch(table: HandMade, random: Random) -> None:
+    """Stage and merge what came; every record is accounted for."""
+    job, staged = table.staged()
+    if not staged.detail:
+        assert staged.outcome is Outcome.UNCHANGED or (staged.problem and staged.problem.code in ("SRC999", "SRC020"))
+        return
+    assert table.merged(job).outcome is Outcome.DONE
+    control = table.held().control
+    assert control is not None
+    told, carry = control.accounting, control.carry
+    assert told["read"] + told["waited"] == sum(told.values()) - told["read"] - told["waited"], told
+    assert min(told.values()) >= 0 and told["held"] == carry.dirty + carry.parked, told
