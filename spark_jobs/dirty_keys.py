@@ -121,13 +121,13 @@ def ask(job: Job, task: TableTask, schema: TableSchema, dirty: Sequence[Dirty]) 
     source, name = job.source, job.step.definition.name
     if not isinstance(source, FetchesRows) or schema.regime is not Regime.SINGLE or not all(one.key for one in dirty):
         raise IntegrityBroken(_cannot_be_asked(name, dirty[0]))
-    places = {one.key: one.record.order_key for one in sorted(dirty, key=lambda one: one.record.order_key)}
+    last = {one.key: one.record for one in sorted(dirty, key=lambda one: one.record.order_key)}
     rows: dict[str, ChangeRecord] = {}
     error: Retryable | None = None
     try:
-        for row in source.fetch(task, schema, sorted(places)):
+        for row in source.fetch(task, schema, tuple(last.values())):
             key = own_key(row) or ""
-            rows[key] = replace(row, order_key=places[key], schema_id=schema.schema_id)
+            rows[key] = replace(row, order_key=last[key].order_key, schema_id=schema.schema_id)
     except Retryable as said:  # what has been answered counts, the others wait
         error = said
     open_ = tuple(one for one in dirty if one.key not in rows)
@@ -147,14 +147,26 @@ def remembered(log: ChangeLog, carry: CarryOver) -> list[CarriedRecord]:
 
 
 def without_superseded(entries: DataFrame, taken: Iterable[ChangeRecord]) -> DataFrame:
-    """The entries that may say something newer than the rows that were ``taken``."""
+    """The entries that may say something newer than the rows that were ``taken``. Where a row was gone, a change of
+    some of its columns says nothing new until the row is told whole."""
     if not (taken := list(taken)):
         return entries
     rows = few_records.frame(entries.sparkSession, map(CarriedRecord, taken)).withColumn("taken", key_column())
     known = rows.groupBy("taken").agg(F.max("order_key").alias("taken_order"), F.max("commit_ts").alias("taken_at"))
     told = entries.join(known, key_column() == F.col("taken"), "left")
     before = (F.col("order_key") <= F.col("taken_order")) | (F.col("commit_ts") < F.col("taken_at"))
-    return told.where(~F.coalesce(before, F.lit(False))).drop("taken", "taken_order", "taken_at")
+    newer = told.where(~F.coalesce(before, F.lit(False))).drop("taken", "taken_order", "taken_at")
+    gone = {own_key(one) for one in taken if one.op == Operation.DELETE}
+    return _without_changes_of_nothing(newer, gone) if gone else newer
+
+
+def _without_changes_of_nothing(entries: DataFrame, gone: Iterable[str | None]) -> DataFrame:
+    keys = small_frame(entries.sparkSession, ((key,) for key in gone), texts("gone"))
+    told = entries.join(keys, key_column() == F.col("gone"), "left")
+    partial = (F.col("op") == Operation.UPDATE.value) & is_incomplete()
+    births = told.where(F.col("gone").isNotNull() & ~partial).groupBy("gone").agg(F.min("order_key").alias("born"))
+    nothing = F.col("gone").isNotNull() & partial & F.coalesce(F.col("order_key") < F.col("born"), F.lit(True))
+    return told.join(births, "gone", "left").where(~nothing).drop("gone", "born")
 
 
 def without_dirty(entries: DataFrame, dirty: Iterable[Dirty]) -> DataFrame:

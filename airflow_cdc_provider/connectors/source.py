@@ -97,10 +97,11 @@ class Copy:
 class FetchesRows(Protocol):
     """A source connector that can be asked for single rows: where its stream says that a row changed, but not how."""
 
-    def fetch(self, table: TableTask, schema: TableSchema, keys: Sequence[str]) -> Iterator[ChangeRecord]:
-        """The rows of these canonical keys as they are now, in any order: a ``read`` with every column of ``schema``,
-        or a ``delete`` where the source is sure that the row is gone. ``commit_ts``: what was committed before that is
-        in the row. ``order_key`` is left empty. A key that the source says nothing about is left out.
+    def fetch(self, table: TableTask, schema: TableSchema, untold: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
+        """The rows of these records as they are now, in any order: a ``read`` with every column of ``schema``, or a
+        ``delete`` where the source is sure that the row is gone. ``commit_ts``: what was committed before that is in
+        the row. ``order_key`` is left empty. ``untold``: of each key the last record that says too little. A key that
+        the source says nothing about is left out.
 
         Raises SourceUnavailable where a retry can help."""
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.salesforce.fetch import Fetched, Found, fetch
+from airflow_cdc_provider.connectors.salesforce.fetch import Deleted, Fetched, Found, fetch
 from airflow_cdc_provider.connectors.salesforce.rest import Rest
 from airflow_cdc_provider.connectors.salesforce.types import Described, described
+from airflow_cdc_provider.connectors.salesforce.untold import rows_of
+from airflow_cdc_provider.core.changes import ChangeRecord, canonical
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from tests.connectors import salesforce_events as org
 from tests.connectors.salesforce_events import ADA, BOB, EVE
@@ -30,6 +32,7 @@ FIELDS = [
 TASK = described({"name": "Task", "fields": FIELDS})
 RETRIEVE, QUERY_ALL = f"{ROOT}/composite/sobjects/Task", f"{ROOT}/queryAll"
 AT = "2026-03-01T12:00:05.000+0000"
+CHANGED = datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC)
 
 
 class Records:
@@ -91,7 +94,7 @@ def test_case_23_a_record_that_is_not_found_is_deleted_merged_archived_or_known_
         archived=(EVE,),
     )
     told = fetched(server, ADA, BOB, EVE, merged, gone)
-    assert told.deleted == {BOB: "", merged: ADA}
+    assert told.deleted == {BOB: Deleted("", CHANGED), merged: Deleted(ADA, CHANGED)}
     assert set(told.found) == {ADA, EVE} and told.gone == {gone}
 
 
@@ -139,3 +142,33 @@ def test_many_ids_are_asked_for_in_queries_that_fit_an_address(server: HttpServe
     assert fetched(server, *ids).gone == set(ids)
     queries = [asked.query["q"] for asked in server.asked if asked.path == QUERY_ALL]
     assert len(queries) == 3 and all(len(query) < 12_000 for query in queries)
+
+
+def untold(one: str, change: str = "GAP_UPDATE") -> ChangeRecord:
+    return ChangeRecord("Task", "gap", "1", "s", key=canonical([one]), after=canonical({"change_type": change}))
+
+
+def rows(server: HttpServer, *asked: ChangeRecord) -> dict[str, ChangeRecord]:
+    told = rows_of(Rest(http(server), VERSION), TASK.schema, asked, lambda entity: TASK)
+    return {json.loads(record.key or record.key_before or "")[0]: record for record in told}
+
+
+def test_case_23_rows_of_gaps_are_whole_or_deletes_and_a_hidden_record_is_not_deleted(server: HttpServer) -> None:
+    gone, hidden = "001000000000004AAA", "001000000000005AAA"
+    server.on("GET", f"{ROOT}/limits", lambda asked: Answer({}, headers={"Date": "Sun, 01 Mar 2026 12:00:09 GMT"}))
+    Records(server, record(ADA, Subject="call"), {"Id": BOB, "IsDeleted": True}, record(EVE), archived=(EVE,))
+    told = rows(server, untold(ADA), untold(BOB), untold(EVE, "GAP_DELETE"), untold(gone, "GAP_DELETE"), untold(hidden))
+    assert {one: (row.op, row.commit_ts) for one, row in told.items()} == {
+        ADA: ("read", CHANGED),
+        EVE: ("read", CHANGED),
+        BOB: ("delete", CHANGED),
+        gone: ("delete", datetime(2026, 3, 1, 12, 0, 9, tzinfo=UTC)),
+    }
+    assert told[ADA].after_complete and json.loads(told[ADA].after or "")["Subject"] == "call"
+
+
+def test_a_value_of_another_type_is_no_answer_and_not_shown(server: HttpServer) -> None:
+    Records(server, record(ADA, SystemModstamp="yesterday"))
+    with pytest.raises(SourceUnavailable, match="SRC056") as told:
+        rows(server, untold(ADA))
+    assert "yesterday" not in str(told.value)

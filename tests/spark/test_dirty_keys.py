@@ -46,8 +46,9 @@ class Source:
         self.asked: list[tuple[str, ...]] = []
         self.away = False
 
-    def fetch(self, table: TableTask, schema: TableSchema, keys: Sequence[str]) -> Iterator[ChangeRecord]:
-        self.asked.append(tuple(keys))
+    def fetch(self, table: TableTask, schema: TableSchema, untold: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
+        keys = tuple(one.key or "" for one in untold)
+        self.asked.append(keys)
         for key, (found, since) in self.rows.items():
             if (name := canonical([key])) in keys:
                 if found is None:

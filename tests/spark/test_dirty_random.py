@@ -45,17 +45,17 @@ class Source:
     def row(self, key: int) -> tuple[int, Row | None]:
         return [one for one in self.history[key] if one[0] <= self.now][-1]
 
-    def fetch(self, table: TableTask, schema: TableSchema, keys: Sequence[str]) -> Iterator[ChangeRecord]:
-        for name in keys:
+    def fetch(self, table: TableTask, schema: TableSchema, untold: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
+        for name in (one.key or one.key_before or "" for one in untold):
             if not self.reliable and self.random.random() < SILENT:
                 if self.random.random() < 0.5:
                     raise SourceUnavailable(Problem("SRC999", "the source is away"))
                 continue
             tick, row = self.row(int(name[1:-1]))
+            since = (NOON + tick * TICK).replace(microsecond=0)
             if row is None:
-                yield ChangeRecord("public.t", "delete", "", "", key_before=name, commit_ts=NOON + self.now * TICK)
+                yield ChangeRecord("public.t", "delete", "", "", key_before=name, commit_ts=since)
             else:
-                since = (NOON + tick * TICK).replace(microsecond=0)
                 yield ChangeRecord(
                     "public.t", "read", "", "", key=name, after=canonical(row), after_complete=True, commit_ts=since
                 )

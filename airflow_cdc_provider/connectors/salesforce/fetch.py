@@ -36,12 +36,20 @@ class Found:
 
 
 @dataclass(frozen=True)
+class Deleted:
+    """``into``: the record it was merged into, empty where it was only deleted. ``modstamp`` as that of a found one."""
+
+    into: str = ""
+    modstamp: datetime | None = None
+
+
+@dataclass(frozen=True)
 class Fetched:
-    """Every id that was asked for stands in one of the three. ``deleted``: id -> the record it was merged into, empty
-    where it was only deleted. ``gone``: nobody knows it: deleted for good, or hidden from the user."""
+    """Every id that was asked for stands in one of the three. ``deleted``: those in the recycle bin. ``gone``: nobody
+    knows it: deleted for good, or hidden from the user."""
 
     found: dict[str, Found] = field(default_factory=dict)
-    deleted: dict[str, str] = field(default_factory=dict)
+    deleted: dict[str, Deleted] = field(default_factory=dict)
     gone: frozenset[str] = frozenset()
 
 
@@ -60,12 +68,12 @@ def fetch(rest: Rest, schema: TableSchema, ids: Sequence[str], describe: Callabl
         rows = rest.retrieve(schema.table, ids, shape.fields)
     found = {one: _found(row, shape) for one, row in rows.items() if row is not None}
     missing = [one for one, row in rows.items() if row is None]
-    deleted: dict[str, str] = {}
+    deleted: dict[str, Deleted] = {}
     archived: list[str] = []
     for row in _queried(rest, shape, shape.fate, missing, IDS_PER_QUERY):
         one = full_id(str(row[ID]))
         if row[IS_DELETED]:
-            deleted[one] = str(row.get(MASTER) or "")
+            deleted[one] = Deleted(str(row.get(MASTER) or ""), _changed(row, shape))
         else:
             archived.append(one)
     for row in _queried(rest, shape, shape.fields, archived, ROWS_PER_QUERY):
@@ -105,14 +113,18 @@ def _shape(schema: TableSchema, describe: Callable[[str], Described]) -> _Shape:
     now = describe(schema.table)
     there = now.schema.names
     columns = tuple(column for column in schema.columns if column.name in there)
-    fate = tuple(one for one in (ID, IS_DELETED, MASTER) if one in there) if IS_DELETED in there else ()
+    fate = tuple(one for one in (ID, IS_DELETED, MASTER, now.modstamp) if one in there) if IS_DELETED in there else ()
     return _Shape(replace(schema, columns=columns), now.modstamp, fate)
 
 
 def _found(row: Row, shape: _Shape) -> Found:
     after, warnings = fetched_image(row, shape.schema)
+    return Found(after, _changed(row, shape), warnings=warnings)
+
+
+def _changed(row: Row, shape: _Shape) -> datetime | None:
     stamp = row[shape.modstamp] if shape.modstamp else None
-    return Found(after, datetime.fromisoformat(stamp).astimezone(UTC) if stamp else None, warnings=warnings)
+    return datetime.fromisoformat(stamp).astimezone(UTC) if stamp else None
 
 
 def _queried(rest: Rest, shape: _Shape, columns: Sequence[str], ids: Sequence[str], at_once: int) -> Iterator[Row]:
