@@ -10,7 +10,6 @@ from functools import cached_property, partial
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from airflow_cdc_provider.connectors.source import FetchesRows
 from airflow_cdc_provider.core.carry import CarryOver
 from airflow_cdc_provider.core.changelog import batch_folder
 from airflow_cdc_provider.core.cursors import ControlRecord
@@ -20,6 +19,7 @@ from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.merge import KNOWN
 from airflow_cdc_provider.core.quarantine import account
+from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Batch, TableTask
 from airflow_cdc_provider.staging.log import ChangeLog
 from spark_jobs import dirty_keys
@@ -141,7 +141,13 @@ class Batching:
         carry, contents = self.control.carry, self._contents
         if carry.waiting or carry.fetched or contents.valueless:
             return True
-        return contents.shape.incomplete > 0 and isinstance(self.job.source, FetchesRows)
+        return self._looks_for_strays
+
+    @property
+    def _looks_for_strays(self) -> bool:
+        """A merge says that a change meets no row; which ones do, only all keys of the target can tell."""
+        failed = self._task.state is not TableState.REPLICATING
+        return failed and self._contents.shape.incomplete > 0 and not self.plan.touched and self.job.fetches_rows
 
     @property
     def _dirty(self) -> list[Dirty]:
@@ -261,5 +267,5 @@ class Batching:
             self._after,
             self._contents.shape,
             self._now,
-            self._target,
+            self._target if self._looks_for_strays else None,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
+from airflow_cdc_provider.core.errors import IntegrityBroken, Problem, RowMissing
 from airflow_cdc_provider.core.merge import NO_ROW, TWO_HOLDERS
 
 DATA = "nothing of the batch was applied; the change log keeps it"
@@ -19,7 +19,7 @@ def broken_integrity_told(replicator: str, table: str, window: int) -> Iterator[
     except Exception as error:  # py4j and PySpark wrap a failed task in unrelated classes; only the text tells
         where, resync = f"{table}, up to window {window}", f"airflow cdc resync {replicator} --table {table}"
         if NO_ROW in str(error):
-            raise IntegrityBroken(_no_row(where, resync)) from None
+            raise RowMissing(_no_row(where, resync)) from None
         if TWO_HOLDERS in str(error):
             raise IntegrityBroken(_two_holders(where, resync)) from None
         raise

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.connectors.registry import open_source
+from airflow_cdc_provider.connectors.registry import fetches_rows, open_source
 from airflow_cdc_provider.connectors.source import SourceConnector
 from airflow_cdc_provider.core.connections import Secrets
 from airflow_cdc_provider.core.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
@@ -70,6 +70,11 @@ class Job:
     @cached_property
     def source(self) -> SourceConnector:
         return open_source(self.step.definition, self.secrets.source)
+
+    @cached_property
+    def fetches_rows(self) -> bool:
+        """The source can be asked for single rows."""
+        return fetches_rows(self.step.definition)
 
     @cached_property
     def tables(self) -> TargetTables:

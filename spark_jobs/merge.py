@@ -14,6 +14,7 @@ from functools import partial
 from airflow_cdc_provider.core.changelog import batch_folder
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.errors import Problem, RowMissing, SourceUnavailable
 from airflow_cdc_provider.core.merge import KNOWN, OP, ORDER
 from airflow_cdc_provider.core.plain import from_plain
 from airflow_cdc_provider.core.quarantine import DISCARDED
@@ -39,7 +40,7 @@ def run(job: Job) -> StepResult:
 
 def merge_table(job: Job, attempt: str, work: TableWork, also: frozenset[TableState] = frozenset()) -> TableResult:
     """Apply the batch that ``attempt`` staged for the table, if it staged one. Raises Fenced where the table has moved
-    on since, IntegrityBroken where a change meets no row."""
+    on since, RowMissing where a change meets no row, SourceUnavailable where the next stage will fetch that row."""
     task = work.task
     path = f"{batch_folder(task.table, attempt)}/{BATCH}"
     if not job.log.store.exists(path):
@@ -50,8 +51,13 @@ def merge_table(job: Job, attempt: str, work: TableWork, also: frozenset[TableSt
     record = _named(job, task, held, _record(job, control, batch))
     frame = work.spark.read.schema(staged_schema(batch)).parquet(job.log.store.url(f"{batch.folder}/{ROWS}"))
     writer = open_writer(job.step.definition.target.type, work.spark, job.tables)
-    with work.phase("merge"):
-        counts = writer.merge(task, batch, frame, record)
+    try:
+        with work.phase("merge"):
+            counts = writer.merge(task, batch, frame, record)
+    except RowMissing as error:
+        if batch.repair or not job.fetches_rows:
+            raise
+        raise SourceUnavailable(_to_fetch(task, error)) from error
     lost = 0
     if batch.repair and batch.partial and task.rule.on_delete is OnDelete.SOFT:
         lost = lost_rows(frame, writer.read(task, None), batch.schema.key)
@@ -66,6 +72,16 @@ def merge_table(job: Job, attempt: str, work: TableWork, also: frozenset[TableSt
         fence=record.fence,
         window=record.window,
         detail=batch.counts | ({"lost": lost} if lost else {}) | look_after(job, work, record),
+    )
+
+
+def _to_fetch(task: TableTask, error: RowMissing) -> Problem:
+    return Problem(
+        "TGT032",
+        f"a change of {task.table} met no row in the target",
+        where=error.problems[0].where,
+        do="nothing: the next run looks for such changes, and fetches their rows from the source",
+        data="nothing of the batch was applied; the change log keeps it",
     )
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.connectors.source import FetchesRows
 from airflow_cdc_provider.core.carry import Carried, CarryOver
 from airflow_cdc_provider.core.changes import ARRIVES, FIELDS, ChangeRecord
 from airflow_cdc_provider.core.decisions import about_records
@@ -62,7 +61,8 @@ class Sorted:
 @dataclass(frozen=True)
 class Sorting:
     """``carry``: of the commit that the batch is built on. ``after``: what is not behind this order key is settled.
-    ``shape``: of the records of the windows. ``now``: ISO time. ``target``: the table as the batch will find it."""
+    ``shape``: of the records of the windows. ``now``: ISO time. ``target``: the table as the batch will find it, where
+    changes that meet no row are looked for."""
 
     job: Job
     work: TableWork
@@ -72,7 +72,7 @@ class Sorting:
     after: str
     shape: Shape
     now: str
-    target: Callable[[], DataFrame]
+    target: Callable[[], DataFrame] | None
 
     def sort(self, records: DataFrame, bad: Sequence[Bad], dirty: Sequence[Dirty]) -> Sorted | None:
         """``records``: the changes of rows. None where there are none, and no decision has helped. Raises Stopped where
@@ -129,7 +129,7 @@ class Sorting:
     def _answers(self, entries: DataFrame, dirty: Sequence[Dirty]) -> Answers:
         """What the source says of the rows that nobody else can tell."""
         dirty = [one for one in dirty if one.record.order_key > self.after]
-        if self.shape.incomplete and not self.plan.touched and isinstance(self.job.source, FetchesRows):
+        if self.target:
             known = {one.key for one in dirty}
             met = dirty_keys.strays(entries, self.images, self.target)
             dirty += [one for one in met if one.key not in known]

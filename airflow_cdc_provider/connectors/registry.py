@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import cast
 
 from airflow_cdc_provider.connectors import SOURCES
-from airflow_cdc_provider.connectors.source import SourceConnector
+from airflow_cdc_provider.connectors.source import FetchesRows, SourceConnector
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.registry import class_of
+
+
+def fetches_rows(definition: Definition) -> bool:
+    return issubclass(class_of("source", definition.source.type, SOURCES), FetchesRows)
 
 
 def open_source(definition: Definition, connection: ConnectionInfo) -> SourceConnector:

@@ -11,6 +11,7 @@
     │   ├── ForeignTarget     the target table is not ours, or is gone
     │   ├── SchemaRefused     a schema change that must not be applied by itself
     │   ├── IntegrityBroken   log and target contradict each other
+    │   │   └── RowMissing    a change of some columns meets no row
     │   ├── BadRecordMet      a record that cannot be read, or that the target cannot hold
     │   └── StagingInvalid    a file of the change log is missing or damaged
     ├── Retryable             try again later
@@ -106,6 +107,10 @@ class SchemaRefused(Blocked):
 
 
 class IntegrityBroken(Blocked):
+    pass
+
+
+class RowMissing(IntegrityBroken):
     pass
 
 

@@ -11,7 +11,7 @@ ON_TOP = f"{KEYED}::test_the_row_is_fetched_and_newer_changes_come_on_top_of_it"
 LATER = f"{KEYED}::test_changes_from_before_the_fetch_say_nothing_new_in_later_windows"
 UNSENT = f"{KEYED}::test_columns_that_were_not_sent_are_fetched_also_of_a_new_row"
 NEEDLESS = f"{KEYED}::test_nobody_is_asked_where_the_row_is_told_whole_or_gone_behind_it"
-FLAGGED = f"{KEYED}::test_a_row_marked_deleted_is_no_row_for_a_change"
+STRAYS = f"{KEYED}::test_a_change_that_meets_no_row_makes_its_row_be_fetched_in_the_next_run"
 
 DIRTY_KEYS = (
     Breakage(
@@ -61,7 +61,7 @@ DIRTY_KEYS = (
         "spark_jobs/dirty_keys.py",
         "rows.where(~F.col(DELETED)) if DELETED in rows.columns else rows",
         "rows",
-        (FLAGGED,),
+        (STRAYS,),
     ),
     Breakage(
         "nobody asks again",

@@ -68,6 +68,7 @@ class HandMade:
         self.log_id = self.log.create("tests", "2026-01-01T00:00:00Z")
         self.window = 0
         self.order = 0
+        self.failing = False
 
     # The log
 
@@ -143,6 +144,7 @@ class HandMade:
     def task(self) -> TableTask:
         held = self.held()
         state = held.control.state.name if held.control else TableState.PENDING
+        state = TableState.FAILING if self.failing else state
         return TableTask(self.schema.table, "t", self.schema, self.rule, "", state, held.control)
 
     def job_tables(self) -> TargetTables:
@@ -169,7 +171,7 @@ class HandMade:
         )
         job = Job(step, self.secrets, self.spark)
         if self.source:
-            vars(job)["source"] = self.source
+            vars(job).update(source=self.source, fetches_rows=True)
         return job
 
     def copy(self, rows: Sequence[Row], state: TableState = TableState.REPLICATING) -> None:

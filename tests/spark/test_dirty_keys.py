@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.changes import ChangeRecord, canonical
+from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decisions import DecisionKind
 from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
-from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
-from airflow_cdc_provider.core.steps import Outcome, TableResult, TableTask
+from airflow_cdc_provider.core.steps import Outcome, TableResult
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from tests.spark.asked import Source, at, change, gap
 from tests.spark.contract.sessions import small_session
 from tests.spark.hand_made import HandMade, Row
 from tests.spark.spoiled import decide, unreadable
@@ -27,59 +26,15 @@ pytestmark = pytest.mark.jvm
 
 INT, TEXT = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)
 SCHEMA = TableSchema("public.t", (Column("id", INT, False), Column("v", TEXT), Column("w", TEXT)), ("id",))
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-def at(second: float) -> datetime:
-    return NOON + timedelta(seconds=second)
 
 
 def row(key: int, v: str | None, w: str | None = "w") -> Row:
     return {"id": key, "v": v, "w": w}
 
 
-class Source:
-    """``rows``: what it holds now, and since when; None where a row is gone. Of other keys it says nothing."""
-
-    def __init__(self) -> None:
-        self.rows: dict[int, tuple[Row | None, datetime]] = {}
-        self.asked: list[tuple[str, ...]] = []
-        self.away = False
-
-    def fetch(self, table: TableTask, schema: TableSchema, untold: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
-        keys = tuple(one.key or "" for one in untold)
-        self.asked.append(keys)
-        for key, (found, since) in self.rows.items():
-            if (name := canonical([key])) in keys:
-                if found is None:
-                    yield ChangeRecord(table.table, "delete", "", "", key_before=name, commit_ts=since)
-                else:
-                    image = canonical(found)
-                    yield ChangeRecord(
-                        table.table, "read", "", "", key=name, after=image, after_complete=True, commit_ts=since
-                    )
-        if self.away:
-            raise SourceUnavailable(Problem("SRC999", "the source is away"))
-
-
-class Asked(HandMade):
-    """A table whose source can be asked."""
-
-    asked: Source
-
-    def gap(self, key: int, second: float = 0) -> ChangeRecord:
-        return self.record("gap", key=canonical([key]), commit_ts=at(second))
-
-    def change(self, second: float, **values: Any) -> ChangeRecord:
-        """An update that tells some columns."""
-        record = self.update(values, complete=False)
-        record.commit_ts = at(second)
-        return record
-
-
-def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> tuple[Asked, Source]:
+def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> tuple[HandMade, Source]:
     source = Source()
-    table = Asked(small_session(spark), folder, SCHEMA, source=source, **more)
+    table = HandMade(small_session(spark), folder, SCHEMA, source=source, **more)
     table.copy([row(key, "a") for key in keys])
     return table, source
 
@@ -112,8 +67,8 @@ def batch(table: HandMade, records: Sequence[ChangeRecord] = ()) -> TableResult:
 def test_the_row_is_fetched_and_newer_changes_come_on_top_of_it(spark: SparkSession, tmp_path: Path) -> None:
     table, source = made(spark, tmp_path, 1, 2)
     source.rows[1] = row(1, "fetched", "fetched"), at(10)
-    before = [table.change(1, id=1, v="1"), table.change(1, id=2, v="b")]
-    behind = [table.gap(1, 2), table.change(9, id=1, v="9"), table.change(11, id=1, w="11")]
+    before = [change(table, 1, id=1, v="1"), change(table, 1, id=2, v="b")]
+    behind = [gap(table, 1, 2), change(table, 9, id=1, v="9"), change(table, 11, id=1, w="11")]
     assert batch(table, before + behind).outcome is Outcome.DONE
     assert table.rows() == [(1, "fetched", "11"), (2, "b", "w")]
     assert (source.asked, waiting(table)) == ([("[1]",)], {"fetched": 1})
@@ -125,14 +80,14 @@ def test_a_row_that_cannot_be_fetched_waits_with_its_changes_and_nothing_else_do
     table, source = made(spark, tmp_path, 1, 2, 3)
     source.away = True
     source.rows[3] = row(3, "in time"), at(1)
-    before = [table.change(0, id=1, v="before"), table.change(5, id=2, v="b")]
-    staged = batch(table, [*before, table.gap(1), table.gap(3), table.change(5, id=1, v="held")])
+    before = [change(table, 0, id=1, v="before"), change(table, 5, id=2, v="b")]
+    staged = batch(table, [*before, gap(table, 1), gap(table, 3), change(table, 5, id=1, v="held")])
     assert staged.outcome is Outcome.FAILING and staged.problem and staged.problem.code == "SRC999"
     assert table.rows() == [(1, "before", "w"), (2, "b", "w"), (3, "in time", "w")]
     assert waiting(table) == {"dirty": 1, "parked": 1, "fetched": 1}
     before = control(table)
     assert table.staged()[1].outcome is Outcome.FAILING and control(table) == before, "nothing new: nothing committed"
-    staged = batch(table, [table.change(6, id=1, w="held")])
+    staged = batch(table, [change(table, 6, id=1, w="held")])
     assert staged.outcome is Outcome.FAILING and waiting(table) == {"dirty": 1, "parked": 2, "fetched": 1}
     source.away = False
     assert table.staged()[1].problem.code == "SRC020", "it answered, but not for this row"  # type: ignore[union-attr]
@@ -147,10 +102,10 @@ def test_a_row_that_cannot_be_fetched_waits_with_its_changes_and_nothing_else_do
 def test_changes_from_before_the_fetch_say_nothing_new_in_later_windows(spark: SparkSession, tmp_path: Path) -> None:
     table, source = made(spark, tmp_path, 1)
     source.rows[1] = row(1, "fetched", "fetched"), at(10)
-    batch(table, [table.gap(1)])
-    batch(table, [table.change(8, id=1, v="8")])
+    batch(table, [gap(table, 1)])
+    batch(table, [change(table, 8, id=1, v="8")])
     assert table.rows() == [(1, "fetched", "fetched")] and waiting(table) == {"fetched": 1}
-    batch(table, [table.change(9, id=1, w="9"), table.change(10, id=1, v="10")])
+    batch(table, [change(table, 9, id=1, w="9"), change(table, 10, id=1, v="10")])
     assert table.rows() == [(1, "10", "fetched")] and waiting(table) == {}, "no window behind this was begun before it"
 
 
@@ -158,7 +113,7 @@ def test_changes_from_before_the_fetch_say_nothing_new_in_later_windows(spark: S
 def test_a_row_that_is_gone_goes(spark: SparkSession, tmp_path: Path, on_delete: OnDelete) -> None:
     table, source = made(spark, tmp_path, 1, 2, on_delete=on_delete)
     source.rows[1] = None, at(10)
-    batch(table, [table.gap(1), table.change(3, id=1, v="lost"), table.change(3, id=2, v="b")])
+    batch(table, [gap(table, 1), change(table, 3, id=1, v="lost"), change(table, 3, id=2, v="b")])
     if on_delete is OnDelete.SOFT:
         assert table.rows("_cdc_deleted") == [(1, "a", "w", True), (2, "b", "w", False)]
     else:
@@ -171,9 +126,9 @@ def test_a_row_that_is_gone_goes(spark: SparkSession, tmp_path: Path, on_delete:
 
 def test_columns_that_were_not_sent_are_fetched_also_of_a_new_row(spark: SparkSession, tmp_path: Path) -> None:
     table, source = made(spark, tmp_path, 1)
-    born, changed = table.insert(row(2, None)), table.change(1, id=1)
+    born, changed = table.insert(row(2, None)), change(table, 1, id=1)
     born.refetch, changed.refetch = ("v",), ("v", "w")
-    staged = batch(table, [born, changed, table.change(2, id=2, w="x")])
+    staged = batch(table, [born, changed, change(table, 2, id=2, w="x")])
     assert staged.outcome is Outcome.FAILING and staged.problem and "v" in staged.problem.found
     assert table.rows() == [(1, "a", "w")] and waiting(table) == {"dirty": 2, "parked": 1}
     source.rows = {1: (row(1, "long", "text"), at(1)), 2: (row(2, "long"), at(1))}
@@ -183,38 +138,31 @@ def test_columns_that_were_not_sent_are_fetched_also_of_a_new_row(spark: SparkSe
 
 def test_nobody_is_asked_where_the_row_is_told_whole_or_gone_behind_it(spark: SparkSession, tmp_path: Path) -> None:
     table, source = made(spark, tmp_path, 1, 2)
-    batch(table, [table.gap(1), table.gap(2), table.delete({"id": 1}), table.update(row(2, "whole"))])
+    batch(table, [gap(table, 1), gap(table, 2), table.delete({"id": 1}), table.update(row(2, "whole"))])
     assert (table.rows(), source.asked, waiting(table)) == ([(2, "whole", "w")], [], {})
 
 
-def test_a_change_that_meets_no_row_makes_its_row_be_fetched(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1)
-    source.rows = {7: (row(7, "there"), at(2)), 8: (None, at(2))}
-    batch(table, [table.change(1, id=1, v="b"), table.change(1, id=7, v="x"), table.change(1, id=8, v="x")])
-    assert (
-        table.rows()
-        == [
-            (1, "b", "w"),
-            (7, "there", "w"),
-        ]
-        or table.rows() == []
-    )
-    assert sorted(source.asked[0]) == ["[7]", "[8]"]
-
-
-def test_a_row_marked_deleted_is_no_row_for_a_change(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1, on_delete=OnDelete.SOFT)
-    batch(table, [table.delete({"id": 1})])
-    source.rows = {1: (row(1, "back"), at(2))}
-    batch(table, [table.change(1, id=1, v="x")])
-    assert table.rows("_cdc_deleted") == [(1, "back", "w", False)]
+def test_a_change_that_meets_no_row_makes_its_row_be_fetched_in_the_next_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table, source = made(spark, tmp_path, 1, 2, on_delete=OnDelete.SOFT)
+    batch(table, [table.delete({"id": 2})])
+    source.rows = {2: (row(2, "back"), at(2)), 7: (row(7, "there"), at(2)), 8: (None, at(2))}
+    result = table.apply([change(table, 1, id=key, v="x") for key in (1, 2, 7, 8)])
+    assert result.outcome is Outcome.FAILING and result.problem and result.problem.code == "TGT032"
+    assert source.asked == [] and table.rows("_cdc_deleted") == [(1, "a", "w", False), (2, "a", "w", True)]
+    table.failing = True
+    assert batch(table).outcome is Outcome.DONE
+    assert sorted(source.asked[0]) == ["[2]", "[7]", "[8]"]
+    wanted = [(1, "x", "w", False), (2, "back", "w", False), (7, "there", "w", False)]
+    assert table.rows("_cdc_deleted") == wanted
 
 
 def test_a_bad_record_is_let_go_by_a_row_that_was_fetched_after_it(spark: SparkSession, tmp_path: Path) -> None:
     table, source = made(spark, tmp_path, 1, 2, on_bad_record=OnBadRecord.QUARANTINE)
     bad = [unreadable(table.update(row(key, "?")), "v") for key in (1, 2)]
     source.away = True
-    staged = batch(table, [*bad, table.gap(1), table.gap(2), table.change(9, id=1, w="x")])
+    staged = batch(table, [*bad, gap(table, 1), gap(table, 2), change(table, 9, id=1, w="x")])
     assert staged.outcome is Outcome.FAILING
     assert waiting(table) == {"quarantined": 2, "dirty": 2, "parked": 1}
     source.away, source.rows = False, {1: (row(1, "fetched"), at(5)), 2: (row(2, "fetched"), at(5))}
@@ -231,10 +179,10 @@ def test_a_bad_record_is_let_go_by_a_row_that_was_fetched_after_it(spark: SparkS
 def test_a_fetched_row_that_the_target_cannot_hold_is_no_answer(spark: SparkSession, tmp_path: Path) -> None:
     schema = TableSchema("public.t", (Column("id", INT, False), Column("v", INT), Column("w", TEXT)), ("id",))
     source = Source()
-    table = Asked(small_session(spark), tmp_path, schema, source=source)
+    table = HandMade(small_session(spark), tmp_path, schema, source=source)
     table.copy([{"id": 1, "v": 1, "w": "w"}])
     source.rows[1] = {"id": 1, "v": "much", "w": "w"}, at(1)
-    staged = batch(table, [table.gap(1)])
+    staged = batch(table, [gap(table, 1)])
     assert staged.outcome is Outcome.FAILING and staged.problem and staged.problem.code == "TGT039"
     assert "column v" in staged.problem.found and "much" not in str(staged.problem)
     assert waiting(table) == {"dirty": 1}
@@ -244,10 +192,10 @@ def test_a_fetched_row_that_the_target_cannot_hold_is_no_answer(spark: SparkSess
 
 
 def test_a_source_that_cannot_be_asked_for_rows_stops_the_table(spark: SparkSession, tmp_path: Path) -> None:
-    table = Asked(small_session(spark), tmp_path, SCHEMA)
+    table = HandMade(small_session(spark), tmp_path, SCHEMA)
     table.copy([row(1, "a")])
     table.source = object()  # type: ignore[assignment]
-    staged = batch(table, [table.gap(1)])
+    staged = batch(table, [gap(table, 1)])
     assert staged.outcome is Outcome.BLOCKED and staged.problem and staged.problem.code == "TGT038"
     assert "airflow cdc resync hand --table public.t" in staged.problem.do and table.rows() == [(1, "a", "w")]
 
@@ -255,7 +203,7 @@ def test_a_source_that_cannot_be_asked_for_rows_stops_the_table(spark: SparkSess
 def test_a_repair_leaves_rows_alone_that_were_fetched(spark: SparkSession, tmp_path: Path) -> None:
     table, source = made(spark, tmp_path, 1, 2)
     source.rows[1] = row(1, "fetched"), at(5)
-    batch(table, [table.change(1, id=1, v="b"), table.gap(1), table.update(row(2, "b"))])
+    batch(table, [change(table, 1, id=1, v="b"), gap(table, 1), table.update(row(2, "b"))])
     job, _ = table.staged(repair=(1, 1))
     table.merged(job)
     assert table.rows() == [(1, "fetched", "w"), (2, "b", "w")]
@@ -271,7 +219,7 @@ def test_dying_anywhere_loses_nothing(spark: SparkSession, tmp_path: Path, monke
         monkeypatch.setenv(ARMED, f"{point}=raise:StagingUnavailable")
         monkeypatch.setenv(TOKEN, str(token))
 
-    table.land([table.gap(1), table.change(5, id=1, v="held"), table.change(5, id=2, v="b")])
+    table.land([gap(table, 1), change(table, 5, id=1, v="held"), change(table, 5, id=2, v="b")])
     dies_at("carry.after")
     assert table.staged()[1].outcome is Outcome.FAILING and not list(tmp_path.glob("token-*"))
     job, _ = table.staged()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.errors import IntegrityBroken, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Problem, RowMissing, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.merge import MergePlan, growth
 from airflow_cdc_provider.core.tables import Column
@@ -24,7 +24,7 @@ Counts = dict[Effect, int]
 def merge(
     target: DatabaseTarget, target_table: str, staged: str, plan: MergePlan, expected: Held, record: ControlRecord
 ) -> Counts:
-    """Rows by what happened to them; empty where the answer was lost. Raises Fenced, and IntegrityBroken where a change
+    """Rows by what happened to them; empty where the answer was lost. Raises Fenced, and RowMissing where a change
     meets no row; then nothing is applied."""
 
     def work(table: Open) -> Counts:
@@ -87,8 +87,8 @@ def _grow(target: DatabaseTarget, table: Open, target_table: str, added: tuple[C
     return grown.added
 
 
-def _no_row(where: str, record: ControlRecord) -> IntegrityBroken:
-    return IntegrityBroken(
+def _no_row(where: str, record: ControlRecord) -> RowMissing:
+    return RowMissing(
         Problem(
             "TGT031",
             "a change met no row in the target: rows were removed by somebody else",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from airflow_cdc_provider.connectors.source import FetchesRows
 from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.tables import TableSchema
 from tests.spark.contract.kits import TargetKit
@@ -19,6 +20,7 @@ class KitTable(HandMade):
         schema: TableSchema,
         on_delete: OnDelete = OnDelete.HARD,
         on_bad_record: OnBadRecord = OnBadRecord.STOP,
+        source: FetchesRows | None = None,
     ) -> None:
         super().__init__(
             kit.session,
@@ -28,6 +30,7 @@ class KitTable(HandMade):
             target=kit.target,
             secrets=kit.secrets,
             on_bad_record=on_bad_record,
+            source=source,
         )
         self.kit = kit
 

@@ -1,0 +1,67 @@
+"""Rows that only the source can tell, on every target: keys without images, gaps, changes that meet no row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.core.steps import Outcome
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from tests.spark.asked import Source, at, change, gap, key_only
+from tests.spark.contract.kit_table import KitTable
+from tests.spark.contract.kits import TargetKit
+from tests.spark.hand_made import Row
+
+pytestmark = pytest.mark.jvm
+
+INT, TEXT = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)
+SCHEMA = TableSchema("public.t", (Column("id", INT, False), Column("v", TEXT), Column("w", TEXT)), ("id",))
+CHANGED, NEW, GONE_BEHIND, GAP, LOST, STRAY, PLAIN, WAITS = range(1, 9)
+
+
+def row(key: int, v: str) -> Row:
+    return {"id": key, "v": v, "w": "w"}
+
+
+def test_rows_that_were_not_told_are_fetched_and_let_go_once_though_the_answer_is_lost(
+    kit: TargetKit, tmp_path: Path
+) -> None:
+    source = Source()
+    table = KitTable(kit, tmp_path, SCHEMA, source=source)
+    table.copy([row(key, "a") for key in (CHANGED, GONE_BEHIND, GAP, LOST, PLAIN, WAITS)])
+    source.rows = {key: (row(key, "fetched"), at(5)) for key in (CHANGED, NEW, GAP, STRAY)} | {LOST: (None, at(5))}
+    table.land(
+        [
+            key_only(table, CHANGED),
+            key_only(table, NEW),
+            key_only(table, GONE_BEHIND),
+            table.delete({"id": GONE_BEHIND}),
+            gap(table, GAP),
+            change(table, 4, id=GAP, w="in the row"),
+            change(table, 6, id=GAP, w="on top"),
+            gap(table, LOST),
+            change(table, 1, id=STRAY, v="b"),
+            change(table, 1, id=PLAIN, v="b"),
+            gap(table, WAITS),
+            change(table, 7, id=WAITS, w="held"),
+        ]
+    )
+    table.failing = True  # after a merge that met no row
+    job, staged = table.staged()
+    assert staged.outcome is Outcome.FAILING and staged.problem and staged.problem.code == "SRC020"
+    assert table.merged(job).outcome is Outcome.DONE
+    told = [(CHANGED, "fetched", "w"), (NEW, "fetched", "w"), (GAP, "fetched", "on top"), (STRAY, "fetched", "w")]
+    told.append((PLAIN, "b", "w"))
+    assert table.rows() == sorted([*told, (WAITS, "a", "w")])
+    control = table.held().control
+    assert control is not None and control.carry.counts == {"dirty": 1, "parked": 1, "fetched": 5}
+
+    source.rows[WAITS] = row(WAITS, "fetched"), at(5)
+    job, _ = table.staged()
+    with kit.lose(reply=True):
+        assert table.merged(job).outcome is Outcome.DONE
+    assert table.merged(job).outcome is Outcome.FENCED
+    assert table.rows() == sorted([*told, (WAITS, "fetched", "held")])
+    control = table.held().control
+    assert control is not None and control.carry.waiting == 0
