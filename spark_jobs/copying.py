@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -19,7 +21,7 @@ from airflow_cdc_provider.core.steps import Outcome, TableResult, TableTask
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.job import Job, TableWork
 from spark_jobs.progress import reported
-from spark_jobs.readers.jdbc import quoted, read_jdbc
+from spark_jobs.readers.jdbc import quoted
 from spark_jobs.stages import watched
 from spark_jobs.writers import open_writer
 
@@ -30,17 +32,21 @@ SMALL_ROWS = 50_000
 """Copies up to this size are written by one task into one file."""
 
 
-def partitions(job: Job) -> int:
-    return PARTITIONS_PER_CORE * job.cores
+@contextmanager
+def opened_copy(job: Job, task: TableTask, window: int) -> Iterator[Copy]:
+    """A copy that stands at the end of a sealed window, or later."""
+    sealed = job.log.manifest(window).hi if window else {}
+    with job.source.copy(task, job.step.epoch, sealed, PARTITIONS_PER_CORE * job.cores) as copy:
+        yield copy
 
 
-def copied_rows(work: TableWork, copy: Copy) -> DataFrame:
-    """What the copy holds, in the target's types, with the technical columns, each task's share in the target's order
+def copied_rows(work: TableWork, copy: Copy, rows: DataFrame) -> DataFrame:
+    """The rows of the copy, in the target's types, with the technical columns, each task's share in the target's order
     or nearly so.
 
     The shares follow the heap, which follows a growing key closely enough; a range shuffle would cost half the rate.
     """
-    frame = read_jdbc(work.spark, copy.read, copy.schema.names)
+    frame = rows
     rule = work.task.rule
     if copy.schema.key:
         frame = frame.withColumn("_cdc_order", F.lit(copy.floor))
@@ -63,7 +69,10 @@ def look(job: Job, task: TableTask) -> tuple[int, Held]:
 
 def record_of(job: Job, task: TableTask, named: int, held: Held, copy: Copy, state: State) -> ControlRecord:
     """The control record of the copy, one fence above whatever was named for the table before the ``look``. Its cursor
-    is the window sealed before the anchor: everything after it in the log is applied on top, down to the floor."""
+    is the window sealed before the anchor: everything after it in the log is applied on top, down to the floor.
+
+    Called when the rows have been read: only a window that begins after that brings a copy that is not exact up to what
+    it holds already, and the first that has not begun yet is the one after the next."""
     step = job.step
     known = [named]
     known += [split_token(held.token)[0]] if held.token is not None else []
@@ -80,6 +89,7 @@ def record_of(job: Job, task: TableTask, named: int, held: Held, copy: Copy, sta
         floor=copy.floor,
         state=state,
         epoch=step.epoch,
+        high=None if job.source.exact_snapshot else job.log.sealed() + 2,
         hi=before.hi if before else {},
         manifest_sha256=job.log.manifest_sha256(step.window),
         definition_sha256=task.definition_sha256,

@@ -1,4 +1,4 @@
-"""Land one window of the stream and seal it.
+"""Land one window of the stream and seal it; behind an overflow the next one too, so that one copy serves them all.
 
 Dies before the seal: files nobody names, the next attempt reads the same changes again. Dies in the seal: the manifest
 stands or does not. Dies after it: the next attempt adopts the window.
@@ -20,14 +20,18 @@ from airflow_cdc_provider.staging.log import ChangeLog
 from spark_jobs import harness
 from spark_jobs.executors import missing_packages_are_named
 from spark_jobs.job import Job
-from spark_jobs.landing import Cut, Landed, Limits
+from spark_jobs.landing import OVERFLOW, Cut, Landed, Limits
 from spark_jobs.progress import Progress, reported
 from spark_jobs.readers.stream import Share, land_share, records_so_far
 
 
 def run(job: Job) -> StepResult:
-    manifest, window = land_window(job)
-    return job.result([_table_result(task, manifest) for task in job.step.tables], window)
+    landed = [land_window(job)]
+    while following := _behind_overflow(job, landed[-1][0]):
+        landed.append(land_window(following))
+    manifests = [manifest for manifest, _ in landed]
+    tables = [_table_result(task, manifests) for task in job.step.tables]
+    return job.result(tables, _joined([window for _, window in landed]))
 
 
 def land_window(job: Job, limits: Limits | None = None) -> tuple[Manifest, WindowResult]:
@@ -52,6 +56,16 @@ def land_window(job: Job, limits: Limits | None = None) -> tuple[Manifest, Windo
     if sealed.attempt != step.attempt:
         return _adopted(sealed)
     return sealed, replace(_window_result(sealed), cut=_cut(landed))
+
+
+def _behind_overflow(job: Job, manifest: Manifest) -> Job | None:
+    """The step for the window after one that ended because a table overflowed; None where there is nothing new."""
+    if not any(hole.kind == OVERFLOW for hole in manifest.holes):
+        return None
+    news = job.source.news(manifest.hi, [task.table for task in job.step.tables])
+    if not news.anything:
+        return None
+    return replace(job, step=replace(job.step, window=manifest.window + 1, lo=manifest.hi, limit=dict(news.limit)))
 
 
 def newest_schemas(log: ChangeLog, tasks: Iterable[TableTask], window: int) -> dict[str, TableSchema]:
@@ -149,11 +163,26 @@ def _window_result(manifest: Manifest) -> WindowResult:
     )
 
 
-def _table_result(task: TableTask, manifest: Manifest) -> TableResult:
-    part = manifest.tables.get(task.table)
-    if part is None or not part.rows:
-        return TableResult(task.table, Outcome.UNCHANGED, window=manifest.window)
-    return TableResult(task.table, Outcome.DONE, part.rows, part.counts, window=manifest.window)
+def _joined(windows: Sequence[WindowResult]) -> WindowResult:
+    return replace(
+        windows[-1],
+        lo=windows[0].lo,
+        records=sum(one.records for one in windows),
+        files=sum(one.files for one in windows),
+        bytes=sum(one.bytes for one in windows),
+    )
+
+
+def _table_result(task: TableTask, manifests: Sequence[Manifest]) -> TableResult:
+    last = manifests[-1].window
+    parts = [part for manifest in manifests if (part := manifest.tables.get(task.table))]
+    rows = sum(part.rows for part in parts)
+    if not rows:
+        return TableResult(task.table, Outcome.UNCHANGED, window=last)
+    counts: Counter[str] = Counter()
+    for part in parts:
+        counts.update(part.counts)
+    return TableResult(task.table, Outcome.DONE, rows, dict(counts), window=last)
 
 
 def _require_log(log: ChangeLog, step: Step) -> None:

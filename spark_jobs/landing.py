@@ -14,7 +14,7 @@ from functools import partial
 
 from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
 from airflow_cdc_provider.core.changelog import Hole
-from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.evolution import compare
 from airflow_cdc_provider.core.tables import TableSchema
 from spark_jobs.record_files import RecordFile, Written
@@ -22,6 +22,10 @@ from spark_jobs.table_files import TableFiles
 
 RECORD_OVERHEAD_BYTES = 700
 """What a record in memory costs beside its two images."""
+
+OVERFLOW = "overflow"
+"""The kind of hole that is filled by a copy of the whole table."""
+OVERFLOWED = "the source changed so many rows at once that it does not tell them one by one"
 
 
 @dataclass(frozen=True)
@@ -37,11 +41,13 @@ class Limits:
 
 
 class Cut(StrEnum):
-    """Why a window ends where it does: the stream was read to its limit, the window is full, a schema broke."""
+    """Why a window ends where it does: the stream was read to its limit, the window is full, a schema broke, the source
+    gave up telling the changes of a table one by one."""
 
     LIMIT = "limit"
     SIZE = "size"
     SCHEMA = "schema"
+    OVERFLOW = "overflow"
 
 
 @dataclass(frozen=True)
@@ -66,12 +72,13 @@ def land(
     progress: Callable[[int], None],
     limits: Limits,
 ) -> Landed:
-    """Write what ``items`` yields until they end, the window is full, or a schema breaks.
+    """Write what ``items`` yields until they end, the window is full, a schema breaks, or a table overflows.
 
     ``known`` is the schema each table had before the window. A change of it that cannot be applied by itself ends the
     window before its transaction; where that transaction is the window's first, the window ends after it, with a hole
-    of kind ``schema``. ``progress`` is told the number of records so far. Raises StagingUnavailable; a failure leaves
-    no file of this window.
+    of kind ``schema``. An ``overflow`` record ends it behind its transaction, with a hole of that kind for its table.
+    ``progress`` is told the number of records so far. Raises StagingUnavailable; a failure leaves no file of this
+    window.
     """
     landing = _Landing(tables, known, new_file, limits)
     try:
@@ -95,6 +102,8 @@ class _Landing:
         self.schemas: dict[str, TableSchema] = {}
         self.breaking: dict[str, str] = {}
         self.holes: list[Hole] = []
+        self.overflows: dict[str, Hole] = {}
+        self.open_overflows: dict[str, Hole] = {}
         self.hi: dict[str, str] | None = None
         self.ended = _Sum()
         self.open = _Sum()
@@ -113,6 +122,8 @@ class _Landing:
             elif isinstance(item, Boundary):
                 self._end_transaction(touched, dict(item.position))
                 progress(self.ended.records)
+                if self.overflows:
+                    return Cut.OVERFLOW
                 if self.breaking or self.holes:
                     return Cut.SCHEMA
                 if self.ended.records >= self.limits.window_records:
@@ -130,7 +141,7 @@ class _Landing:
             hi=self.hi,
             files={name: table.finish() for name, table in self.tables.items()},
             schemas=tuple(self.schemas.values()),
-            holes=tuple(replace(hole, position=self.hi or {}) for hole in self.holes),
+            holes=tuple(replace(hole, position=self.hi or {}) for hole in (*self.holes, *self.overflows.values())),
             records=self.ended.records,
             ignored=self.ended.ignored + self.open.ignored,
         )
@@ -147,12 +158,16 @@ class _Landing:
         if self.breaking and record.table in self.breaking:
             detail = self.breaking.pop(record.table)
             self.holes.append(Hole("schema", record.table, record.order_key, detail=detail))
+        if record.op == Operation.OVERFLOW:
+            self.open_overflows[record.table] = Hole(OVERFLOW, record.table, record.order_key, detail=OVERFLOWED)
 
     def _end_transaction(self, touched: set[str], position: dict[str, str]) -> None:
         for name in touched:
             self.tables[name].end_transaction()
         touched.clear()
         self.hi = position
+        self.overflows |= self.open_overflows
+        self.open_overflows.clear()
         self.ended.records += self.open.records
         self.ended.ignored += self.open.ignored
         self.open = _Sum()

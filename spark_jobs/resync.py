@@ -21,9 +21,10 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import StepResult, TableResult
 from spark_jobs import harness
-from spark_jobs.copying import commit_copy, copied_rows, look, partitions, record_of
+from spark_jobs.copying import commit_copy, copied_rows, look, opened_copy, record_of
 from spark_jobs.job import Job, TableWork
-from spark_jobs.readers.jdbc import quoted, read_jdbc
+from spark_jobs.readers.copies import copy_rows
+from spark_jobs.readers.jdbc import quoted
 from spark_jobs.standing import require_told_fence
 from spark_jobs.writers import open_writer
 
@@ -63,43 +64,43 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
             )
         )
     require_told_fence(task, held.control)
-    with job.source.copy(task, job.step.epoch, partitions(job)) as copy:
+    with opened_copy(job, task, job.step.window) as copy, copy_rows(job, work, copy) as new:
         failpoint("copy.anchored")
         old = open_writer(job.step.definition.target.type, work.spark, job.tables).read(task, held.version)
         record = record_of(job, task, named, held, copy, held.control.state)
-        rows = copied_rows(work, copy)
+        rows = copied_rows(work, copy, new)
         missing = Missing(0, 0)
         if task.rule.on_delete is not OnDelete.IGNORE or not copy.schema.key:
             with work.phase("compare"):
-                missing = _missing(work, copy, old)
+                missing = _missing(copy, old, new)
             _require_yes(job, work, held.control, missing)
         if task.rule.on_delete is not OnDelete.HARD and copy.schema.key:
-            rows = rows.unionByName(_kept(work, copy, old, rows), allowMissingColumns=True)
+            rows = rows.unionByName(_kept(copy, old, new, rows), allowMissingColumns=True)
         return commit_copy(job, work, copy, rows, record, missing=missing.rows, of=missing.of)
 
 
-def _missing(work: TableWork, copy: Copy, old: DataFrame) -> Missing:
+def _missing(copy: Copy, old: DataFrame, new: DataFrame) -> Missing:
     """How many live rows of the target are gone from the source. Without a key in common only their number tells."""
     live = old.where(~F.col("_cdc_deleted")) if "_cdc_deleted" in old.columns else old
     of = live.count()
     if copy.schema.key and set(copy.schema.key) <= set(old.columns):
-        return Missing(_absent(work, copy, live).count(), of)
-    return Missing(max(0, of - read_jdbc(work.spark, copy.read, ()).count()), of)
+        return Missing(_absent(copy, live, new).count(), of)
+    return Missing(max(0, of - new.count()), of)
 
 
-def _absent(work: TableWork, copy: Copy, old: DataFrame) -> DataFrame:
+def _absent(copy: Copy, old: DataFrame, new: DataFrame) -> DataFrame:
     """Rows of the target whose key the copy does not hold. Only the key columns are read from the source."""
     key = copy.schema.key
-    new = read_jdbc(work.spark, copy.read, key).alias("new")
+    keys = new.select(*(F.col(quoted(name)) for name in key)).alias("new")
     same = [F.col(f"old.{quoted(name)}").eqNullSafe(F.col(f"new.{quoted(name)}")) for name in key]
-    return old.alias("old").join(new, same, "left_anti")
+    return old.alias("old").join(keys, same, "left_anti")
 
 
-def _kept(work: TableWork, copy: Copy, old: DataFrame, rows: DataFrame) -> DataFrame:
+def _kept(copy: Copy, old: DataFrame, new: DataFrame, rows: DataFrame) -> DataFrame:
     """What ``on_delete`` keeps of the rows that the copy does not hold: flagged where it is ``soft``, else as they
     were. They stand at the floor of the copy like all others."""
     types = {field.name: field.dataType for field in rows.schema.fields}
-    absent = _absent(work, copy, old).withColumn("_cdc_order", F.lit(copy.floor))
+    absent = _absent(copy, old, new).withColumn("_cdc_order", F.lit(copy.floor))
     if "_cdc_deleted" in types:
         absent = absent.withColumn("_cdc_deleted", F.lit(True))
     return absent.select(*(F.col(quoted(name)).cast(types[name]) for name in absent.columns if name in types))

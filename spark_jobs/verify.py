@@ -3,9 +3,12 @@
 Per table: a snapshot of the source at A, a window that ends at A, merged; then the target's version at A against the
 source under that snapshot. Both sides count and sum up hashes of their values by themselves; where they differ, the
 first differing keys are named. Rows flagged deleted and rows outside ``where`` are left out. A table without key that
-ignores deletes must hold every row of the source at least as often: which rows are left over nobody can tell. One
-snapshot per table:
-holding one for all would keep every table's old rows from being cleaned up for as long as the whole proof takes.
+ignores deletes must hold every row of the source at least as often: which rows are left over nobody can tell. Columns
+that the stream does not tell are left out. One snapshot per table: holding one for all would keep every table's old
+rows from being cleaned up for as long as the whole proof takes.
+
+Of a source without exact snapshots nobody knows A: the window goes as far as the stream does, and the result says
+``inexact``.
 
 ``step.tables`` must name every captured table, since each window says of all of them what it holds. Writes what a run
 of the stream writes; dies at any point: the next run goes on from the log and the cursors.
@@ -20,7 +23,6 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.connectors.postgres.compare import checksums_query, rows_query
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import Fenced, Problem
@@ -31,11 +33,12 @@ from airflow_cdc_provider.targets.sparksql.compare import checksums_sql, live_ro
 from airflow_cdc_provider.targets.sparksql.types import literal
 from spark_jobs import harness
 from spark_jobs.batch_plan import before_hole
-from spark_jobs.copying import partitions
+from spark_jobs.copying import opened_copy
 from spark_jobs.extract import land_window
 from spark_jobs.job import Job, TableWork
-from spark_jobs.readers.jdbc import quoted, read_jdbc
+from spark_jobs.readers.jdbc import quoted
 from spark_jobs.replay import replay_table
+from spark_jobs.source_side import SourceSide, source_side
 from spark_jobs.standing import require_standing
 from spark_jobs.writers import open_writer
 
@@ -58,7 +61,7 @@ def prove(job: Job, work: TableWork) -> TableResult:
     """One table. The outcome is DONE also where the sides differ: ``detail`` says so. Raises what landing, staging and
     merging raise, Fenced where the table takes no changes."""
     task = work.task
-    with job.source.copy(task, job.step.epoch, partitions(job)) as copy:
+    with opened_copy(job, task, job.step.window - 1) as copy:
         with work.phase("catch up"):
             landed = replace(job, step=replace(job.step, limit=dict(copy.position)))
             land_window(landed)
@@ -69,8 +72,8 @@ def prove(job: Job, work: TableWork) -> TableResult:
         if before_hole(job.log, control, job.step.window) < job.step.window:
             raise Fenced(_has_hole(job, task))
         failpoint("verify.before_compare")
-        with work.phase("compare"):
-            detail = compare(job, work, copy, held.version)
+        with work.phase("compare"), source_side(job, work, copy) as source:
+            detail = compare(job, work, copy, source, held.version)
     return work.result(
         Outcome.DONE,
         rows=detail["target_rows"],
@@ -90,26 +93,31 @@ def _has_hole(job: Job, task: TableTask) -> Problem:
     )
 
 
-def compare(job: Job, work: TableWork, copy: Copy, version: int | None) -> dict[str, Any]:
-    """What stands in ``TableResult.detail``."""
-    task, schema = work.task, copy.schema
-    read = replace(copy.read, query=checksums_query(task, schema), predicates=("TRUE",), casts={})
-    sums = [f"c{number}" for number in range(len(schema.columns))]
-    source = read_jdbc(work.spark, read, ["n", *sums]).collect()[0]
-    rows = _target_rows(job, work, copy, version)
+def compare(job: Job, work: TableWork, copy: Copy, source: SourceSide, version: int | None) -> dict[str, Any]:
+    """What stands in ``TableResult.detail``. ``inexact``: the source was read while it may have changed, so only with
+    its writers at rest does a difference mean anything."""
+    task, schema = work.task, told_columns(copy)
+    expected = source.checksums(schema)
+    rows = _target_rows(job, work, copy, source, version)
     _with_untold(rows, schema).createOrReplaceTempView(VIEW)
-    target = work.spark.sql(checksums_sql(VIEW, schema)).collect()[0]
-    columns = {name: source[one] == target[one] for name, one in zip(schema.names, sums, strict=True)}
-    identical = source["n"] == target["n"] and all(columns.values())
+    found = work.spark.sql(checksums_sql(VIEW, schema)).collect()[0]
+    columns = {name: expected[f"c{at}"] == found[f"c{at}"] for at, name in enumerate(schema.names)}
+    identical = expected["n"] == found["n"] and all(columns.values())
     more = _may_hold_more(task, schema)
-    differences = [] if identical else _differences(work, task, copy, schema, more)
+    differences = [] if identical else _differences(work, source, schema, more)
     return {
-        "source_rows": source["n"],
-        "target_rows": target["n"],
+        "source_rows": expected["n"],
+        "target_rows": found["n"],
         "identical": identical or (more and not differences),
         "columns": {} if more else columns,
         "differences": differences,
+        "inexact": not job.source.exact_snapshot,
     }
+
+
+def told_columns(copy: Copy) -> TableSchema:
+    """The columns that can be compared: others are as of the last copy."""
+    return replace(copy.schema, columns=tuple(one for one in copy.schema.columns if one.name not in copy.untold))
 
 
 def _with_untold(rows: DataFrame, schema: TableSchema) -> DataFrame:
@@ -124,7 +132,7 @@ def _may_hold_more(task: TableTask, schema: TableSchema) -> bool:
     return task.rule.on_delete is OnDelete.IGNORE and not schema.key
 
 
-def _target_rows(job: Job, work: TableWork, copy: Copy, version: int | None) -> DataFrame:
+def _target_rows(job: Job, work: TableWork, copy: Copy, source: SourceSide, version: int | None) -> DataFrame:
     """The rows that the source should hold too. Where deletes are ignored: only those whose key it still holds, or all
     where there is no key."""
     task = work.task
@@ -132,17 +140,16 @@ def _target_rows(job: Job, work: TableWork, copy: Copy, version: int | None) -> 
     rows = rows.where(live_rows(task.rule.on_delete is OnDelete.SOFT))
     if task.rule.on_delete is not OnDelete.IGNORE or _may_hold_more(task, copy.schema):
         return rows
-    keys = read_jdbc(work.spark, copy.read, copy.schema.key).alias("source")
+    keys = source.rows.select(*(F.col(quoted(name)) for name in copy.schema.key)).alias("source")
     same = [F.col(f"held.{quoted(name)}").eqNullSafe(F.col(f"source.{quoted(name)}")) for name in copy.schema.key]
     return rows.alias("held").join(keys, same, "left_semi")
 
 
-def _differences(work: TableWork, task: TableTask, copy: Copy, schema: TableSchema, more: bool) -> list[str]:
+def _differences(work: TableWork, source: SourceSide, schema: TableSchema, more: bool) -> list[str]:
     """Keys of the first rows that only one side holds, or that both hold differently. Equal rows are counted. ``more``:
     the target may hold a row more often."""
-    source = read_jdbc(work.spark, replace(copy.read, query=rows_query(task, schema), casts={}), ["k", "h"])
-    target = work.spark.sql(rows_sql(VIEW, schema))
-    sides = source.select("k", "h", F.lit(1).alias("n")).unionByName(target.select("k", "h", F.lit(-1).alias("n")))
+    ours, theirs = source.hashes(schema), work.spark.sql(rows_sql(VIEW, schema))
+    sides = ours.select("k", "h", F.lit(1).alias("n")).unionByName(theirs.select("k", "h", F.lit(-1).alias("n")))
     differing = sides.groupBy("k", "h").agg(F.sum("n").alias("n")).where("n > 0" if more else "n <> 0")
     rows = differing.select("k").distinct().orderBy("k").limit(DIFFERENCES_SHOWN).collect()
     return [row["k"].replace("\x01", ", ") for row in rows]

@@ -7,4 +7,5 @@ SOURCES: dict[str, str] = {
 
 OPTIONS: dict[str, str] = {
     "postgres": "airflow_cdc_provider.connectors.postgres.options:PostgresOptions",
+    "salesforce": "airflow_cdc_provider.connectors.salesforce.options:SalesforceOptions",
 }

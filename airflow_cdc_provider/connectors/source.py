@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import ClassVar, Protocol, runtime_checkable
 
 from airflow_cdc_provider.core.changes import ChangeRecord
@@ -16,7 +17,8 @@ from airflow_cdc_provider.core.tables import Regime, TableSchema
 
 @dataclass(frozen=True)
 class News:
-    """``anything`` new for our tables behind the position? ``limit`` is how far a window may reach. ``idle`` is the
+    """``anything`` new for our tables behind the position? ``limit`` is how far a window may reach; the position itself
+    where the source cannot say: then the window ends where the stream falls silent, or is full. ``idle`` is the
     position an empty window may end at, where the stream moved on without changes of ours far enough to say so.
     ``backlog_bytes`` is how much the source keeps for us; None where it does not say."""
 
@@ -76,21 +78,33 @@ class JdbcRead:
 
 
 @dataclass(frozen=True)
+class PagedRead:
+    """A table as it lies in ``shares``, each of which any process can read, any number of times, with the connector's
+    ``read_share``. Shares are text and hold no secret. ``rows`` is how many there are by the source's own count, None
+    where nobody has counted them."""
+
+    shares: tuple[str, ...]
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
 class Copy:
-    """A consistent view of one table while the context that gave it is open. It holds everything up to ``floor`` (an
-    order key) and nothing after.
+    """A view of one table while the context that gave it is open. It holds everything up to ``floor`` (an order key)
+    and, where the source knows exact snapshots, nothing after.
 
     What the source knows by its own statistics: about how many ``rows`` there are, which columns are ``various`` (hold
-    many different values), and the order of which columns the rows keep, or nearly (``in_order``).
+    many different values), and the order of which columns the rows keep, or nearly (``in_order``). ``untold`` are
+    columns of whose changes the stream does not tell.
     """
 
     floor: str
     position: Position
     schema: TableSchema
-    read: JdbcRead
+    read: JdbcRead | PagedRead
     rows: int
     various: tuple[str, ...] = ()
     in_order: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
 
 
 @runtime_checkable
@@ -110,13 +124,15 @@ class SourceConnector(Protocol):
     """Made from the definition's source, its connection, and the replicator's name. Opens nothing until asked.
 
     Every method raises SourceUnavailable where a retry can help, PositionLost or IdentityChanged where it cannot.
-    ``ordering`` is what its tables are described with, unless a table's own key says otherwise.
+    ``ordering`` is what its tables are described with, unless a table's own key says otherwise. ``repeats_within``: for
+    how long the source may tell a change once more, at another place; nothing where it never does.
     """
 
     ordering: ClassVar[Regime]
     has_transactions: ClassVar[bool]
     full_images: ClassVar[bool]
     exact_snapshot: ClassVar[bool]
+    repeats_within: ClassVar[timedelta]
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         """Every obstacle at once, each with the statement that cures it. An empty list means ready."""
@@ -149,5 +165,7 @@ class SourceConnector(Protocol):
         """Decode an ``unreadable`` record once more, from its own bytes, with the ``schema`` of then. The record itself
         where it still cannot be understood; nothing where the row filter leaves it out."""
 
-    def copy(self, table: TableTask, epoch: int, partitions: int) -> AbstractContextManager[Copy]:
-        """A view for a full copy. The driver keeps the context open until the last row is read."""
+    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
+        """A view for a full copy, in about so many partitions. ``sealed`` is the end of the last sealed window: a copy
+        stands there where the source cannot name the place of its view itself. The driver keeps the context open until
+        the last row is read."""

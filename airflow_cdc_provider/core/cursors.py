@@ -45,8 +45,9 @@ class Cursor:
 class ControlRecord:
     """One commit of ours to one target table. Written before the commit under the token's name, named by the commit.
 
-    ``manifest_sha256`` and ``hi`` belong to ``window``. ``high`` is set while an inexact copy catches up. ``carry``
-    names what the batch could not finish. Nothing at or below ``retired_below`` is expected of an unordered source.
+    ``manifest_sha256`` and ``hi`` belong to ``window``. ``high``: the window with which a copy that was not exact has
+    caught up with what it held already. ``carry`` names what the batch could not finish. Nothing at or below
+    ``retired_below`` is expected of an unordered source.
     ``accounting``: what became of the records that the batch had read (``core.quarantine.account``).
     ``definition_sha256`` fingerprints what the YAML says of the content. ``schema`` is the table's schema as the target
     now holds it.
@@ -64,7 +65,7 @@ class ControlRecord:
     epoch: int = 1
     hi: dict[str, str] = field(default_factory=dict)
     manifest_sha256: str = ""
-    high: str | None = None
+    high: int | None = None
     definition_sha256: str = ""
     schema: TableSchema | None = None
     source_identity: dict[str, str] = field(default_factory=dict)

@@ -9,7 +9,8 @@ from airflow_cdc_provider.core.index import TableRow
 from airflow_cdc_provider.core.states import TableState
 
 WAITED_FOR = frozenset({TableState.REPLICATING, TableState.FAILING})
-"""Paused and blocked tables, and those being copied, are left out: they may stay behind for long."""
+"""Paused and blocked tables, and those being copied, are left out: they may stay behind for long. So is one whose copy
+was not exact, until it has caught up: replay may take its rows back for a while."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ class Cut:
 
 def tables_of_a_cut(rows: Iterable[TableRow], sealed: int) -> tuple[TableRow, ...]:
     """The rows of the tables that stand at window ``sealed`` together; none where one of them is not there yet."""
-    moving = tuple(row for row in rows if row.state in WAITED_FOR)
+    moving = tuple(row for row in rows if row.state in WAITED_FOR and not _catches_up(row))
     there = all(row.state is TableState.REPLICATING and row.passed >= sealed for row in moving)
     return moving if there else ()
+
+
+def _catches_up(row: TableRow) -> bool:
+    return row.control is not None and row.control.high is not None and row.passed < row.control.high

@@ -33,11 +33,13 @@ def read_pages(
 ) -> DataFrame:
     """One Spark task per share; each task opens the source for itself, and a task that is tried again reads its share
     again. The connection travels inside the serialised tasks only."""
+    columns = ", ".join(f"{quoted(column.name)} {column_type(column.type)}" for column in schema.columns)
+    if not shares:
+        return spark.createDataFrame([], columns)
     frame = spark.createDataFrame(
         spark.sparkContext.parallelize([(one,) for one in shares], len(shares)), "share STRING"
     )
     rows = partial(_rows, definition, connection, schema)
-    columns = ", ".join(f"{quoted(column.name)} {column_type(column.type)}" for column in schema.columns)
     return frame.mapInArrow(rows, columns)
 
 

@@ -7,10 +7,12 @@ import resource
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from pyspark import TaskContext
 
 from airflow_cdc_provider.connectors.registry import open_source
+from airflow_cdc_provider.connectors.repeats import without_repeats
 from airflow_cdc_provider.connectors.source import Partition
 from airflow_cdc_provider.core.changelog import attempt_folder, table_folder
 from airflow_cdc_provider.core.connections import Secrets
@@ -21,6 +23,7 @@ from airflow_cdc_provider.staging.places import open_log
 from airflow_cdc_provider.staging.store import Store
 from spark_jobs.landing import Landed, Limits, land
 from spark_jobs.progress import EVERY_S
+from spark_jobs.readers.remembered import event_ids
 from spark_jobs.record_files import RecordFile
 
 
@@ -81,6 +84,9 @@ def _land(share: Share) -> Landed:
 
     source = open_source(step.definition, share.secrets.source)
     items = source.read(share.partition, step.tables, step.epoch)
+    if source.repeats_within:
+        seen = event_ids(log, step.window, source.repeats_within, datetime.now(UTC))
+        items = without_repeats(items, seen)
     note = _noted(log.store, f"{progress_folder(step)}/{share.number:04d}")
     return land(items, [task.table for task in step.tables], share.known, new_file, note, share.limits)
 

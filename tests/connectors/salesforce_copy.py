@@ -10,13 +10,12 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from airflow_cdc_provider.connectors.salesforce.events import Undecodable
+from airflow_cdc_provider.connectors.repeats import without_repeats
 from airflow_cdc_provider.connectors.salesforce.fetch import fetch
 from airflow_cdc_provider.connectors.salesforce.layout import Layout
 from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.salesforce.org import Org
 from airflow_cdc_provider.connectors.salesforce.positions import place_of, position_of
-from airflow_cdc_provider.connectors.salesforce.repeats import without_repeats
 from airflow_cdc_provider.connectors.salesforce.stream import drained
 from airflow_cdc_provider.connectors.salesforce.types import Described, described
 from airflow_cdc_provider.connectors.salesforce.values import from_json
@@ -70,7 +69,7 @@ class Copy:
         for row in rows:
             self.rows[table][row["Id"]] = {name: plain(value) for name, value in row.items()}
 
-    def drain(self) -> list[StreamItem | Undecodable]:
+    def drain(self) -> list[StreamItem]:
         """One window: everything up to its last boundary."""
         with self.org.pubsub.connected() as pubsub:
             tasks = [self.task(table) for table in TABLES]
@@ -86,8 +85,8 @@ class Copy:
         """Windows until there is no more; then what gaps, overflows and missing values left open."""
         told: list[ChangeRecord] = []
         while window := self.drain():
-            assert not any(isinstance(item, Undecodable) for item in window)
             told += [item for item in window if isinstance(item, ChangeRecord)]
+            assert all(record.op != "unreadable" for record in told)
             self.seen |= {record.event_id for record in told}
             if place_of(self.position, CHANNEL).replay_id == self._tip():
                 break

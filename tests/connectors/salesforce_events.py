@@ -12,7 +12,7 @@ import fastavro
 
 from airflow_cdc_provider.connectors.salesforce.decode import Decoder
 from airflow_cdc_provider.connectors.salesforce.event_schema import EventSchema, parse_event_schema
-from airflow_cdc_provider.connectors.salesforce.events import Delivery, Event, Undecodable
+from airflow_cdc_provider.connectors.salesforce.events import Delivery, Event
 from airflow_cdc_provider.connectors.salesforce.positions import Place
 from airflow_cdc_provider.connectors.salesforce.transactions import Transactions
 from airflow_cdc_provider.connectors.salesforce.types import Described, described
@@ -216,7 +216,7 @@ def described_as(entity: str) -> Described:
 
 
 def event_schema(schema_id: str) -> EventSchema:
-    return parse_event_schema(schema_id, json.dumps(SCHEMAS[schema_id]))
+    return parse_event_schema(schema_id, json.dumps(SCHEMAS.get(schema_id)))
 
 
 def task(entity: str, held: TableSchema | None = None, **rule: Any) -> TableTask:
@@ -298,13 +298,13 @@ class Reading:
         self.describes.append(entity)
         return self.answers.get(entity) or described_as(entity)
 
-    def items(self, *events: Event) -> list[StreamItem | Undecodable]:
+    def items(self, *events: Event) -> list[StreamItem]:
         self.decoder.feed(Delivery(events)) if events else None
         found = list(self.decoder.items)
         self.decoder.items.clear()
         return found
 
-    def quiet(self, latest: bytes = b"") -> list[StreamItem | Undecodable]:
+    def quiet(self, latest: bytes = b"") -> list[StreamItem]:
         self.decoder.feed(Delivery((), latest, QUIET_S if latest else 0))
         return self.items()
 

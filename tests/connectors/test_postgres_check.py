@@ -133,7 +133,7 @@ def test_a_role_with_no_more_than_the_granted_rights_can_do_everything(
     assert source.news(start, ["public.item"]).anything
     (partition,) = source.partitions(start, database.now())
     items = list(source.read(partition, [task], 1))
-    with source.copy(task, 1, 1) as copy, database.connect(autocommit=False) as connection:
+    with source.copy(task, 1, {}, 1) as copy, database.connect(autocommit=False) as connection:
         connection.execute(f"SET SESSION AUTHORIZATION {role[0]}".encode())
         connection.commit()
         connection.execute(copy.read.session_init.encode())

@@ -322,7 +322,7 @@ def test_a_slot_that_cannot_be_made_in_time_names_who_blocks_it(
     writer.execute("INSERT INTO item VALUES (1, 'a secret value', 42)")
     with pytest.raises(SourceUnavailable, match="SRC021") as caught:
         shop.source.open_stream([ITEM])
-    with pytest.raises(SourceUnavailable, match="SRC021"), shop.source.copy(shop.task(ITEM), 1, 1):
+    with pytest.raises(SourceUnavailable, match="SRC021"), shop.source.copy(shop.task(ITEM), 1, {}, 1):
         pass
     assert f"process {writer.info.backend_pid}," in str(caught.value)
     writer.close()

@@ -264,7 +264,7 @@ def test_a_partitioned_table_is_one_table(database: Database) -> None:
         ("delete", '[1,"us"]'),
         ("insert", '[1,"eu"]'),
     ]
-    with database.source.copy(task, 1, 5) as copy:
+    with database.source.copy(task, 1, {}, 5) as copy:
         rows = [
             row[0]
             for predicate in copy.read.predicates
@@ -288,7 +288,7 @@ def test_a_table_joins_the_stream_later(database: Database) -> None:
     start = database.source.open_stream(["public.item"])
     database.sql("INSERT INTO late VALUES (1)", "INSERT INTO item VALUES (1)")
     task = database.task("public.late")
-    with database.source.copy(task, 1, 1) as copy:
+    with database.source.copy(task, 1, {}, 1) as copy:
         database.sql("INSERT INTO late VALUES (2)", "INSERT INTO item VALUES (2)")
         assert copy.rows == 0 and copy.read.predicates == ("TRUE",)
     items = database.read(start, database.task("public.item"), task)
@@ -302,7 +302,7 @@ def test_the_rows_of_a_child_table_are_its_own(database: Database) -> None:
     database.publish("ONLY item")
     database.source.open_stream(["public.item"])
     database.sql("INSERT INTO item VALUES (1)", "INSERT INTO child VALUES (2)")
-    with database.source.copy(database.task("public.item"), 1, 1) as copy:
+    with database.source.copy(database.task("public.item"), 1, {}, 1) as copy:
         rows = database.connection.execute(f"SELECT id FROM {copy.read.query}".encode()).fetchall()
     assert rows == [(1,)]
 
@@ -317,7 +317,7 @@ def test_a_table_rewritten_between_two_parts_of_its_copy_fails_the_copy(
         database.sql("CREATE TABLE item_0 PARTITION OF item FOR VALUES WITH (modulus 1, remainder 0)")
     database.sql("INSERT INTO item VALUES (1, 1)", "SET lock_timeout TO '200ms'")
     database.publish("item")
-    with database.source.copy(database.task("public.item"), 1, 1) as copy:
+    with database.source.copy(database.task("public.item"), 1, {}, 1) as copy:
         with database.connect(autocommit=False) as part:
             part.execute(copy.read.session_init.encode())
             with pytest.raises(psycopg.errors.LockNotAvailable):
@@ -334,7 +334,7 @@ def test_a_table_rewritten_between_two_parts_of_its_copy_fails_the_copy(
 def test_a_copy_leaves_nothing_behind(database: Database) -> None:
     database.sql("CREATE TABLE item (id int PRIMARY KEY)")
     database.publish("item")
-    with database.source.copy(database.task("public.item"), 1, 1):
+    with database.source.copy(database.task("public.item"), 1, {}, 1):
         assert database.ask("SELECT count(*) FROM pg_replication_slots WHERE temporary") == 1
     while database.ask("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'cdc:%copy%'"):
         pass
@@ -348,5 +348,5 @@ def test_a_copy_says_which_columns_vary_and_in_whose_order_the_rows_are(database
         "ANALYZE big",
     )
     database.publish("big")
-    with database.source.copy(database.task("public.big"), 1, 1) as copy:
+    with database.source.copy(database.task("public.big"), 1, {}, 1) as copy:
         assert (sorted(copy.various), copy.in_order) == (["id", "mixed"], ("id",))

@@ -164,7 +164,7 @@ def test_each_value_is_the_same_by_stream_and_by_copy(things: Database) -> None:
         json.loads(record.key or "")[0]: streamed(task.schema, record.after or "")
         for record in records(things.read(start, task))
     }
-    with things.source.copy(task, 1, 1) as copy:
+    with things.source.copy(task, 1, {}, 1) as copy:
         by_copy = copied(things, copy)
     assert len(by_copy) == 10
     for row, values in by_copy.items():

@@ -82,7 +82,7 @@ def rows_of(database: Database, copy: Copy) -> Rows:
 def first_copy(database: Database, task: TableTask) -> tuple[Copy, Rows]:
     """A writer may truncate the table under a copy: it says so, and is made again."""
     while True:
-        with contextlib.suppress(SourceUnavailable), database.source.copy(task, 1, 2) as copy:
+        with contextlib.suppress(SourceUnavailable), database.source.copy(task, 1, {}, 2) as copy:
             return copy, rows_of(database, copy)
 
 
@@ -125,5 +125,5 @@ def test_a_copy_and_the_stream_after_it_make_the_table(database: Database) -> No
     for record in late:
         apply(rows, record, moving)
     assert moving == {}
-    with database.source.copy(task, 1, 1) as last:
+    with database.source.copy(task, 1, {}, 1) as last:
         assert rows == rows_of(database, last)

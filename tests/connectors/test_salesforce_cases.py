@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "salesforce-cases.md"
+TESTS = Path(__file__).parents[1]
+PAGE = TESTS.parent / "docs" / "salesforce-cases.md"
 ROWS = re.findall(r"^\| (\d+) \|.*\| (.*) \|$", PAGE.read_text(), re.MULTILINE)
 
 
 def test_every_case_is_listed_once_with_the_tests_that_bear_its_number() -> None:
     found: dict[int, set[str]] = {number: set() for number in range(1, 59)}
-    for file in Path(__file__).parent.glob("test_salesforce_*.py"):
+    for file in TESTS.glob("*/test_salesforce_*.py"):
         for test in re.findall(r"^def (test_case_\d\d\w+)", file.read_text(), re.MULTILINE):
             for number in re.findall(r"\d\d", re.match(r"test_case_[\d_]+(?:and_\d\d)?", test)[0]):  # type: ignore[index]
                 found[int(number)].add(test)

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.connectors.salesforce.channels import ChannelFacts, channel_facts, own_entity
-from airflow_cdc_provider.connectors.salesforce.check import change_event, find_problems
-from airflow_cdc_provider.connectors.salesforce.event_schema import entity_of
+from airflow_cdc_provider.connectors.salesforce.check import find_problems
+from airflow_cdc_provider.connectors.salesforce.event_schema import change_event, entity_of
 from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.salesforce.org import Org
+from airflow_cdc_provider.connectors.salesforce.positions import Place, require_instance
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Comparison, Condition
-from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavailable
 from airflow_cdc_provider.core.steps import TableTask
 from tests.connectors import salesforce_events as events
 from tests.connectors.salesforce_events import CHANNEL, task
@@ -180,10 +181,14 @@ def test_a_refused_login_is_a_problem_and_an_org_out_of_reach_an_error(world: Wo
         world.problems()
 
 
-def test_case_27_an_org_is_known_by_its_id_and_the_instance_it_lives_on(world: World) -> None:
+def test_case_27_an_org_is_known_by_its_id_and_a_position_by_the_instance_it_lived_on(world: World) -> None:
     row = {"Id": ORG, "InstanceName": "EU44"}
     world.rest.on("GET", f"{ROOT}/query", Answer({"done": True, "records": [row]}))
-    assert world.org().identity() == {"org_id": ORG, "instance": "EU44"}
+    org = world.org()
+    assert (org.identity(), org.instance) == ({"org_id": ORG}, "EU44")
+    require_instance(Place(b"x", instance="EU44"), org.instance, CHANNEL)
+    with pytest.raises(PositionLost, match=r"SRC013.*EU44.*EU43"):
+        require_instance(Place(b"x", instance="EU43"), org.instance, CHANNEL)
 
 
 def test_a_channel_without_members_carries_nothing() -> None:

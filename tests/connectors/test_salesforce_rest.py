@@ -14,7 +14,7 @@ from airflow_cdc_provider.connectors.salesforce.failures import REST, rest_failu
 from airflow_cdc_provider.connectors.salesforce.http import TRIES
 from airflow_cdc_provider.connectors.salesforce.rest import Replicated, Rest
 from airflow_cdc_provider.core.errors import Blocked, CdcError, CheckFailed, SourceUnavailable
-from tests.connectors.salesforce_http import ROOT, VERSION, Answer, HttpServer, http, refused
+from tests.connectors.salesforce_http import ROOT, VERSION, Answer, Asked, HttpServer, http, refused
 
 pytestmark = pytest.mark.server
 
@@ -206,3 +206,33 @@ def test_no_error_shows_a_token(server: HttpServer, rest: Rest) -> None:
     with pytest.raises(CdcError) as told:
         rest.limits()
     assert "token-1" not in str(told.value) and "token-1" not in repr(told.value)
+
+
+def composite(asked: Asked) -> Answer:
+    """Objects whose name begins with an X are hidden."""
+    told = [(one["url"], one["referenceId"]) for one in asked.json["compositeRequest"]]
+    gone = [{"errorCode": "NOT_FOUND", "message": "no"}]
+    answers = [(404, gone) if "/X" in url else (200, {"name": url.split("/")[-2]}) for url, _ in told]
+    replies = [
+        {"httpStatusCode": status, "body": body, "httpHeaders": {}, "referenceId": name}
+        for (status, body), (_, name) in zip(answers, told, strict=True)
+    ]
+    return Answer({"compositeResponse": replies})
+
+
+def test_objects_are_described_by_the_two_dozen_in_one_call_and_hidden_ones_left_out(
+    server: HttpServer, rest: Rest
+) -> None:
+    server.on("POST", f"{ROOT}/composite", composite)
+    names = [f"{'X' if number % 10 == 9 else 'A'}{number}" for number in range(60)]
+    assert [one["name"] for one in rest.describe_all(names)] == [name for name in names if name[0] == "A"]
+    calls = [len(one.json["compositeRequest"]) for one in server.asked if one.path == f"{ROOT}/composite"]
+    assert calls == [25, 25, 10]
+
+
+def test_a_description_that_fails_for_another_reason_is_told(server: HttpServer, rest: Rest) -> None:
+    body = [{"errorCode": "UNKNOWN_EXCEPTION", "message": "no"}]
+    failed = {"httpStatusCode": 500, "body": body, "httpHeaders": {}, "referenceId": "at0"}
+    server.on("POST", f"{ROOT}/composite", Answer({"compositeResponse": [failed]}))
+    with pytest.raises(CdcError, match="UNKNOWN_EXCEPTION"):
+        rest.describe_all(["Account"])

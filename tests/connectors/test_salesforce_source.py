@@ -15,7 +15,7 @@ from airflow_cdc_provider.connectors.salesforce.news import FRESH_S, OLD_S, news
 from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.salesforce.positions import Place, place_of, position_of
 from airflow_cdc_provider.connectors.salesforce.source import SalesforceSource
-from airflow_cdc_provider.connectors.source import Boundary, News
+from airflow_cdc_provider.connectors.source import Boundary, News, PagedRead
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Columns, Comparison, Condition, Source, TableRule
@@ -116,10 +116,11 @@ def test_case_14_a_copy_stands_at_the_end_of_the_last_window_and_all_after_it_is
     with sandbox.transaction() as tx:
         tx.update("Account", ids[0], {"Phone": "before the copy"})
     table = task(source, "Account")
-    with source.copy(table, 1, sealed) as copy:
+    with source.copy(table, 1, sealed, 1) as copy:
+        assert isinstance(copy.read, PagedRead)
         rows = [
             row
-            for share in copy.shares
+            for share in copy.read.shares
             for part in read_share(source.org, share, copy.schema)
             for row in part.to_pylist()
         ]
@@ -136,16 +137,16 @@ def test_an_object_that_the_bulk_api_refuses_is_copied_over_rest(
     sandbox.load("Account", [{"Name": f"A{n}"} for n in range(10)])
     no = "Entity 'Account' is not supported by the Bulk API."
     sandbox.faults.http.append(HttpFault("POST .*jobs/query", 400, "INVALIDENTITY", no))
-    with source.copy(task(source, "Account"), 1, source.open_stream([])) as copy:
-        assert copy.shares == (OVER_REST,)
+    with source.copy(task(source, "Account"), 1, source.open_stream([]), 1) as copy:
+        assert copy.read.shares == (OVER_REST,)
         assert sum(part.num_rows for part in read_share(source.org, OVER_REST, copy.schema)) == 10
 
 
 def test_columns_that_are_left_out_are_not_asked_for(sandbox: SalesforceOrg, source: SalesforceSource) -> None:
     sandbox.load("Account", [{"Name": "A"}])
     few = task(source, "Account", columns=Columns(include=("Id", "Name")))
-    with source.copy(few, 1, source.open_stream([])) as copy:
-        (share,) = copy.shares
+    with source.copy(few, 1, source.open_stream([]), 1) as copy:
+        (share,) = copy.read.shares
         (part,) = read_share(source.org, share, copy.schema)
     assert part.to_pylist() == [{"Id": next(iter(sandbox.ledger.state("Account"))), "Name": "A"}]
 
@@ -161,7 +162,7 @@ def test_a_rule_that_partial_changes_cannot_keep_is_refused_before_anything_is_r
     table = task(source, "Account", **rule)
     with pytest.raises(CheckFailed, match=code):
         list(source.read(source.partitions(start, start)[0], [table], 1))
-    with pytest.raises(CheckFailed, match=code), source.copy(table, 1, start):
+    with pytest.raises(CheckFailed, match=code), source.copy(table, 1, start, 1):
         pass
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_cdc_provider.connectors.repeats import without_repeats
 from airflow_cdc_provider.connectors.salesforce.events import Delivery
 from airflow_cdc_provider.connectors.salesforce.positions import Place, floor_key, order_key, place_of, position_of
-from airflow_cdc_provider.connectors.salesforce.repeats import KEPT, remembered, without_repeats
 from airflow_cdc_provider.connectors.source import Boundary, Ignored
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.errors import PositionLost
@@ -28,9 +26,6 @@ from tests.connectors.salesforce_events import (
     task,
     updated,
 )
-
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
 
 NOON_S = NOON_MS // 1000
 
@@ -155,9 +150,8 @@ def test_a_position_of_another_channel_is_refused() -> None:
 
 def test_case_16_an_event_that_comes_again_late_under_a_new_replay_id_is_dropped() -> None:
     (first,) = Reading().says(updated(Phone="1"))
-    seen = remembered([(NOW - timedelta(hours=71), [first.event_id])], NOW)
     reading = Reading(place=Place(b"later", 900))
-    items = list(without_repeats(reading.items(updated(Phone="1"), updated([BOB], Phone="2")), seen))
+    items = list(without_repeats(reading.items(updated(Phone="1"), updated([BOB], Phone="2")), {first.event_id}))
     assert Ignored(1) in items
     assert [item.key for item in items if isinstance(item, ChangeRecord)] == [f'["{BOB}"]']
 
@@ -177,11 +171,6 @@ def test_another_place_record_or_type_in_the_transaction_is_no_repeat() -> None:
         updated(tx="b", Phone="1"),
     ]
     assert Ignored(1) not in list(without_repeats(Reading().items(*events), ()))
-
-
-def test_event_ids_are_remembered_as_long_as_salesforce_keeps_events() -> None:
-    windows = [(NOW - KEPT, ["old"]), (NOW - KEPT - timedelta(seconds=1), ["older"])]
-    assert remembered(windows, NOW) == {"old"}
 
 
 def test_deliveries_may_cut_transactions_anywhere() -> None:

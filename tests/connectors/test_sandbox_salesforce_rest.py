@@ -325,3 +325,20 @@ def test_tokens_can_end_between_two_pages(org: SalesforceOrg, client: Client) ->
     assert refusal(client.get(page["nextRecordsUrl"])) == (401, "INVALID_SESSION_ID")
     client.log_in()
     assert len(client.get(page["nextRecordsUrl"]).json()["records"]) == 200
+
+
+def test_several_requests_in_one_are_answered_by_themselves_and_count_once(org: SalesforceOrg, client: Client) -> None:
+    org.integration.access["Contact"] = Access.NONE
+    calls = [
+        {"method": "GET", "url": f"{V}/sobjects/{name}/describe", "referenceId": name}
+        for name in ("Account", "Contact", "Invoice__c")
+    ]
+    before = org.requests
+    answer = client.post(f"{V}/composite", json={"compositeRequest": calls}).json()["compositeResponse"]
+    assert org.requests == before + 1
+    assert [(one["referenceId"], one["httpStatusCode"]) for one in answer] == [
+        ("Account", 200), ("Contact", 404), ("Invoice__c", 200),
+    ]  # fmt: skip
+    assert answer[0]["body"]["name"] == "Account" and answer[1]["body"][0]["errorCode"] == "NOT_FOUND"
+    many = client.post(f"{V}/composite", json={"compositeRequest": calls * 9})
+    assert refusal(many) == (400, "LIMIT_EXCEEDED")

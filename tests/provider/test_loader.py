@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from airflow_cdc_provider.connectors.salesforce.options import Environment, SalesforceOptions, read_options
 from airflow_cdc_provider.core.definition import (
     Comparison,
     Condition,
@@ -44,6 +46,15 @@ def test_the_example_is_read_as_it_stands() -> None:
 def test_a_definition_survives_its_way_through_json() -> None:
     definition = load_file(SHOP).definition
     assert from_plain(Definition, to_plain(definition)) == definition
+
+
+def test_a_salesforce_source_is_read_with_its_own_keys() -> None:
+    crm = "{type: salesforce, connection: crm, idle: 30s, environment: sandbox, pubsub_tls: false}"
+    definition = load(swap("{type: postgres, connection: shop_db, publication: cdc_shop}", crm))
+    told = from_plain(Definition, json.loads(json.dumps(to_plain(definition)))).source.options
+    assert read_options(told) == SalesforceOptions(
+        environment=Environment.SANDBOX, pubsub_tls=False, idle=timedelta(seconds=30)
+    )
 
 
 def test_places_are_folders_or_buckets() -> None:

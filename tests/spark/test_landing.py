@@ -245,3 +245,25 @@ def test_a_transaction_of_a_million_changes_passes_in_flat_memory(tmp_path: Path
     records, peak_mib = map(int, done.stdout.split())
     assert records == 1_000_000
     assert peak_mib < 300
+
+
+def overflow(table: str, number: int) -> ChangeRecord:
+    return record(table, number, op="overflow", key=None, after=None)
+
+
+def test_an_overflow_ends_the_window_behind_its_transaction_with_a_hole_of_its_table(tmp_path: Path) -> None:
+    items = [
+        *transaction(1, record("public.a", 1)),
+        *transaction(2, record("public.b", 2), overflow("public.a", 3), overflow("public.a", 4), record("public.b", 5)),
+        *transaction(3, record("public.b", 6)),
+    ]
+    landed = run(tmp_path, items)
+    assert (landed.cut, landed.hi, landed.records) == (Cut.OVERFLOW, {"slot": "0/2"}, 5)
+    (hole,) = landed.holes
+    assert (hole.kind, hole.table, hole.order_key, hole.position) == ("overflow", "public.a", f"{4:050x}", landed.hi)
+    assert keys(tmp_path, landed)["public.b"] == [f"{2:050x}", f"{5:050x}"]
+
+
+def test_an_overflow_of_a_transaction_that_did_not_end_is_left_to_the_next_window(tmp_path: Path) -> None:
+    landed = run(tmp_path, [*transaction(1, record("public.a", 1)), overflow("public.a", 2)])
+    assert (landed.cut, landed.holes, landed.records) == (Cut.LIMIT, (), 1)

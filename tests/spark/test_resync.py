@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.decisions import Decision, DecisionKind, decision_path
 from airflow_cdc_provider.core.definition import OnDelete, TableRule
 from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, StepKind, StepResult, TableResult, TableTask
 from spark_jobs import resync, snapshot
@@ -78,12 +79,12 @@ def test_a_pause_that_comes_while_a_copy_is_opened_stays_a_pause(
         copy = job.source.copy
 
         @contextlib.contextmanager
-        def opened_late(task: TableTask, epoch: int, partitions: int) -> Iterator[Copy]:
+        def opened_late(task: TableTask, epoch: int, sealed: Position, partitions: int) -> Iterator[Copy]:
             held = replicator.target.held(task.table, task.target)
             assert held.control is not None
             paused = State(TableState.PAUSED, since=now())
             replicator.target.fence(task.target, held, held.control.fenced(paused, attempt="pause"))
-            with copy(task, epoch, partitions) as made:
+            with copy(task, epoch, sealed, partitions) as made:
                 yield made
 
         monkeypatch.setattr(job.source, "copy", opened_late)

@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from spark_jobs.readers.pages import read_pages
@@ -45,10 +46,17 @@ def test_the_shares_of_a_copy_become_rows_of_the_tables_types(
     if not by_bulk:
         no = "Entity 'Invoice__c' is not supported by the Bulk API."
         sandbox.faults.http.append(HttpFault("POST .*jobs/query", 400, "INVALIDENTITY", no))
-    with source.copy(task, 1, source.open_stream([])) as copy:
-        frame = read_pages(spark, definition, connection, copy.shares, copy.schema).cache()
+    with source.copy(task, 1, source.open_stream([]), 1) as copy:
+        frame = read_pages(spark, definition, connection, copy.read.shares, copy.schema).cache()
         assert frame.count() == 2500
         (row,) = frame.where("Number__c = '7'").select("*", F.unix_millis("Due__c").alias("due_ms")).collect()
     frame.unpersist()
     assert (str(row.Amount__c), row.Issued__c, row.Paid__c, row.Tags__c) == ("12.50", date(1815, 12, 10), True, None)
     assert (row.Terms__c, row.due_ms) == ('a "b",\nc', 1_772_366_400_000)
+
+
+@pytest.mark.jvm
+def test_a_table_without_shares_has_no_rows(spark: SparkSession) -> None:
+    schema = TableSchema("Account", (Column("Id", LogicalType(Kind.TEXT), nullable=False),), ("Id",))
+    definition = Definition("crm", Source("salesforce", "crm"), Target("delta"), (), Staging("/nowhere"))
+    assert read_pages(spark, definition, ConnectionInfo("crm"), (), schema).count() == 0

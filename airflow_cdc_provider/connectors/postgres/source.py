@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from datetime import timedelta
 from typing import ClassVar
 
 from airflow_cdc_provider.connectors.postgres.catalog import read_catalogue, read_identity
@@ -30,6 +31,7 @@ class PostgresSource:
     has_transactions: ClassVar[bool] = True
     full_images: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = True
+    repeats_within: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = read_options(source.options, replicator)
@@ -69,5 +71,6 @@ class PostgresSource:
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         return reread(record, table, schema)
 
-    def copy(self, table: TableTask, epoch: int, partitions: int) -> AbstractContextManager[Copy]:
+    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
+        """The snapshot names its own place."""
         return open_copy(self.client, self.options.publication, table, epoch, partitions)

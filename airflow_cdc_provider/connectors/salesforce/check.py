@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from airflow_cdc_provider.connectors.salesforce.channels import ChannelFacts, is_custom, read_channel
 from airflow_cdc_provider.connectors.salesforce.check_tables import ObjectFacts, table_problems
+from airflow_cdc_provider.connectors.salesforce.event_schema import change_event
 from airflow_cdc_provider.connectors.salesforce.org import Org
 from airflow_cdc_provider.connectors.salesforce.pubsub import Connection
 from airflow_cdc_provider.connectors.salesforce.types import Described, described
@@ -92,11 +93,6 @@ def _own_channel(pubsub: Connection, table: str) -> None:
     topic = pubsub.topic(f"/data/{change_event(table)}")
     if not topic.can_subscribe:
         raise CheckFailed(Problem("SRC048", f"the user may not read the changes of {table}"))
-
-
-def change_event(table: str) -> str:
-    """``AccountChangeEvent``, ``Invoice__ChangeEvent``"""
-    return f"{table.removesuffix('c')}ChangeEvent" if table.endswith("__c") else f"{table}ChangeEvent"
 
 
 def _collected(ask: Callable[[], object]) -> list[Problem]:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from airflow_cdc_provider.connectors.salesforce.bulk import BulkRefused
 from airflow_cdc_provider.connectors.salesforce.check_tables import refuse_rules
+from airflow_cdc_provider.connectors.salesforce.event_schema import change_event
+from airflow_cdc_provider.connectors.salesforce.layout import Layout
 from airflow_cdc_provider.connectors.salesforce.org import Org
 from airflow_cdc_provider.connectors.salesforce.positions import floor_key, place_of
 from airflow_cdc_provider.connectors.salesforce.rest_copy import rows_over_rest
-from airflow_cdc_provider.connectors.salesforce.types import described
+from airflow_cdc_provider.connectors.salesforce.types import Described, described
+from airflow_cdc_provider.connectors.source import Copy, PagedRead
+from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.selection import selected_schema
 from airflow_cdc_provider.core.steps import TableTask
@@ -29,31 +32,30 @@ if TYPE_CHECKING:
 OVER_REST = json.dumps({"rest": True})
 
 
-@dataclass(frozen=True)
-class PagedCopy:
-    """Open while its context is. ``floor`` is the order key of ``position``. ``shares`` are JSON, hold no secret, and
-    are read with ``read_share``. ``rows`` is None where nobody has counted them."""
-
-    floor: str
-    position: Position
-    schema: TableSchema
-    shares: tuple[str, ...]
-    rows: int | None
-
-
 @contextmanager
-def open_copy(org: Org, task: TableTask, epoch: int, sealed: Position) -> Iterator[PagedCopy]:
+def open_copy(org: Org, task: TableTask, epoch: int, sealed: Position) -> Iterator[Copy]:
     """``sealed`` is the end of the last sealed window. Raises CheckFailed where the rule asks for what cannot be kept,
     SourceUnavailable where the bulk query fails."""
     refuse_rules([task])
-    schema = selected_schema(task.rule, described(org.rest.describe(task.table)).schema)
+    told = described(org.rest.describe(task.table))
+    schema = selected_schema(task.rule, told.schema)
     floor = floor_key(epoch, place_of(sealed, org.options.channel))
+    untold = _untold(org, told, schema)
     try:
         with org.bulk.query(schema) as job:
             shares = tuple(json.dumps({"page": page}) for page in job.pages)
-            yield PagedCopy(floor, sealed, schema, shares, job.rows)
+            yield Copy(floor, sealed, schema, PagedRead(shares, job.rows), job.rows, untold=untold)
     except BulkRefused:
-        yield PagedCopy(floor, sealed, schema, (OVER_REST,), None)
+        yield Copy(floor, sealed, schema, PagedRead((OVER_REST,)), rows=0, untold=untold)
+
+
+def _untold(org: Org, told: Described, schema: TableSchema) -> tuple[str, ...]:
+    """Columns that are as of the last copy or fetch, whatever happens to them."""
+    columns = set(told.snapshot_only)
+    with org.pubsub.connected() as pubsub, suppress(CheckFailed):  # an object may have no channel of its own
+        event = pubsub.schema(pubsub.topic(f"/data/{change_event(schema.table)}").schema_id)
+        columns |= Layout(event, told, schema).unsent
+    return tuple(name for name in schema.names if name in columns)
 
 
 def read_share(org: Org, share: str, schema: TableSchema) -> Iterator[pa.Table]:
@@ -65,6 +67,7 @@ def read_share(org: Org, share: str, schema: TableSchema) -> Iterator[pa.Table]:
 
 
 def tables_of(org: Org, entities: Sequence[str]) -> list[TableSchema]:
-    """The objects described, sorted by name; those that cannot be queried or have no id are left out."""
-    found = (described(org.rest.describe(entity)) for entity in sorted(entities))
+    """The objects described, sorted by name; those that this user does not see, that cannot be queried, or
+    that have no id are left out."""
+    found = map(described, org.rest.describe_all(sorted(entities)))
     return [one.schema for one in found if one.queryable and one.schema.key]

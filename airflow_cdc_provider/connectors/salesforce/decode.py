@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_cdc_provider.connectors.salesforce.event_schema import EventSchema
-from airflow_cdc_provider.connectors.salesforce.events import Delivery, Event, Undecodable
+from airflow_cdc_provider.connectors.salesforce.events import Delivery, Event
 from airflow_cdc_provider.connectors.salesforce.header import GAPS, WITHOUT_BODY, ChangeType, Header, header_of
 from airflow_cdc_provider.connectors.salesforce.ids import full_id, is_id, stands_for_many
-from airflow_cdc_provider.connectors.salesforce.layout import Image
 from airflow_cdc_provider.connectors.salesforce.positions import Place, position_of
+from airflow_cdc_provider.connectors.salesforce.put_aside import kept, without_header
+from airflow_cdc_provider.connectors.salesforce.records import Records
 from airflow_cdc_provider.connectors.salesforce.tables import Table
 from airflow_cdc_provider.connectors.salesforce.transactions import Transactions
 from airflow_cdc_provider.connectors.salesforce.types import Described
 from airflow_cdc_provider.connectors.salesforce.unreadable import Unreadable
 from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord, Operation, canonical
-from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.changes import Operation
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Decoder:
@@ -40,7 +34,7 @@ class Decoder:
         channel: str,
         transactions: Transactions,
     ) -> None:
-        self.items: list[StreamItem | Undecodable] = []
+        self.items: list[StreamItem] = []
         self.overflowed = False
         self._tables = {task.table: Table(task, describe) for task in tasks}
         self._event_schema = event_schema
@@ -60,18 +54,20 @@ class Decoder:
         read = self._read(event)
         if read.header is None:
             self._transactions.meet_unknown(event.replay_id)
-            self.items.append(Undecodable(self._channel, event, read.reason))
+            self._keep_without_header(event, read)
             return
         at_s = read.header.committed_ms // 1000
         self._end(self._transactions.meet(read.header.transaction, event.replay_id, at_s))
         if self.overflowed:
             return
+        table = self._tables.get(read.header.entity)
+        if table is None:
+            self.items.append(Ignored(len(read.header.ids)))
+            return
         try:
-            if read.reason:
-                raise Unreadable(read.reason)
-            self.items += self._told(event, read, read.header)
+            self._tell(event, read, read.header, table)
         except Unreadable as error:
-            self.items.append(self._undecodable(event, read.header, str(error)))
+            self._keep(event, read, read.header, table, str(error))
 
     def _read(self, event: Event) -> _Read:
         """As much of the event as is needed, and why not the rest. What says all in its header is read no further, and
@@ -97,43 +93,46 @@ class Decoder:
             self.items.append(Boundary(position_of(self._channel, place)))
             self.overflowed = self._overflow_met
 
-    def _told(self, event: Event, read: _Read, header: Header) -> list[StreamItem]:
-        """The change type decides before the ids are looked at."""
-        table = self._tables.get(header.entity)
-        if table is None:
-            return [Ignored(len(header.ids))]
+    def _tell(self, event: Event, read: _Read, header: Header, table: Table) -> None:
+        """The change type decides before the ids are looked at, and the ids before the fields."""
         assert read.schema is not None
         layout = table.layout(read.schema)
-        make = _Records(header, table.schema, self._transactions, event.replay_id)
+        make = self._announced(event, header, table)
+        nobody = header.change in GAPS and not header.ids
+        if header.change == ChangeType.GAP_OVERFLOW or nobody or any(map(stands_for_many, header.ids)):
+            self._overflow_met = True
+            self.items.append(make.control(Operation.OVERFLOW, None))
+            return
+        if read.reason:
+            raise Unreadable(read.reason)
+        self.items += make.changes(layout, read.values) or [Ignored(len(header.ids))]
+
+    def _announced(self, event: Event, header: Header, table: Table) -> Records:
+        make = Records(header, table.schema, self._transactions.next_order, event.replay_id)
         if table.unannounced():
             self.items.append(table.schema)
             if table.is_change():
                 self.items.append(make.schema())
-        if header.change == ChangeType.GAP_OVERFLOW or any(map(stands_for_many, header.ids)):
-            self._overflow_met = True
-            return [make.control(Operation.OVERFLOW, None)]
-        ids = [_record_id(one) for one in header.ids]
-        if header.change in GAPS:
-            return [make.control(Operation.GAP, one) for one in ids]
-        match header.change:
-            case ChangeType.DELETE:
-                return [make.gone(one) for one in ids]
-            case ChangeType.UPDATE:
-                image = layout.changed(read.values, header)
-                return [make.row(Operation.UPDATE, i, image) for i in ids] if not image.empty else [Ignored(len(ids))]
-            case ChangeType.CREATE:
-                image = layout.whole(read.values)
-                return [make.row(Operation.UPSERT, one, image) for one in ids]
-            case ChangeType.UNDELETE:
-                image = layout.whole(read.values)
-                if image.empty:  # it says only that there is a record again
-                    return [make.control(Operation.GAP, one) for one in ids]
-                return [make.row(Operation.UPSERT, one, image) for one in ids]
-        raise Unreadable("the change type is unknown")
+        return make
 
-    def _undecodable(self, event: Event, header: Header, reason: str) -> Undecodable:
-        ids = tuple(full_id(one) for one in header.ids if is_id(one))
-        return Undecodable(self._channel, event, reason, header.entity, ids, header.transaction)
+    def _keep(self, event: Event, read: _Read, header: Header, table: Table, reason: str) -> None:
+        """One record for each that the event names; one that could be any, where it names something else."""
+        make = self._announced(event, header, table)
+        after = kept(event, read.schema, reason, header.change)
+        named = [full_id(one) if is_id(one) else None for one in header.ids] or [None]
+        self.items += [make.put_aside(one, after) for one in dict.fromkeys(named)]
+
+    def _keep_without_header(self, event: Event, read: _Read) -> None:
+        """It belongs to the object that its schema is of; to any of ours, where not even that can be told."""
+        owner = read.schema.entity if read.schema else ""
+        owners = [self._tables[owner]] if owner in self._tables else [] if owner else list(self._tables.values())
+        for table in owners:
+            if table.unannounced():
+                self.items.append(table.schema)
+            order_key = self._transactions.next_order()
+            self.items.append(without_header(event, read.schema, read.reason, table.schema, order_key))
+        if not owners:
+            self.items.append(Ignored(1))
 
 
 @dataclass(frozen=True)
@@ -142,81 +141,3 @@ class _Read:
     header: Header | None = None
     values: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
-
-
-def _record_id(text: str) -> str:
-    try:
-        return full_id(text)
-    except ValueError as error:
-        raise Unreadable("the header names a record by what is no id") from error
-
-
-@lru_cache(maxsize=256)
-def _moment(ms: int) -> datetime:
-    """Events carry whole seconds, so neighbours share theirs."""
-    return EPOCH + timedelta(milliseconds=ms)
-
-
-class _Records:
-    """Makes the change records of one event."""
-
-    def __init__(self, header: Header, schema: TableSchema, transactions: Transactions, replay_id: bytes) -> None:
-        self._header = header
-        self._schema = schema
-        self._transactions = transactions
-        self._commit_ts = _moment(header.committed_ms)
-        self._position = f'{{"replay_id":"{b64encode(replay_id).decode("ascii")}"}}'
-
-    def row(self, op: Operation, record_id: str, image: Image) -> ChangeRecord:
-        """A created record is an upsert, too: ids are never used again, so a row that is there is the same record, and
-        keeps what the event does not carry."""
-        key = f'["{record_id}"]'
-        return self._record(op, record_id, key, key, image.after(record_id), image.complete, image)
-
-    def gone(self, record_id: str) -> ChangeRecord:
-        return self._record(Operation.DELETE, record_id, f'["{record_id}"]', None, None, False, None)
-
-    def control(self, op: Operation, record_id: str | None) -> ChangeRecord:
-        """``after`` tells the change type that Salesforce gave: a gap may hide a delete."""
-        after = canonical({"change_type": self._header.change})
-        return self._record(op, record_id or "*", None, record_id and f'["{record_id}"]', after, False, None)
-
-    def schema(self) -> ChangeRecord:
-        record = self._record(Operation.SCHEMA, "*", None, None, canonical(to_plain(self._schema)), False, None)
-        return replace(record, event_id=f"{record.event_id}:{self._schema.schema_id}")
-
-    def _record(
-        self,
-        op: Operation,
-        record_id: str,
-        key_before: str | None,
-        key: str | None,
-        after: str | None,
-        complete: bool,
-        image: Image | None,
-    ) -> ChangeRecord:
-        """All fields by place: this runs once per row."""
-        header = self._header
-        return ChangeRecord(
-            header.entity,
-            op,
-            self._transactions.next_order(header.sequence),
-            self._schema.schema_id,
-            key_before,
-            key,
-            None,
-            after,
-            False,
-            complete,
-            image.refetch if image else (),
-            None,
-            None,
-            None,
-            header.transaction,
-            header.sequence,
-            self._commit_ts,
-            self._position,
-            f"{header.transaction}:{header.sequence}:{header.entity}:{record_id}:{header.change}",
-            "none",
-            image.warnings if image else (),
-        )

@@ -29,11 +29,12 @@ class EventField:
 
 @dataclass(frozen=True)
 class EventSchema:
-    """``fields[0]`` is the header."""
+    """``fields[0]`` is the header. ``text`` is the schema as it came."""
 
     schema_id: str
     entity: str
     fields: tuple[EventField, ...]
+    text: str = field(repr=False)
     _head: Callable[[io.BytesIO], dict[str, Any]] = field(repr=False)
     _body: Body = field(repr=False)
 
@@ -76,6 +77,7 @@ def parse_event_schema(schema_id: str, text: str) -> EventSchema:
             schema_id,
             entity_of(avro["name"]),
             fields,
+            text,
             lambda stream: schemaless_reader(stream, head, None),  # type: ignore[arg-type, return-value]
             Body(avro["fields"][1:], {}),
         )
@@ -92,6 +94,11 @@ def entity_of(record_name: str) -> str:
     if name.endswith("__ChangeEvent"):
         return name.removesuffix("ChangeEvent") + "c"
     return name.removesuffix("ChangeEvent")
+
+
+def change_event(entity: str) -> str:
+    """The other way round."""
+    return f"{entity.removesuffix('c')}ChangeEvent" if entity.endswith("__c") else f"{entity}ChangeEvent"
 
 
 def _field(field: dict[str, Any], named: dict[str, Any]) -> EventField:

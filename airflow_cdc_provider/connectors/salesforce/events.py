@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -20,16 +19,3 @@ class Delivery(NamedTuple):
     events: tuple[Event, ...]
     latest: bytes = b""
     at_s: int = 0
-
-
-@dataclass(frozen=True)
-class Undecodable:
-    """An event that nobody could read, kept whole. ``table``, ``ids`` and ``transaction`` are set where the header
-    could be read; ``reason`` shows no value."""
-
-    channel: str
-    event: Event
-    reason: str
-    table: str = ""
-    ids: tuple[str, ...] = ()
-    transaction: str = ""

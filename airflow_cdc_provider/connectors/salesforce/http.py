@@ -127,6 +127,11 @@ def _told(response: Response) -> tuple[str, str]:
         answer = response.json()
     except ValueError:
         return "", ""
+    return told(answer)
+
+
+def told(answer: Any) -> tuple[str, str]:
+    """The same of a parsed answer."""
     first = answer[0] if isinstance(answer, list) and answer else answer
     if not isinstance(first, dict):
         return "", ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
-from airflow_cdc_provider.connectors.salesforce.positions import Place, place_of, position_of
+from airflow_cdc_provider.connectors.salesforce.positions import place_of, position_of
 from airflow_cdc_provider.connectors.salesforce.pubsub import DEAD_AFTER_S, Connection
 from airflow_cdc_provider.connectors.source import News
 from airflow_cdc_provider.core.positions import Position
@@ -23,5 +25,5 @@ def news_behind(connection: Connection, options: SalesforceOptions, position: Po
     told = connection.peek(options.channel, place.replay_id, DEAD_AFTER_S if age_s > OLD_S else LOOK_S)
     idle = None
     if told.latest and age_s > FRESH_S:
-        idle = position_of(options.channel, Place(told.latest, place.transactions, told.at_s))
+        idle = position_of(options.channel, replace(place, replay_id=told.latest, at_s=told.at_s))
     return News(bool(told.events), position, idle)

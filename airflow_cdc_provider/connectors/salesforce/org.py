@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +27,8 @@ class Org:
         self.options = options
         self.replicator = replicator
         self._keep_token = keep_token
+        self._http: Http | None = None
+        self._opening = threading.Lock()
 
     @property
     def place(self) -> str:
@@ -33,14 +36,22 @@ class Org:
         return f"connection {self.info.connection_id}, channel {self.options.channel}"
 
     def identity(self) -> dict[str, str]:
-        """The instance is part of it: where Salesforce moves an org to another one, replay ids mean nothing more."""
-        (row,) = self.rest.query("SELECT Id, InstanceName FROM Organization")
-        return {"org_id": self.http.token().org_id, "instance": str(row["InstanceName"])}
+        return {"org_id": self.http.token().org_id}
 
     @cached_property
+    def instance(self) -> str:
+        """Where the org lives now. Salesforce moves orgs; they stay the same, and their replay ids do not."""
+        (row,) = self.rest.query("SELECT Id, InstanceName FROM Organization")
+        return str(row["InstanceName"])
+
+    @property
     def http(self) -> Http:
-        session = _requests().Session()
-        return Http(Login(access_of(self.info, self.options), session, self._keep_token), session)
+        """One for all tables that are copied side by side: a refresh token may serve only once."""
+        with self._opening:
+            if self._http is None:
+                session = _requests().Session()
+                self._http = Http(Login(access_of(self.info, self.options), session, self._keep_token), session)
+            return self._http
 
     @cached_property
     def rest(self) -> Rest:

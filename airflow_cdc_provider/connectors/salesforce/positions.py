@@ -23,16 +23,25 @@ from airflow_cdc_provider.core.positions import Position, epoch_prefix
 class Place:
     """Behind the event ``replay_id``, the last one of transaction number ``transactions``. ``at_s`` (since 1970) is
     when that event was committed, or when the server said that there was no more: replay ids are served for 72 hours.
+    ``instance`` is where the org lived then: on another one its replay ids mean nothing.
     """
 
     replay_id: bytes
     transactions: int = 0
     at_s: int = 0
+    instance: str = ""
 
 
 def position_of(channel: str, place: Place) -> dict[str, str]:
     moment = f"{datetime.fromtimestamp(place.at_s, UTC).replace(tzinfo=None).isoformat()}Z"
-    return {channel: f"{place.transactions} {b64encode(place.replay_id).decode('ascii')} {moment}"}
+    words = [str(place.transactions), b64encode(place.replay_id).decode("ascii"), moment]
+    return {channel: " ".join([*words, place.instance] if place.instance else words)}
+
+
+def first_place(replay_id: bytes, at_s: int, instance: str) -> Place:
+    """Where a stream begins. The count of its transactions begins with the time, so that it is above that of any stream
+    read before: a million of them a second would be needed to catch up."""
+    return Place(replay_id, at_s << 20, at_s, instance)
 
 
 def place_of(position: Position, channel: str) -> Place:
@@ -49,8 +58,25 @@ def place_of(position: Position, channel: str) -> Place:
                 do="name the old channel again under `source`, or copy the tables anew: airflow cdc resync",
             )
         )
-    count, replay_id, moment = position[channel].split(" ")
-    return Place(b64decode(replay_id), int(count), int(datetime.fromisoformat(moment).timestamp()))
+    count, replay_id, moment, *instance = position[channel].split(" ")
+    return Place(b64decode(replay_id), int(count), int(datetime.fromisoformat(moment).timestamp()), *instance)
+
+
+def require_instance(place: Place, instance: str, channel: str) -> None:
+    """Raises PositionLost (SRC013) where the org has moved since the place was met."""
+    if place.instance in ("", instance):
+        return
+    raise PositionLost(
+        Problem(
+            "SRC013",
+            "the org has moved: our position means nothing where it lives now",
+            where=channel,
+            found=f"instance {instance}",
+            allowed=f"instance {place.instance}",
+            data="the target tables stand at their cursors; changes after them are not in the log",
+            do="copy the tables anew: airflow cdc resync; with `reconcile: auto` under `source` that happens by itself",
+        )
+    )
 
 
 def order_key(epoch: int, transaction: int, sequence: int, arrival: int) -> str:

@@ -5,19 +5,27 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_cdc_provider.connectors.salesforce.channels import read_channel
 from airflow_cdc_provider.connectors.salesforce.check import find_problems
 from airflow_cdc_provider.connectors.salesforce.check_tables import refuse_rules
-from airflow_cdc_provider.connectors.salesforce.copying import PagedCopy, open_copy, read_share, tables_of
-from airflow_cdc_provider.connectors.salesforce.events import Undecodable
+from airflow_cdc_provider.connectors.salesforce.copying import open_copy, read_share, tables_of
 from airflow_cdc_provider.connectors.salesforce.news import news_behind
 from airflow_cdc_provider.connectors.salesforce.options import read_options
 from airflow_cdc_provider.connectors.salesforce.org import Org
-from airflow_cdc_provider.connectors.salesforce.positions import position_of
+from airflow_cdc_provider.connectors.salesforce.positions import (
+    first_place,
+    place_of,
+    position_of,
+    require_instance,
+)
+from airflow_cdc_provider.connectors.salesforce.put_aside import reread
 from airflow_cdc_provider.connectors.salesforce.stream import drained
-from airflow_cdc_provider.connectors.source import News, Partition, StreamItem
+from airflow_cdc_provider.connectors.salesforce.types import described
+from airflow_cdc_provider.connectors.source import Copy, News, Partition, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import Problem
@@ -37,6 +45,7 @@ class SalesforceSource:
     has_transactions: ClassVar[bool] = True
     full_images: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = False
+    repeats_within: ClassVar[timedelta] = timedelta(hours=72)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = read_options(source.options)
@@ -54,10 +63,13 @@ class SalesforceSource:
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         """Behind everything that happened up to now. In a quiet channel this takes up to five minutes."""
+        channel = self.options.channel
         with self.org.pubsub.connected() as connection:
-            return position_of(self.options.channel, connection.newest(self.options.channel))
+            newest = connection.newest(channel)
+        return position_of(channel, first_place(newest.replay_id, newest.at_s, self.org.instance))
 
     def news(self, position: Position, tables: Sequence[str]) -> News:
+        self._require_instance(position)
         with self.org.pubsub.connected() as connection:
             return news_behind(connection, self.options, position, time.time())
 
@@ -71,15 +83,23 @@ class SalesforceSource:
         """A channel is one order of events; a second reader would pay for them twice."""
         return [Partition(lo, limit, {})]
 
-    def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem | Undecodable]:
+    def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         refuse_rules(tables)
+        self._require_instance(partition.lo)
         with self.org.pubsub.connected() as connection:
             yield from drained(connection, self.org.rest, self.options, partition.lo, tables, epoch)
+
+    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
+        return reread(record, schema, lambda entity: described(self.org.rest.describe(entity)))
 
     def read_share(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one share of a copy, in the table's types. Runs wherever Spark's task runs."""
         return read_share(self.org, share, schema)
 
-    def copy(self, table: TableTask, epoch: int, sealed: Position) -> AbstractContextManager[PagedCopy]:
-        """``sealed``: the end of the last sealed window, where the copy stands."""
+    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
+        """In as many shares as Salesforce makes pages."""
         return open_copy(self.org, table, epoch, sealed)
+
+    def _require_instance(self, position: Position) -> None:
+        channel = self.options.channel
+        require_instance(place_of(position, channel), self.org.instance, channel)

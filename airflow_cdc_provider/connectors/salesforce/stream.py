@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from airflow_cdc_provider.connectors.salesforce.decode import Decoder
-from airflow_cdc_provider.connectors.salesforce.events import Undecodable
 from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.salesforce.positions import place_of
 from airflow_cdc_provider.connectors.salesforce.proto import CUSTOM
@@ -26,7 +25,7 @@ def drained(
     lo: Position,
     tables: Sequence[TableTask],
     epoch: int,
-) -> Iterator[StreamItem | Undecodable]:
+) -> Iterator[StreamItem]:
     """Items up to a silence of the channel, or to the end of a transaction that overflowed: the window ends there.
 
     A stream that fails for good behind whole transactions ends the window as a silence does: events that were

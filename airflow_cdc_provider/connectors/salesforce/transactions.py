@@ -7,6 +7,8 @@ may have holes, where objects changed that the channel does not carry.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from airflow_cdc_provider.connectors.salesforce.positions import Place, order_key
 
 
@@ -20,6 +22,7 @@ class Transactions:
         self._last = place.replay_id
         self._last_s = place.at_s
         self._arrival = 0
+        self._sequence = 0
 
     def meet(self, key: str, replay_id: bytes, at_s: int) -> Place | None:
         """An event of transaction ``key``. The end of the one before, where this one begins another."""
@@ -27,7 +30,7 @@ class Transactions:
         if key != self._key:
             ended = self._end(self._last, self._last_s) if self._key else None
             self._key = key
-            self._arrival = 0
+            self._arrival = self._sequence = 0
         self._last = replay_id
         self._last_s = at_s
         return ended
@@ -43,15 +46,17 @@ class Transactions:
             return self._end(latest, at_s) if latest else self._end(self._last, self._last_s)
         if latest in (b"", self._ended.replay_id):
             return None
-        self._ended = Place(latest, self._ended.transactions, at_s)
+        self._ended = replace(self._ended, replay_id=latest, at_s=at_s)
         return self._ended
 
-    def next_order(self, sequence: int) -> str:
-        """The order key of the next record of the open transaction."""
+    def next_order(self, sequence: int | None = None) -> str:
+        """The order key of the next record of the open transaction; of one without a number behind the last one."""
         self._arrival += 1
-        return order_key(self._epoch, self._ended.transactions + 1, sequence, self._arrival)
+        self._sequence = self._sequence if sequence is None else sequence
+        return order_key(self._epoch, self._ended.transactions + 1, self._sequence, self._arrival)
 
     def _end(self, replay_id: bytes, at_s: int) -> Place:
-        self._ended = Place(replay_id, self._ended.transactions + 1, at_s)
+        self._ended = replace(self._ended, replay_id=replay_id, transactions=self._ended.transactions + 1, at_s=at_s)
         self._key = ""
+        self._arrival = self._sequence = 0
         return self._ended

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from airflow_cdc_provider.sandbox.salesforce.errors import ApiError, not_found
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
@@ -21,7 +24,7 @@ from airflow_cdc_provider.sandbox.salesforce.rest import (
     tooling,
 )
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
-from airflow_cdc_provider.sandbox.salesforce.users import require_session
+from airflow_cdc_provider.sandbox.salesforce.users import User, require_session
 
 DATA = r"/services/data/(v\d+\.\d)"
 ID = r"([A-Za-z0-9]{15}|[A-Za-z0-9]{18})"
@@ -37,6 +40,33 @@ OPEN: list[tuple[str, str, Callable[..., Response]]] = [
     ("GET", rf"/admin/ledger/{NAME}", admin.state),
     ("POST", rf"/admin/{NAME}", admin.command),
 ]
+CALLS_AT_ONCE = 25
+
+
+def composite(org: OrgState, request: Request, user: User, version: str) -> Response:
+    """Several requests in one, which counts as one. None may use what another answered; all or none is not there."""
+    calls = request.fields().get("compositeRequest", [])
+    if len(calls) > CALLS_AT_ONCE:
+        raise ApiError(400, "LIMIT_EXCEEDED", f"The limit of {CALLS_AT_ONCE} subrequests is exceeded.")
+    return answer({"compositeResponse": [_one_of_many(org, request, user, call) for call in calls]})
+
+
+def _one_of_many(org: OrgState, request: Request, user: User, call: dict[str, Any]) -> dict[str, Any]:
+    target = urlsplit(call["url"])
+    body = json.dumps(call["body"]).encode() if "body" in call else b""
+    inner = Request(call["method"], unquote(target.path), dict(parse_qsl(target.query)), request.headers, body)
+    try:
+        response = _resource(org, inner, user)
+    except ApiError as error:
+        response = refused(error)
+    return {
+        "body": json.loads(response.body) if response.body else None,
+        "httpHeaders": dict(response.headers),
+        "httpStatusCode": response.status,
+        "referenceId": call["referenceId"],
+    }
+
+
 # The same, for those who have a token.
 CLOSED: list[tuple[str, str, Callable[..., Response]]] = [
     ("GET", r"/services/oauth2/userinfo", tokens.userinfo),
@@ -72,9 +102,10 @@ CLOSED: list[tuple[str, str, Callable[..., Response]]] = [
     ("GET", rf"{DATA}/jobs/query/{ID}/results", bulk.results),
     ("GET", rf"{DATA}/jobs/query/{ID}/resultPages", bulk.result_pages),
     ("GET", rf"{DATA}/limits/?", limits.limits),
+    ("POST", rf"{DATA}/composite/?", composite),
 ]
-ROUTES = [(method, re.compile(path), handler, False) for method, path, handler in OPEN]
-ROUTES += [(method, re.compile(path), handler, True) for method, path, handler in CLOSED]
+OPEN_ROUTES = [(method, re.compile(path), handler) for method, path, handler in OPEN]
+CLOSED_ROUTES = [(method, re.compile(path), handler) for method, path, handler in CLOSED]
 
 
 def handle(org: OrgState, request: Request) -> Response:
@@ -84,20 +115,25 @@ def handle(org: OrgState, request: Request) -> Response:
         return _failed(request, fault)
     usage: dict[str, str] = {}
     try:
-        for method, path, handler, closed in ROUTES:
+        for method, path, handler in OPEN_ROUTES:
             found = path.fullmatch(request.path)
             if method == request.method and found:
-                if not closed:
-                    return handler(org, request, *found.groups())
-                usage = _count(org)
-                user = require_session(org.tokens.user(request.token))
-                response = handler(org, request, user, *found.groups())
-                return Response(
-                    response.status, response.body, response.content_type, {**response.headers, **usage}, response.cut
-                )
-        raise not_found()
+                return handler(org, request, *found.groups())
+        usage = _count(org)
+        response = _resource(org, request, require_session(org.tokens.user(request.token)))
+        return Response(
+            response.status, response.body, response.content_type, {**response.headers, **usage}, response.cut
+        )
     except ApiError as error:
         return refused(error, usage)
+
+
+def _resource(org: OrgState, request: Request, user: User) -> Response:
+    for method, path, handler in CLOSED_ROUTES:
+        found = path.fullmatch(request.path)
+        if method == request.method and found:
+            return handler(org, request, user, *found.groups())
+    raise not_found()
 
 
 def _failed(request: Request, fault: HttpFault) -> Response:

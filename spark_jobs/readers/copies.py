@@ -1,0 +1,54 @@
+"""The rows of a copy, whatever kind of copy it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+
+from airflow_cdc_provider.connectors.source import Copy, JdbcRead, PagedRead
+from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from spark_jobs.job import Job, TableWork
+from spark_jobs.progress import reported
+from spark_jobs.readers.jdbc import read_jdbc
+from spark_jobs.readers.pages import read_pages
+from spark_jobs.stages import watched
+
+
+@contextmanager
+def copy_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[DataFrame]:
+    """All columns of the copy; of those that are not used a database is not asked.
+
+    Shares are fetched here, once, into files of the executors: they are counted before anything is written, and a
+    resync looks at them twice. Raises SourceUnavailable (CPY005) where they are not as many as the source has counted.
+    """
+    if isinstance(copy.read, JdbcRead):
+        yield read_jdbc(work.spark, copy.read, copy.schema.names)
+        return
+    definition, connection = job.step.definition, job.secrets.source
+    frame = read_pages(work.spark, definition, connection, copy.read.shares, copy.schema)
+    frame = frame.persist(StorageLevel.DISK_ONLY)
+    try:
+        with work.phase("read"), reported(copy.schema.table, watched(work.spark, copy.rows)):
+            _require_all(copy.read, copy.schema.table, frame.count())
+        yield frame
+    finally:
+        frame.unpersist()
+
+
+def _require_all(read: PagedRead, table: str, rows: int) -> None:
+    if read.rows is None or rows == read.rows:
+        return
+    raise SourceUnavailable(
+        Problem(
+            "CPY005",
+            f"the copy of {table} did not come whole",
+            where=table,
+            found=f"{rows:,} rows",
+            allowed=f"{read.rows:,} rows, as the source counted them",
+            do="nothing: the next run copies again",
+            data="nothing was written",
+        )
+    )

@@ -1,0 +1,52 @@
+"""Which changes a window may hold once more, by the ids of those that were landed not long ago."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.core.changelog import Manifest, TableSlice, manifest_path
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.staging.local import LocalStore
+from airflow_cdc_provider.staging.log import ChangeLog
+from spark_jobs.readers.remembered import event_ids
+from spark_jobs.record_files import RecordFile
+
+NOW = datetime(2026, 3, 4, tzinfo=UTC)
+KEPT = timedelta(hours=72)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> ChangeLog:
+    """Five windows of two tables, sealed a day apart: the last one just now."""
+    log = ChangeLog(LocalStore(str(tmp_path)))
+    for window in range(1, 6):
+        tables = {}
+        for table in ("a", "b"):
+            file = RecordFile(log.store, f"windows/{window:010d}/x/{table}.parquet")
+            file.write([ChangeRecord(table, "update", "0", "s", event_id=f"{table}{window}")])
+            tables[table] = TableSlice("", ("s",), (file.close().file,), {"update": 1})
+        sealed_at = (NOW - timedelta(days=5 - window)).isoformat()
+        log.seal(Manifest("log", window, 1, {}, {}, "", "x", sealed_at, tables))
+    return log
+
+
+def test_ids_are_remembered_as_long_as_the_source_may_come_back_to_them(log: ChangeLog) -> None:
+    assert event_ids(log, 6, KEPT, NOW) == {"a2", "b2", "a3", "b3", "a4", "b4", "a5", "b5"}
+    assert event_ids(log, 6, KEPT, NOW + timedelta(seconds=1)) == {"a3", "b3", "a4", "b4", "a5", "b5"}
+
+
+def test_a_window_that_is_landed_again_does_not_remember_itself(log: ChangeLog) -> None:
+    assert event_ids(log, 3, KEPT, NOW) == {"a2", "b2"}
+
+
+def test_windows_that_were_cleaned_up_are_not_looked_for(log: ChangeLog) -> None:
+    for window in (1, 2, 3):
+        log.store.delete(manifest_path(window))
+    assert event_ids(log, 6, KEPT, NOW) == {"a4", "b4", "a5", "b5"}
+
+
+def test_before_the_first_window_nothing_is_remembered(tmp_path: Path) -> None:
+    assert event_ids(ChangeLog(LocalStore(str(tmp_path))), 1, KEPT, NOW) == frozenset()
