@@ -23,7 +23,8 @@ from airflow_cdc_provider.connectors.salesforce.positions import (
 )
 from airflow_cdc_provider.connectors.salesforce.put_aside import reread
 from airflow_cdc_provider.connectors.salesforce.stream import drained
-from airflow_cdc_provider.connectors.salesforce.types import described
+from airflow_cdc_provider.connectors.salesforce.types import Described, described
+from airflow_cdc_provider.connectors.salesforce.untold import rows_of
 from airflow_cdc_provider.connectors.source import Copy, News, Partition, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
@@ -90,7 +91,10 @@ class SalesforceSource:
             yield from drained(connection, self.org.rest, self.options, partition.lo, tables, epoch)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        return reread(record, schema, lambda entity: described(self.org.rest.describe(entity)))
+        return reread(record, schema, self._described)
+
+    def fetch(self, table: TableTask, schema: TableSchema, untold: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
+        return rows_of(self.org.rest, schema, untold, self._described)
 
     def read_share(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one share of a copy, in the table's types. Runs wherever Spark's task runs."""
@@ -99,6 +103,9 @@ class SalesforceSource:
     def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
         """In as many shares as Salesforce makes pages."""
         return open_copy(self.org, table, epoch, sealed)
+
+    def _described(self, entity: str) -> Described:
+        return described(self.org.rest.describe(entity))
 
     def _require_instance(self, position: Position) -> None:
         channel = self.options.channel
