@@ -164,6 +164,15 @@ def test_dying_anywhere_loses_nothing_and_doubles_nothing(
     assert table.staged()[1].outcome is Outcome.UNCHANGED
 
 
+def test_in_a_wide_table_a_value_that_does_not_fit_is_found_as_fast(spark: SparkSession, tmp_path: Path) -> None:
+    columns = [Column("id", INT, False), *(Column(f"c{number}", INT) for number in range(120))]
+    table = HandMade(small_session(spark), tmp_path, TableSchema("public.t", tuple(columns), ("id",)))
+    table.copy([{column.name: 1 for column in columns}])
+    table.land([table.update({**{column.name: 2 for column in columns}, "id": 1, "c119": "much"})])
+    stopped = table.staged()[1]
+    assert stopped.problem and stopped.problem.code == "QUA001" and "column c119" in stopped.problem.what
+
+
 def test_a_bad_record_stops_the_table_before_its_window(spark: SparkSession, tmp_path: Path) -> None:
     table = made(spark, tmp_path, 1, on_bad_record=OnBadRecord.STOP)
     table.land([table.update(row(1, "b"))])
