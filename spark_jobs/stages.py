@@ -28,3 +28,20 @@ def watched(spark: SparkSession, rows: int) -> Callable[[], Progress | None]:
         return Progress(read, of=rows or None) if read else None
 
     return look
+
+
+def shares_read(spark: SparkSession, rows: int) -> Callable[[], Progress | None]:
+    """The same where each task reads a share and Spark does not see its rows: the share of the tasks that are done."""
+    group = uuid.uuid4().hex
+    context = spark.sparkContext
+    context.setJobGroup(group, "copy")
+
+    def look() -> Progress | None:
+        tracker = context.statusTracker()
+        jobs = [info for job in tracker.getJobIdsForGroup(group) if (info := tracker.getJobInfo(job))]
+        stages = [found for job in jobs for stage in job.stageIds if (found := tracker.getStageInfo(stage))]
+        tasks = sum(stage.numTasks for stage in stages)
+        done = sum(stage.numCompletedTasks for stage in stages) / tasks if tasks else 0.0
+        return Progress(int(done * rows), of=rows or None, share=done) if done else None
+
+    return look

@@ -14,7 +14,8 @@ from spark_jobs.job import Job, TableWork
 from spark_jobs.progress import reported
 from spark_jobs.readers.jdbc import read_jdbc
 from spark_jobs.readers.pages import read_pages
-from spark_jobs.stages import watched
+from spark_jobs.readers.told_failures import heard
+from spark_jobs.stages import shares_read
 
 
 @contextmanager
@@ -22,7 +23,8 @@ def copy_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[DataFrame]:
     """All columns of the copy; of those that are not used a database is not asked.
 
     Shares are fetched here, once, into files of the executors: they are counted before anything is written, and a
-    resync looks at them twice. Raises SourceUnavailable (CPY005) where they are not as many as the source has counted.
+    resync looks at them twice. Raises what reading a share raises, and SourceUnavailable (CPY005) where there are not
+    as many rows as the source has counted.
     """
     if isinstance(copy.read, JdbcRead):
         yield read_jdbc(work.spark, copy.read, copy.schema.names)
@@ -31,7 +33,8 @@ def copy_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[DataFrame]:
     frame = read_pages(work.spark, definition, connection, copy.read.shares, copy.schema)
     frame = frame.persist(StorageLevel.DISK_ONLY)
     try:
-        with work.phase("read"), reported(copy.schema.table, watched(work.spark, copy.rows)):
+        progress = shares_read(work.spark, copy.rows)
+        with work.phase("read"), heard(), reported(copy.schema.table, progress):
             _require_all(copy.read, copy.schema.table, frame.count())
         yield frame
     finally:

@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from spark_jobs.readers.jdbc import quoted
+from spark_jobs.readers.told_failures import told
 
 ROWS_PER_BATCH = 10_000
 
@@ -32,7 +33,7 @@ def read_pages(
     schema: TableSchema,
 ) -> DataFrame:
     """One Spark task per share; each task opens the source for itself, and a task that is tried again reads its share
-    again. The connection travels inside the serialised tasks only."""
+    again. The connection travels inside the serialised tasks only. Who makes Spark read them does so in ``heard``."""
     columns = ", ".join(f"{quoted(column.name)} {column_type(column.type)}" for column in schema.columns)
     if not shares:
         return spark.createDataFrame([], columns)
@@ -47,8 +48,9 @@ def _rows(
     definition: Definition, connection: ConnectionInfo, schema: TableSchema, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Runs in an executor."""
-    source: SharedSource = open_source(definition, connection)  # type: ignore[assignment]
-    for batch in batches:
-        for share in batch.column("share").to_pylist():
-            for rows in source.read_share(share, schema):
-                yield from rows.to_batches(ROWS_PER_BATCH)
+    with told():
+        source: SharedSource = open_source(definition, connection)  # type: ignore[assignment]
+        for batch in batches:
+            for share in batch.column("share").to_pylist():
+                for rows in source.read_share(share, schema):
+                    yield from rows.to_batches(ROWS_PER_BATCH)

@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableResult
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.change_events import Rules
+from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from airflow_cdc_provider.sandbox.salesforce.users import Access
 from tests.faults import attempts
 from tests.faults.worker import request
@@ -245,3 +246,12 @@ def test_a_copy_that_comes_short_is_not_committed(
     monkeypatch.undo()
     crm.settle()
     assert crm.differences() == []
+
+
+def test_what_goes_wrong_with_a_page_is_told_in_the_words_of_the_reader(
+    org: SalesforceOrg, writer: Writer, tmp_path: Path, spark: SparkSession
+) -> None:
+    crm = scene(org, tmp_path, spark, "Account")
+    org.faults.http.append(HttpFault("GET .*/results", 403, "API_DISABLED_FOR_ORG", "no", times=9))
+    road = crm.run()
+    assert any("SRC010" in line and "the API is switched off" in line for line in road.said), road.said

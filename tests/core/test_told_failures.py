@@ -1,0 +1,28 @@
+"""A failure that an executor met is the same failure in the driver."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import PySparkException
+
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
+from spark_jobs.readers.told_failures import FailedThere, heard, told
+
+PROBLEM = Problem("SRC047", "a page came\nbroken", found='"quoted"', do="again")
+
+
+@pytest.mark.parametrize("kind", [SourceUnavailable, CheckFailed])
+def test_a_failure_keeps_its_class_and_its_words(kind: type[SourceUnavailable]) -> None:
+    with pytest.raises(FailedThere) as there, told():
+        raise kind(PROBLEM, PROBLEM)
+    trace = f"Traceback (most recent call last):\n  File ...\nspark_jobs.FailedThere: {there.value}\n\tat java"
+    with pytest.raises(kind) as here, heard():
+        raise PySparkException(trace)
+    assert here.value.problems == (PROBLEM, PROBLEM) and not isinstance(here.value, PySparkException)
+
+
+def test_other_failures_pass_as_they_are() -> None:
+    with pytest.raises(ValueError, match="x"), told():
+        raise ValueError("x")
+    with pytest.raises(PySparkException, match="y"), heard():
+        raise PySparkException("y")
