@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.cuts import tables_of_a_cut
 from airflow_cdc_provider.core.index import TableRow
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.states import State, TableState
 
 
 def row(table: str, passed: int, state: TableState = TableState.REPLICATING) -> TableRow:
@@ -25,3 +28,10 @@ def test_tables_that_may_stay_behind_for_long_are_left_out() -> None:
     others = [row(state, 1, state) for state in TableState if state not in (TableState.REPLICATING, TableState.FAILING)]
     assert names(row("a", 5), *others) == ["a"]
     assert names(*others) == []
+
+
+def test_a_table_whose_copy_was_not_exact_is_left_out_until_it_has_caught_up() -> None:
+    record = ControlRecord("r", "b", "log", "me", "a", 1, 3, "f", State(TableState.REPLICATING, "2026-01-01"), high=5)
+    behind, past = replace(row("b", 4), control=record), replace(row("b", 5), control=record)
+    assert names(row("a", 5), behind) == ["a"]
+    assert names(row("a", 5), past) == ["a", "b"]

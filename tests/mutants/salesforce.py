@@ -11,6 +11,7 @@ TRANSACTIONS = ("tests/connectors/test_salesforce_transactions.py",)
 TYPES = ("tests/connectors/test_salesforce_types.py",)
 BULK = ("tests/connectors/test_salesforce_bulk.py",)
 PUBSUB = ("tests/connectors/test_salesforce_pubsub.py",)
+REMEMBERED = ("tests/core/test_remembered.py",)
 REST = ("tests/connectors/test_salesforce_rest.py",)
 
 SALESFORCE = (
@@ -37,9 +38,9 @@ SALESFORCE = (
     ),
     Breakage(
         "only the first record of a merged event changes",
-        f"{FOLDER}/decode.py",
-        "ids = [_record_id(one) for one in header.ids]",
-        "ids = [_record_id(one) for one in header.ids[:1]]",
+        f"{FOLDER}/records.py",
+        "return [full_id(one) for one in texts]",
+        "return [full_id(one) for one in texts[:1]]",
         DECODE,
     ),
     Breakage(
@@ -72,7 +73,7 @@ SALESFORCE = (
     ),
     Breakage(
         "a restored record without values empties its row",
-        f"{FOLDER}/decode.py",
+        f"{FOLDER}/records.py",
         "                if image.empty:",
         "                if image.empty and not ids:",
         DECODE,
@@ -87,9 +88,51 @@ SALESFORCE = (
     Breakage(
         "an event that nobody can read is dropped",
         f"{FOLDER}/decode.py",
-        "            self.items.append(self._undecodable(event, read.header, str(error)))",
-        "            self._undecodable(event, read.header, str(error))",
+        "self.items += [make.put_aside(one, after) for one in dict.fromkeys(named)]",
+        "[make.put_aside(one, after) for one in dict.fromkeys(named)]",
         DECODE,
+    ),
+    Breakage(
+        "a gap that names no record is passed over",
+        f"{FOLDER}/decode.py",
+        "nobody = header.change in GAPS and not header.ids",
+        "nobody = False",
+        DECODE,
+    ),
+    Breakage(
+        "an event without header is ordered before the others of its transaction",
+        f"{FOLDER}/transactions.py",
+        "self._sequence = self._sequence if sequence is None else sequence",
+        "self._sequence = 0 if sequence is None else sequence",
+        DECODE,
+    ),
+    Breakage(
+        "what was kept is read once more for all its records",
+        f"{FOLDER}/put_aside.py",
+        """ if f'["{full_id(one)}"]' == record.key]""",
+        "]",
+        DECODE,
+    ),
+    Breakage(
+        "a stream that is opened anew counts from the beginning",
+        f"{FOLDER}/positions.py",
+        "return Place(replay_id, at_s << 20, at_s, instance)",
+        "return Place(replay_id, 0, at_s, instance)",
+        TRANSACTIONS,
+    ),
+    Breakage(
+        "a position is taken along to another instance",
+        f"{FOLDER}/positions.py",
+        'if place.instance in ("", instance):',
+        "if place.instance != channel:",
+        ("tests/connectors/test_salesforce_check.py",),
+    ),
+    Breakage(
+        "a hidden object ends the description of all",
+        f"{FOLDER}/rest.py",
+        "elif status not in HIDDEN:",
+        "else:",
+        REST,
     ),
     Breakage(
         "a position is that of the event which showed that a transaction had ended",
@@ -108,13 +151,13 @@ SALESFORCE = (
     Breakage(
         "events of a transaction are ordered as they came",
         f"{FOLDER}/transactions.py",
-        "return order_key(self._epoch, self._ended.transactions + 1, sequence, self._arrival)",
+        "return order_key(self._epoch, self._ended.transactions + 1, self._sequence, self._arrival)",
         "return order_key(self._epoch, self._ended.transactions + 1, 0, self._arrival)",
         TRANSACTIONS,
     ),
     Breakage(
         "a repeat is known by its window only",
-        f"{FOLDER}/repeats.py",
+        "airflow_cdc_provider/connectors/repeats.py",
         "if item.event_id in seen or item.event_id in here:",
         "if item.event_id in here:",
         TRANSACTIONS,
@@ -209,5 +252,26 @@ SALESFORCE = (
         "for one, row in zip(some, answer, strict=True)}",
         "for one, row in zip(some, [a for a in answer if a], strict=False)}",
         REST,
+    ),
+    Breakage(
+        "changes of the last window alone are remembered",
+        "spark_jobs/readers/remembered.py",
+        "for number in range(window - 1, log.oldest() - 1, -1):",
+        "for number in range(window - 1, window - 2, -1):",
+        REMEMBERED,
+    ),
+    Breakage(
+        "a window that is landed again drops what it holds",
+        "spark_jobs/readers/remembered.py",
+        "for number in range(window - 1,",
+        "for number in range(log.sealed(),",
+        REMEMBERED,
+    ),
+    Breakage(
+        "a copy is published before replay is past it",
+        "airflow_cdc_provider/core/cuts.py",
+        "row.passed < row.control.high",
+        "row.passed < 0",
+        ("tests/core/test_cuts.py",),
     ),
 )
