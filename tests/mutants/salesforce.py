@@ -6,6 +6,7 @@ from tests.mutants.breakage import Breakage
 
 FOLDER = "airflow_cdc_provider/connectors/salesforce"
 DECODE = ("tests/connectors/test_salesforce_decode.py",)
+PUT_ASIDE = ("tests/connectors/test_salesforce_put_aside.py",)
 BITMAPS = ("tests/connectors/test_salesforce_bitmaps.py",)
 TRANSACTIONS = ("tests/connectors/test_salesforce_transactions.py",)
 TYPES = ("tests/connectors/test_salesforce_types.py",)
@@ -83,14 +84,14 @@ SALESFORCE = (
         f"{FOLDER}/event_schema.py",
         "if end != len(payload):",
         "if end > len(payload):",
-        DECODE,
+        PUT_ASIDE,
     ),
     Breakage(
         "an event that nobody can read is dropped",
         f"{FOLDER}/decode.py",
         "self.items += [make.put_aside(one, after) for one in dict.fromkeys(named)]",
         "[make.put_aside(one, after) for one in dict.fromkeys(named)]",
-        DECODE,
+        PUT_ASIDE,
     ),
     Breakage(
         "a gap that names no record is passed over",
@@ -104,14 +105,14 @@ SALESFORCE = (
         f"{FOLDER}/transactions.py",
         "self._sequence = self._sequence if sequence is None else sequence",
         "self._sequence = 0 if sequence is None else sequence",
-        DECODE,
+        PUT_ASIDE,
     ),
     Breakage(
         "what was kept is read once more for all its records",
         f"{FOLDER}/put_aside.py",
         """ if f'["{full_id(one)}"]' == record.key]""",
         "]",
-        DECODE,
+        PUT_ASIDE,
     ),
     Breakage(
         "a stream that is opened anew counts from the beginning",

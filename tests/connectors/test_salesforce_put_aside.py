@@ -1,0 +1,130 @@
+"""Events that nobody can read: kept whole in their place, and read once more where somebody asks for it."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airflow_cdc_provider.connectors.salesforce.events import Event
+from airflow_cdc_provider.connectors.salesforce.positions import Place, place_of
+from airflow_cdc_provider.connectors.salesforce.put_aside import kept, reread
+from airflow_cdc_provider.connectors.salesforce.types import described
+from airflow_cdc_provider.connectors.source import Boundary
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.quarantine import begins_row, told
+from tests.connectors import salesforce_events as org
+from tests.connectors.salesforce_events import ADA, BOB, Reading, event, task, updated
+
+UNKNOWN_TYPE = "SNAPSHOT"
+
+
+def put_aside(made: Event, *tables: str) -> list[ChangeRecord]:
+    """The records that are kept unread."""
+    items = Reading(*map(task, tables)).items(made)
+    return [item for item in items if isinstance(item, ChangeRecord) and item.op == "unreadable"]
+
+
+def test_case_58_an_unknown_change_type_is_kept_whole_and_never_passed_over() -> None:
+    made = event(UNKNOWN_TYPE, [ADA])
+    (record,) = put_aside(made)
+    what = told(record)
+    assert what is not None and b64decode(what.raw) == made.payload and what.op == ""
+    assert (record.table, record.key, record.tx_id) == ("Account", f'["{ADA}"]', "tx-1")
+
+
+def test_case_58_an_event_that_does_not_fit_its_schema_is_kept_with_what_its_header_says() -> None:
+    made = event(changed=["0x2"], Name="x")
+    (record,) = put_aside(made._replace(payload=made.payload[:-3]))
+    assert (record.key, record.commit_ts) == (f'["{ADA}"]', datetime(2026, 3, 1, 12, tzinfo=UTC))
+    (record,) = put_aside(made._replace(payload=made.payload + b"\0"))
+    what = told(record)
+    assert what is not None and "1 bytes are left" in what.reason and what.op == "update"
+
+
+def test_case_58_each_record_of_a_merged_event_that_nobody_can_read_waits_by_itself() -> None:
+    made = event("CREATE", [ADA, BOB], Name="x")
+    records = put_aside(made._replace(payload=made.payload[:-1]))
+    assert [record.key for record in records] == [f'["{ADA}"]', f'["{BOB}"]']
+    assert all(begins_row(record) for record in records), "what comes behind a lost creation waits for it"
+    assert len({record.order_key for record in records}) == len({record.event_id for record in records}) == 2
+
+
+def test_case_58_an_event_without_a_readable_header_is_kept_for_the_object_its_schema_is_of() -> None:
+    before, after = updated(Phone="1", seq=4), updated(Phone="2", seq=5)
+    items = Reading(task("Account"), task("Contact")).items(before, event()._replace(payload=b"\xff"), after)
+    records = [item for item in items if isinstance(item, ChangeRecord)]
+    assert [record.op for record in records] == ["update", "unreadable", "update"]
+    assert (records[1].table, records[1].key) == ("Account", None)
+    keys = [record.order_key for record in records]
+    assert keys == sorted(keys) and len(set(keys)) == 3, "in its place between the others"
+
+
+def test_case_58_an_event_of_a_schema_that_nobody_knows_may_be_of_any_object() -> None:
+    records = put_aside(event()._replace(schema_id="unknown"), "Account", "Contact")
+    assert [record.table for record in records] == ["Account", "Contact"]
+
+
+def test_what_was_kept_is_read_once_more_as_if_it_had_been_read_at_first() -> None:
+    made = updated([ADA, BOB], Rating="Hot")
+    schema = described(org.DESCRIBES["Account"]).schema
+    for record in Reading().says(made):
+        after = kept(made, org.event_schema("account-1"), "", "UPDATE")
+        unread = replace(record, op="unreadable", key_before=None, after=after)
+        assert reread(unread, schema, lambda entity: described(org.DESCRIBES[entity])) == [record]
+
+
+def test_what_still_cannot_be_read_stays_as_it_is() -> None:
+    schema = described(org.DESCRIBES["Account"]).schema
+    made = updated(Rating="Hot")
+    broken = [
+        made._replace(payload=made.payload[:-1]),
+        made._replace(payload=b"\xff"),
+        made._replace(schema_id="unknown"),
+        event(UNKNOWN_TYPE, [ADA]),
+        event("DELETE", ["nobody"]),
+    ]
+    for one in broken:
+        (record,) = put_aside(one)
+        assert reread(record, schema, lambda entity: described(org.DESCRIBES[entity])) == [record]
+
+
+def test_an_unreadable_event_keeps_its_transaction_open_so_that_it_is_not_stepped_over() -> None:
+    reading = Reading()
+    broken = event()._replace(payload=b"\xff")
+    assert isinstance(reading.items(broken)[-1], ChangeRecord)
+    (end,) = reading.quiet()
+    assert isinstance(end, Boundary)
+    assert place_of(end.position, org.CHANNEL) == Place(broken.replay_id, 8)
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        (event(changed=["0x100000000"]), "field 32 of a schema with 31 fields"),
+        (event(changed=["5-0x0400"], BillingAddress={}), "beyond the members"),
+        (event(changed=["7-0x01"]), "members of a field that has none"),
+        (event(changed=["Industry"]), "not of the form"),
+        (event("DELETE", ["nobody"]), "no id"),
+        (updated(AnnualRevenue=1e300), "column AnnualRevenue: more digits than decimal(18,2) takes"),
+        (event(tx=""), "no transaction"),
+        (event(seq=-1), "no transaction, or no place"),
+        (event(at_ms=1 << 62), "a time that no calendar has"),
+    ],
+)
+def test_what_an_event_cannot_mean_is_told_without_its_values(made: Any, reason: str) -> None:
+    what = told(put_aside(made)[-1])
+    assert what is not None and reason in what.reason
+    assert ADA not in what.reason and "1e300" not in what.reason
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=300))
+def test_no_bytes_make_the_decoder_fail_or_lose_them(payload: bytes) -> None:
+    made = event()._replace(payload=payload)
+    assert Reading().items(made), "kept, counted or understood"
