@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -216,6 +217,26 @@ def test_case_09_a_run_that_is_killed_in_its_window_reads_it_again(
     assert not token.exists(), "it was killed"
     assert crm.replicator().log.sealed() == sealed + 1
     assert crm.differences() == [], f"CDC_SEED={SEED}"
+
+
+def test_case_58_an_event_that_nobody_can_read_stops_its_table_and_no_other(
+    copied: Callable[..., Scene], org: SalesforceOrg
+) -> None:
+    crm = copied("Account", "Contact")
+    one, contact = min(org.ledger.state("Account")), min(org.ledger.state("Contact"))
+    with org.transaction() as tx:
+        tx.update("Account", one, {"Phone": "1"})
+    entry = org.bus._entries.pop()
+    org.bus.publish([replace(entry.event, payload=entry.event.payload[:-1])])
+    with org.transaction() as tx:
+        tx.update("Contact", contact, {"MailingCountry": "Italy"})
+    before = crm.rows("Account")
+    road = crm.run()
+    assert any("QUA001" in line and "do not fit their schema" in line for line in road.said), road.said
+    assert crm.rows("Account") == before and crm.rows("Contact")[contact]["MailingCountry"] == "Italy"
+    request(crm.replicator(), CommandKind.RESYNC, {"tables": ["Account"], "key": "again"})
+    crm.settle()
+    assert crm.differences() == []
 
 
 def test_verify_compares_what_events_tell_and_says_that_it_is_not_exact(
