@@ -9,3 +9,8 @@ OPTIONS: dict[str, str] = {
     "postgres": "airflow_cdc_provider.connectors.postgres.options:PostgresOptions",
     "salesforce": "airflow_cdc_provider.connectors.salesforce.options:SalesforceOptions",
 }
+
+FORMATS: dict[str, str] = {
+    "debezium": "airflow_cdc_provider.connectors.debezium.decode:DebeziumDecoder",
+}
+"""Event formats: a decoder of messages each, whatever brings them."""

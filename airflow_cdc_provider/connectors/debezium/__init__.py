@@ -1,0 +1,1 @@
+"""Debezium's change events as JSON: envelopes and unwrapped rows of six kinds of databases."""

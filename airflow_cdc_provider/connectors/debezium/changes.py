@@ -1,0 +1,226 @@
+"""One change of one row, or a truncate, as change records. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_cdc_provider.connectors.debezium import documents, headers
+from airflow_cdc_provider.connectors.debezium.connect_json import Told
+from airflow_cdc_provider.connectors.debezium.envelope import Block, place_of
+from airflow_cdc_provider.connectors.debezium.layouts import Layout, Layouts
+from airflow_cdc_provider.connectors.debezium.placeholders import Placeholders
+from airflow_cdc_provider.connectors.formats.images import Image, as_row
+from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
+from airflow_cdc_provider.connectors.formats.unreadable import (
+    CONTRADICTION,
+    NO_KEY,
+    UNKNOWN_OPERATION,
+    Understood,
+    Unreadable,
+    put_aside,
+)
+from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord, Operation
+from airflow_cdc_provider.core.positions import epoch_prefix
+
+CODEC = "debezium json"
+OPERATIONS = {"c": Operation.INSERT, "u": Operation.UPDATE, "d": Operation.DELETE, "r": Operation.READ}
+DEPARTING, ARRIVING = f"{DEPARTS:02x}", f"{ARRIVES:02x}"
+Row = Mapping[str, Any]
+
+
+class Changes:
+    def __init__(self, setting: Setting, layouts: Layouts, placeholders: Placeholders) -> None:
+        self._setting = setting
+        self._layouts = layouts
+        self._placeholders = placeholders
+        self._epoch = epoch_prefix(setting.epoch)
+
+    def of(self, message: Message, op: Any, value: Told, key: Told, block: Block) -> list[Item]:
+        """Raises Unreadable where not even place and kind of the change are clear."""
+        if op == "t":
+            place = place_of(block, message.offset, False)
+            return [_Records(self._epoch, block, "", place.at, place.ordinal).truncate()]
+        operation = OPERATIONS.get(op) if isinstance(op, str) else None
+        if operation is None:
+            raise Unreadable(UNKNOWN_OPERATION, "op is none that we know")
+        place = place_of(block, message.offset, self._is_keyless(block.table, key))
+        layout = None
+        try:
+            names = {} if key.payload is None else as_row(key.payload, "the key")
+            layout = self._layouts.of(block.table, block.connector, value, tuple(names))
+            make = _Records(self._epoch, block, layout.images.schema_id, place.at, place.ordinal)
+            if block.connector == "mongodb":
+                change = documents.read(operation, value.payload, names)
+                return [*self._layouts.announced(layout), make.document(operation, change)]
+            before, after = self._rows(operation, value.payload, message.value or b"", layout)
+            made = _told(operation, before, after, names, layout, make, headers.moved(message))
+            if warnings := layout.images.warned():
+                for record in made:
+                    record.warnings = warnings
+            return [*self._layouts.announced(layout), *made]
+        except Unreadable as error:
+            tail = f"{place.at}{place.ordinal}{DEPARTING if operation == Operation.DELETE else ARRIVING}"
+            known = Understood(block.table, operation.value, position=block.position, tail=tail)
+            if layout is not None:
+                known = self._salvaged(known, layout, value.payload)
+            return [put_aside(CODEC, self._setting.epoch, message, str(error), known)]
+
+    def _is_keyless(self, table: str, key: Told) -> bool:
+        known = self._setting.known(table)
+        return key.payload is None if known is None else not known.key
+
+    def _rows(self, operation: Operation, payload: Row, data: bytes, layout: Layout) -> tuple[Row | None, Row | None]:
+        """What is known of the row before and after; a column that is not there is not known."""
+        before, after = payload.get("before"), payload.get("after")
+        if operation is Operation.DELETE:
+            if after is not None:
+                raise Unreadable(CONTRADICTION, "a delete with a row after it")
+        elif after is None:
+            raise Unreadable(CONTRADICTION, f"an event {operation} without a row after it")
+        if before is not None:
+            if operation is Operation.INSERT or operation is Operation.READ:
+                raise Unreadable(CONTRADICTION, f"an event {operation} with a row before it")
+            before = as_row(before, "the row before")
+        if after is not None:
+            after = as_row(after, "the row after")
+        if self._placeholders.may_be_in(data):
+            before, after = before and self._without_placeholders(before), after and self._without_placeholders(after)
+            if after and before and layout.whole_before:  # what did not change is what it was
+                after = {**before, **after}
+        if before is not None and not layout.whole_before:  # the others show NULL, which they need not be
+            before = {name: before[name] for name in layout.schema.key if name in before}
+        return before, after
+
+    def _without_placeholders(self, row: Row) -> dict[str, Any]:
+        return {name: value for name, value in row.items() if not self._placeholders.is_one(value)}
+
+    def _salvaged(self, known: Understood, layout: Layout, payload: Row) -> Understood:
+        row = payload.get("before" if known.op == Operation.DELETE else "after")
+        if not isinstance(row, dict):
+            return known
+        left = layout.images.salvage(self._without_placeholders(row))
+        layout.images.warned()
+        values = {name: json.loads(text) for name, text in left.known.items()}
+        return Understood(
+            known.table,
+            known.op,
+            left.key,
+            values,
+            left.columns,
+            layout.images.schema_id,
+            known.position,
+            known.tail,
+        )
+
+
+def _told(
+    operation: Operation,
+    before: Row | None,
+    after: Row | None,
+    key: Row,
+    layout: Layout,
+    make: _Records,
+    moved: bool,
+) -> list[ChangeRecord]:
+    """One record; two where an update changes a key that the connector does not know of."""
+    images = layout.images
+    then = images.image(before) if before is not None else None
+    if after is None:
+        gone = images.key(before if before is not None and _tells(before, layout) else key)
+        return [make.gone(gone, then)]
+    now = images.image(after)
+    came = images.key(after if _tells(after, layout) else key)
+    if operation is not Operation.UPDATE:
+        return [make.came(operation, came, now, operation is Operation.INSERT and (moved or not now.complete))]
+    if not layout.other_key:
+        return [make.changed(came, then, now)]
+    if before is None or not _tells(before, layout):
+        raise Unreadable(NO_KEY, "the row before does not tell the key that the definition names")
+    was = images.key(before)
+    if was == came:
+        return [make.changed(came, then, now)]
+    return [make.gone(was, then), make.came(Operation.INSERT, came, now, True)]
+
+
+def _tells(row: Row, layout: Layout) -> bool:
+    return all(name in row for name in layout.schema.key)
+
+
+class _Records:
+    """Makes the change records of one event."""
+
+    def __init__(self, epoch: str, block: Block, schema_id: str, at: str, ordinal: str) -> None:
+        self._link = epoch + at
+        self._order = self._link + ordinal
+        self._block = block
+        self._schema_id = schema_id
+
+    def gone(self, key: str | None, then: Image | None) -> ChangeRecord:
+        """Any delete might be the half of a move: where headers are lost, only its place tells."""
+        if key is None:
+            return self._record(Operation.DELETE, DEPARTING, None, None, then, None, None)
+        return self._record(Operation.DELETE, DEPARTING, key, None, then, None, DEPARTS)
+
+    def came(self, operation: str, key: str | None, now: Image, linked: bool) -> ChangeRecord:
+        """An inserted row of which not all is known can only have come from another key."""
+        phase = ARRIVES if linked and key is not None else None
+        return self._record(operation, ARRIVING, None, key, None, now, phase)
+
+    def changed(self, key: str | None, then: Image | None, now: Image) -> ChangeRecord:
+        return self._record(Operation.UPDATE, ARRIVING, key, key, then, now, None)
+
+    def truncate(self) -> ChangeRecord:
+        return self._record(Operation.TRUNCATE, ARRIVING, None, None, None, None, None)
+
+    def document(self, operation: Operation, change: documents.DocumentChange) -> ChangeRecord:
+        gone = operation is Operation.DELETE
+        record = self._record(
+            operation,
+            DEPARTING if gone else ARRIVING,
+            change.key_before,
+            change.key,
+            change.before,
+            change.after,
+            None,
+        )
+        record.refetch, record.warnings = change.refetch, change.warnings
+        return record
+
+    def _record(
+        self,
+        op: str,
+        phase_digits: str,
+        key_before: str | None,
+        key: str | None,
+        then: Image | None,
+        now: Image | None,
+        phase: int | None,
+    ) -> ChangeRecord:
+        """All fields by place: this runs once per row."""
+        block = self._block
+        order_key = self._order + phase_digits
+        return ChangeRecord(
+            block.table,
+            op,
+            order_key,
+            self._schema_id,
+            key_before,
+            key,
+            then.text if then else None,
+            now.text if now else None,
+            then.complete if then else False,
+            now.complete if now else False,
+            (),
+            phase,
+            self._link if phase is not None else None,
+            block.row_id,
+            block.tx_id,
+            block.tx_seq,
+            block.commit_ts,
+            block.position,
+            f"{order_key}{key or key_before or ''}",
+            block.snapshot,
+            (),
+        )

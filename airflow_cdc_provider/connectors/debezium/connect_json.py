@@ -1,0 +1,71 @@
+"""The outer form of keys and values: with a schema beside the payload, or bare. Pure.
+
+A schema is many times as long as its payload and the same in message after message: what stands before the payload is
+compared as text, and read only when it was not seen before.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from airflow_cdc_provider.connectors.formats import exact_json
+from airflow_cdc_provider.connectors.formats.exact_json import dumps
+from airflow_cdc_provider.connectors.formats.unreadable import WRONG_TEXT, Unreadable
+
+BEGIN, MIDDLE = '{"schema":', ',"payload":'
+MOST_REMEMBERED = 64
+
+
+class Told(NamedTuple):
+    """``schema`` and its text; None and empty where there was none."""
+
+    payload: Any
+    schema: dict[str, Any] | None = None
+    text: str = ""
+
+
+class ConnectReader:
+    """Remembers the schemas of each topic, newest first."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, list[tuple[str, dict[str, Any], str]]] = {}
+
+    def read(self, data: bytes, topic: str) -> Told:
+        """Raises Unreadable."""
+        if not data.startswith(b'{"schema":'):
+            return _unwrapped(exact_json.parse(data))
+        if len(data) > exact_json.MOST_BYTES:
+            return _unwrapped(exact_json.parse(data))
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            raise Unreadable(WRONG_TEXT, f"not UTF-8 at byte {error.start}") from error
+        seen = self._seen.get(topic, ())
+        for prefix, schema, schema_text in seen:
+            if text.startswith(prefix):
+                payload, end = exact_json.parse_at(text, len(prefix))
+                if text[end:].strip(" \t\r\n") == "}":
+                    return Told(payload, schema, schema_text)
+                break
+        told = _unwrapped(exact_json.parse(data))
+        if told.schema is not None:
+            self._remember(topic, text, told)
+        return told
+
+    def _remember(self, topic: str, text: str, told: Told) -> None:
+        assert told.schema is not None
+        _, end = exact_json.parse_at(text, len(BEGIN))
+        prefix = text[: end + len(MIDDLE)]
+        if prefix.endswith(MIDDLE):
+            self._seen[topic] = [(prefix, told.schema, told.text), *self._seen.get(topic, [])][:MOST_REMEMBERED]
+
+
+def _unwrapped(value: Any) -> Told:
+    """A row may have columns of these names: a schema is an object that has a ``type``."""
+    if isinstance(value, dict) and value.keys() == {"schema", "payload"}:
+        schema = value["schema"]
+        if schema is None:
+            return Told(value["payload"])
+        if isinstance(schema, dict) and "type" in schema:
+            return Told(value["payload"], schema, dumps(schema))
+    return Told(value)

@@ -1,0 +1,157 @@
+"""Values of Debezium's JSON as canonical JSON, by what the Connect schema says they mean. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from airflow_cdc_provider.connectors.debezium import semantics as s
+from airflow_cdc_provider.connectors.debezium.semantics import Semantic
+from airflow_cdc_provider.connectors.formats import times, values
+from airflow_cdc_provider.connectors.formats.times import Warn
+from airflow_cdc_provider.connectors.formats.unreadable import NO_SCHEMA, WRONG_NUMBER, WRONG_VALUE, Unreadable
+from airflow_cdc_provider.connectors.formats.values import Convert
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType
+
+Timed = Callable[[Any, Warn], str]
+TIMED: Mapping[str, Timed] = {
+    f"{s.TIME}Date": times.date_of_days,
+    f"{s.CONNECT}Date": times.date_of_days,
+    f"{s.TIME}IsoDate": times.date_of_text,
+    f"{s.TIME}Time": times.time_of_ms,
+    f"{s.CONNECT}Time": times.time_of_ms,
+    f"{s.TIME}MicroTime": times.time_of_us,
+    f"{s.TIME}NanoTime": times.time_of_ns,
+    f"{s.TIME}Timestamp": times.timestamp_of_ms,
+    f"{s.CONNECT}Timestamp": times.timestamp_of_ms,
+    f"{s.TIME}MicroTimestamp": times.timestamp_of_us,
+    f"{s.TIME}NanoTimestamp": times.timestamp_of_ns,
+    f"{s.TIME}IsoTimestamp": times.timestamp_of_text,
+    f"{s.TIME}ZonedTimestamp": times.timestamptz_of_text,
+}
+WRAP = 1 << 64
+
+
+def of_column(column: Column, warn: Warn) -> Convert:
+    """For a column of a schema that somebody described; one in another system's words has no units of time."""
+    semantic = s.of_native(column.native)
+    if semantic is not None and s.logical_type(semantic) == column.type:
+        return of_semantic(semantic, warn)
+    return _by_looks(column.type, warn)
+
+
+def of_semantic(semantic: Semantic, warn: Warn) -> Convert:
+    name, kind = semantic.name, s.logical_type(semantic)
+    if name in TIMED:
+        return _warning(TIMED[name], warn)
+    if name == s.DECIMAL:
+        return _decimal(semantic.number(s.SCALE) or 0, kind)
+    if name == f"{s.DATA}VariableScaleDecimal":
+        return _variable_decimal
+    if name == f"{s.DATA}Bits":
+        return _bits(semantic.number(s.LENGTH))
+    if s.is_unsigned_bigint(semantic):
+        return _unsigned(warn)
+    return values.converter(kind, warn)
+
+
+def _warning(told: Timed, warn: Warn) -> Convert:
+    return lambda value: told(value, warn)
+
+
+def _unscaled(value: Any) -> int:
+    """Big-endian two's complement."""
+    content = values.decoded(value)
+    if not content:
+        raise Unreadable(WRONG_VALUE, "a decimal without digits")
+    return int.from_bytes(content, "big", signed=True)
+
+
+def _plain(unscaled: int, scale: int) -> str:
+    if abs(scale) > 10_000 or unscaled.bit_length() > 8000:
+        raise Unreadable(WRONG_NUMBER, "a decimal of more digits than any system has")
+    if scale <= 0:
+        return str(unscaled * 10**-scale)
+    digits = f"{abs(unscaled):0{scale + 1}d}"
+    return f"{'-' if unscaled < 0 else ''}{digits[:-scale]}.{digits[-scale:]}"
+
+
+def _decimal(scale: int, kind: LogicalType) -> Convert:
+    limit = 10**kind.precision if kind.precision else None
+
+    def convert(value: Any) -> str:
+        unscaled = _unscaled(value)
+        if limit is not None and abs(unscaled) >= limit:
+            raise Unreadable(WRONG_NUMBER, f"more digits than {kind} takes")
+        return f'"{_plain(unscaled, scale)}"'
+
+    return convert
+
+
+def _variable_decimal(value: Any) -> str:
+    if not isinstance(value, dict) or type(value.get("scale")) is not int:
+        raise Unreadable(WRONG_VALUE, "not a decimal with its scale")
+    return f'"{_plain(_unscaled(value.get("value")), value["scale"])}"'
+
+
+def _bits(length: int | None) -> Convert:
+    """Little-endian bytes as PostgreSQL writes bits: ``0101``, the highest first."""
+
+    def convert(value: Any) -> str:
+        content = values.decoded(value)
+        bits = f"{int.from_bytes(content, 'little'):0{length or len(content) * 8}b}"
+        if length and len(bits) > length:
+            raise Unreadable(WRONG_VALUE, f"more than {length} bits")
+        return f'"{bits}"'
+
+    return convert
+
+
+def _unsigned(warn: Warn) -> Convert:
+    """An unsigned number that was squeezed into a signed one comes as a negative one."""
+
+    def convert(value: Any) -> str:
+        if type(value) is not int or not -WRAP // 2 <= value < WRAP:
+            raise Unreadable(WRONG_VALUE, "not an unsigned number")
+        if value < 0:
+            warn("unsigned_wrapped")
+            value += WRAP
+        return f'"{value}"'
+
+    return convert
+
+
+def _by_looks(kind: LogicalType, warn: Warn) -> Convert:
+    match kind.kind:
+        case Kind.DATE:
+            return _texts_only(times.date_of_text, warn)
+        case Kind.TIMESTAMP:
+            return _texts_only(times.timestamp_of_text, warn)
+        case Kind.TIMESTAMPTZ:
+            return _texts_only(times.timestamptz_of_text, warn)
+        case Kind.DECIMAL:
+            return _number_or_text(values.converter(kind, warn))
+        case Kind.TEXT:
+            return values.text
+        case _:
+            return values.converter(kind, warn)
+
+
+def _texts_only(told: Timed, warn: Warn) -> Convert:
+    def convert(value: Any) -> str:
+        if not isinstance(value, str):
+            raise Unreadable(NO_SCHEMA, "a time as a number, and the table's schema does not say of which unit")
+        return told(value, warn)
+
+    return convert
+
+
+def _number_or_text(exact: Convert) -> Convert:
+    """Base64 might pass for a number: only what has a point, or came as a number, is certain to be one."""
+
+    def convert(value: Any) -> str:
+        if isinstance(value, str) and not value.lstrip("-").replace(".", "", 1).isdecimal():
+            raise Unreadable(NO_SCHEMA, "a decimal that is no text of a number, and the schema does not say its scale")
+        return exact(value)
+
+    return convert

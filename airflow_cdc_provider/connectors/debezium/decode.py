@@ -1,0 +1,75 @@
+"""Debezium's messages → change records: what kind of message it is, and who reads it. Pure."""
+
+from __future__ import annotations
+
+from airflow_cdc_provider.connectors.debezium import control
+from airflow_cdc_provider.connectors.debezium.changes import CODEC, Changes
+from airflow_cdc_provider.connectors.debezium.connect_json import ConnectReader, Told
+from airflow_cdc_provider.connectors.debezium.envelope import block_of, source_of, table_of
+from airflow_cdc_provider.connectors.debezium.layouts import Layouts
+from airflow_cdc_provider.connectors.debezium.options import read_options
+from airflow_cdc_provider.connectors.debezium.placeholders import Placeholders
+from airflow_cdc_provider.connectors.debezium.places import PLACES
+from airflow_cdc_provider.connectors.debezium.unwrapped import UnwrappedRows
+from airflow_cdc_provider.connectors.formats.images import as_row
+from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
+from airflow_cdc_provider.connectors.formats.unreadable import Understood, Unreadable, put_aside
+from airflow_cdc_provider.connectors.source import Ignored
+
+
+class DebeziumDecoder:
+    codec = CODEC
+
+    def __init__(self, setting: Setting) -> None:
+        options = read_options(setting.options)
+        self._setting = setting
+        self._options = options
+        self._reader = ConnectReader()
+        layouts, placeholders = Layouts(setting, options.full_before), Placeholders(options.unavailable_value)
+        self._changes = Changes(setting, layouts, placeholders)
+        self._rows = UnwrappedRows(setting, layouts, placeholders) if options.unwrapped else None
+
+    def decode(self, message: Message) -> list[Item]:
+        try:
+            key = Told(None) if message.key is None else self._reader.read(message.key, f"key of {message.topic}")
+            if message.value is not None:
+                value = self._reader.read(message.value, message.topic)
+            elif self._rows is None:
+                return [Ignored(1)]  # a tombstone: it lets a compacted topic forget the key, whose delete came before
+            else:
+                value = Told(None)
+            if self._rows is not None:
+                return self._rows.decode(message, value, key, self._table_of(message.topic))
+            return self._decode(message, value, key)
+        except Unreadable as error:
+            table = self._table_of(message.topic)
+            known = Understood(table if self._setting.wants(table) else "", width=self._width(table))
+            return [put_aside(CODEC, self._setting.epoch, message, str(error), known)]
+
+    def _decode(self, message: Message, value: Told, key: Told) -> list[Item]:
+        payload = as_row(value.payload, "the value")
+        op = payload.get("op")
+        if op is None:
+            return control.decode(message, payload, self._setting, self._options)
+        connector, source = source_of(payload)
+        if op == "m":
+            return [control.logical_message(message, payload, block_of(payload, connector, source, ""), self._setting)]
+        table = table_of(connector, source)
+        if not self._setting.wants(table):
+            return [Ignored(1)]
+        try:
+            return self._changes.of(message, op, value, key, block_of(payload, connector, source, table))
+        except Unreadable as error:
+            known = Understood(table, width=PLACES[connector][1])
+            return [put_aside(CODEC, self._setting.epoch, message, str(error), known)]
+
+    def _table_of(self, topic: str) -> str:
+        """What the name of a topic tells of the table; good for unwrapped rows, and for messages nobody can read."""
+        prefix = self._options.topic_prefix
+        if prefix:
+            return topic.removeprefix(f"{prefix}.") if topic.startswith(f"{prefix}.") else ""
+        return topic.partition(".")[2]
+
+    def _width(self, table: str) -> int:
+        """Digits of an order key that is behind all others: those of the widest, where the connector is not known."""
+        return max(width for _, width in PLACES.values()) if table else 16

@@ -1,0 +1,137 @@
+"""An envelope's block of facts beside its rows: which table, which transaction, when, where. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from airflow_cdc_provider.connectors.debezium.places import PLACES, Event, Place, snapshot_of
+from airflow_cdc_provider.connectors.formats.exact_json import dumps
+from airflow_cdc_provider.connectors.formats.images import as_row
+from airflow_cdc_provider.connectors.formats.times import moment_of_us
+from airflow_cdc_provider.connectors.formats.unreadable import NO_ORDER, WRONG_VALUE, Unreadable
+
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "mysql": ("db", "table"),
+    "mariadb": ("db", "table"),
+    "postgresql": ("schema", "table"),
+    "sqlserver": ("db", "schema", "table"),
+    "oracle": ("schema", "table"),
+    "mongodb": ("db", "collection"),
+}
+"""Connector -> what a table's name is made of: what stands behind the prefix of its default topic."""
+
+ROW_MEMBERS = frozenset({"before", "after", "source", "op", "transaction"})
+READ_AT = ("ts_ns", "ts_us", "ts_ms")
+
+
+class Block(NamedTuple):
+    """``position`` is the source block as it came, and what else the envelope tells beside the rows."""
+
+    connector: str
+    table: str
+    snapshot: str
+    row_id: str | None
+    tx_id: str | None
+    tx_seq: int | None
+    commit_ts: datetime | None
+    position: str
+    source: Mapping[str, Any]
+
+
+def source_of(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The connector and its block. Raises Unreadable."""
+    source = as_row(payload.get("source"), "the source block")
+    connector = source.get("connector")
+    if not isinstance(connector, str) or connector not in PLACES:
+        raise Unreadable(NO_ORDER, "the source block is of no connector that we know")
+    return connector, source
+
+
+def table_of(connector: str, source: Mapping[str, Any]) -> str:
+    parts = [source.get(name) for name in NAMES[connector]]
+    if not all(isinstance(part, str) and part for part in parts):
+        raise Unreadable(WRONG_VALUE, "the source block does not name the table")
+    return ".".join(map(str, parts))
+
+
+def block_of(payload: Mapping[str, Any], connector: str, source: Mapping[str, Any], table: str) -> Block:
+    transaction = payload.get("transaction")
+    if transaction is not None:
+        transaction = as_row(transaction, "the transaction block")
+    return Block(
+        connector,
+        table,
+        snapshot_of(source, str(payload.get("op"))),
+        _row_id(connector, source),
+        _tx_id(connector, source, transaction),
+        _total_order(transaction),
+        _committed(connector, source),
+        _position(payload, source, transaction),
+        source,
+    )
+
+
+def place_of(block: Block, offset: int, keyless: bool) -> Place:
+    place, _ = PLACES[block.connector]
+    return place(Event(block.source, block.tx_seq, block.snapshot, offset, keyless))
+
+
+def _row_id(connector: str, source: Mapping[str, Any]) -> str | None:
+    told = source.get("row_id") if connector == "oracle" else None
+    return told if isinstance(told, str) else None
+
+
+def _tx_id(connector: str, source: Mapping[str, Any], transaction: Mapping[str, Any] | None) -> str | None:
+    """PostgreSQL's ids tell a place behind the colon, another one for each event of the transaction."""
+    told = transaction.get("id") if transaction else None
+    if isinstance(told, str):
+        return told.partition(":")[0] if connector == "postgresql" else told
+    match connector:
+        case "postgresql" | "oracle":
+            told = source.get("txId")
+        case "sqlserver":
+            told = source.get("commit_lsn")
+        case "mongodb":
+            number = source.get("txnNumber")
+            told = None if number is None else f"{source.get('lsid')}:{number}"
+        case _:
+            told = source.get("gtid")
+    return str(told) if isinstance(told, str | int) else None
+
+
+def _total_order(transaction: Mapping[str, Any] | None) -> int | None:
+    told = transaction.get("total_order") if transaction else None
+    if told is None:
+        return None
+    if type(told) is not int or not 0 <= told < 1 << 63:
+        raise Unreadable(NO_ORDER, "the transaction block has no total_order that is a place")
+    return told
+
+
+def _committed(connector: str, source: Mapping[str, Any]) -> datetime | None:
+    """For display. A time that no calendar has is left out; the position keeps it."""
+    if connector == "oracle" and type(source.get("commit_ts_ms")) is int:
+        return moment_of_us(source["commit_ts_ms"] * 1000)
+    us = source.get("ts_us")
+    if type(us) is int:
+        return moment_of_us(us)
+    ms = source.get("ts_ms")
+    return moment_of_us(ms * 1000) if type(ms) is int else None
+
+
+def _position(payload: Mapping[str, Any], source: Mapping[str, Any], transaction: Mapping[str, Any] | None) -> str:
+    """Of the three times at which the connector read the event the finest tells the others."""
+    text = dumps(source)
+    more = []
+    if transaction is not None:
+        more.append(f'"transaction":{dumps(transaction)}')
+    read_at = next((name for name in READ_AT if payload.get(name) is not None), None)
+    if read_at:
+        more.append(f'"read_{read_at}":{dumps(payload[read_at])}')
+    unknown = [name for name in payload if name not in ROW_MEMBERS and name not in READ_AT]
+    more += [f"{dumps(f'envelope_{name}')}:{dumps(payload[name])}" for name in unknown]
+    if not more:
+        return text
+    return f"{text[:-1]}{',' if source else ''}{','.join(more)}}}"

@@ -1,0 +1,123 @@
+"""How the rows of a table become images: by the schema in the message, else by one that somebody described. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_cdc_provider.connectors.debezium import converters, semantics
+from airflow_cdc_provider.connectors.debezium.connect_json import Told
+from airflow_cdc_provider.connectors.formats.images import Images
+from airflow_cdc_provider.connectors.formats.message import Setting
+from airflow_cdc_provider.connectors.formats.unreadable import NO_KEY, NO_SCHEMA, Unreadable
+from airflow_cdc_provider.connectors.formats.values import only_text
+from airflow_cdc_provider.core.selection import takes
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, Regime, TableSchema
+
+REGIMES: Mapping[str, Regime] = {"oracle": Regime.DOUBLE}
+"""Oracle checks keys at the end of a statement: two rows may hold one meanwhile."""
+
+WHOLE_BEFORE = frozenset({"mysql", "mariadb", "sqlserver", "mongodb"})
+"""Connectors whose before images are whole; those of the others show NULL for what they do not know."""
+
+ID, DOCUMENT = "_id", "document"
+DOCUMENT_COLUMNS = (
+    Column(ID, LogicalType(Kind.TEXT), False, "extended JSON"),
+    Column(DOCUMENT, LogicalType(Kind.JSON), True, "extended JSON"),
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """``other_key``: the key is not the one that the connector splits changes of, so an update may change it."""
+
+    table: str
+    images: Images
+    whole_before: bool
+    other_key: bool
+
+    @property
+    def schema(self) -> TableSchema:
+        return self.images.schema
+
+
+class Layouts:
+    """One layout per table, schema text and key; made once, each announced once."""
+
+    def __init__(self, setting: Setting, full_before: bool) -> None:
+        self._setting = setting
+        self._full_before = full_before
+        self._made: dict[tuple[str, str, tuple[str, ...], bool], Layout] = {}
+        self._announced: set[str] = set()
+
+    def of(self, table: str, connector: str, told: Told, key: Sequence[str], is_row: bool = False) -> Layout:
+        """``told``: the message's value. ``key``: the names in its key. ``is_row``: the value is a row, no envelope.
+        Raises Unreadable where nobody knows the columns."""
+        names = (table, told.text, tuple(key), is_row)
+        made = self._made.get(names)
+        if made is None:
+            made = self._made[names] = self._make(table, connector, told, tuple(key), is_row)
+        return made
+
+    def announced(self, layout: Layout) -> list[TableSchema]:
+        """The schema, the first time."""
+        if layout.images.schema_id in self._announced:
+            return []
+        self._announced.add(layout.images.schema_id)
+        return [layout.schema]
+
+    def _make(self, table: str, connector: str, told: Told, key: tuple[str, ...], is_row: bool) -> Layout:
+        warnings: list[str] = []
+        known = self._setting.known(table)
+        if connector == "mongodb" and not is_row:
+            schema = TableSchema(table, DOCUMENT_COLUMNS, (ID,))
+            images = Images(schema, [only_text, only_text], warnings=warnings)
+            return Layout(table, images, True, False)
+        if told.schema is None:
+            if known is None:
+                raise Unreadable(NO_SCHEMA, f"no schema in the message, and none is known of {table}")
+            made = [converters.of_column(column, warnings.append) for column in known.columns]
+            schema = known
+        else:
+            fields = [
+                (field["field"], semantics.of_field(field), field.get("optional", True) is not False)
+                for field in (_fields(told.schema) if is_row else row_fields(told.schema))
+            ]
+            kept = [one for one in fields if not self._left_out(table, one[0])]
+            columns = tuple(Column(name, semantics.logical_type(s), may, str(s)) for name, s, may in kept)
+            schema = TableSchema(table, columns, known.key if known else key, REGIMES.get(connector, Regime.SINGLE))
+            if known and shape(known) == shape(schema):
+                schema = known
+            made = [converters.of_semantic(s, warnings.append) for _, s, _ in kept]
+        missing = [name for name in schema.key if name not in schema.names]
+        if missing:
+            raise Unreadable(NO_KEY, f"the key column {missing[0]} is no column of {table}")
+        images = Images(schema, made, lambda name: self._left_out(table, name), warnings)
+        whole = connector in WHOLE_BEFORE or self._full_before or not schema.key
+        return Layout(table, images, whole, bool(key) and set(schema.key) != set(key))
+
+    def _left_out(self, table: str, name: str) -> bool:
+        wanted = self._setting.tables.get(table) if self._setting.tables else None
+        return wanted is not None and not takes(wanted.rule, name)
+
+
+def shape(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]:
+    return {column.name: column.type for column in schema.columns}, schema.key
+
+
+def row_fields(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The columns that the schema of an envelope tells."""
+    for field in _fields(schema):
+        if field["field"] in ("after", "before"):
+            return _fields(field)
+    raise Unreadable(NO_SCHEMA, "the embedded schema has no row")
+
+
+def _fields(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    fields = schema.get("fields")
+    if not isinstance(fields, list) or not all(isinstance(f, dict) and isinstance(f.get("field"), str) for f in fields):
+        raise Unreadable(NO_SCHEMA, "the embedded schema has no fields")
+    if len({field["field"] for field in fields}) != len(fields):
+        raise Unreadable(NO_SCHEMA, "the embedded schema names a field twice")
+    return fields

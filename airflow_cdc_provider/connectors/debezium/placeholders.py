@@ -1,0 +1,39 @@
+"""The forms in which a connector says that it does not know a value: it was large, did not change, and was not sent."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from hashlib import md5
+from typing import Any
+from uuid import UUID
+
+from airflow_cdc_provider.connectors.formats.exact_json import dumps
+
+HEX = "hex:"
+
+
+class Placeholders:
+    """``text`` as the connector's option has it."""
+
+    def __init__(self, text: str) -> None:
+        raw = bytes.fromhex(text.removeprefix(HEX)) if text.startswith(HEX) else text.encode()
+        plain = text if not text.startswith(HEX) else raw.decode("utf-8", "replace")
+        named = str(UUID(bytes=md5(raw, usedforsecurity=False).digest(), version=3))
+        in_base64 = b64encode(raw).decode("ascii")
+        self._texts = frozenset({plain, in_base64, raw.hex(), dumps({plain: plain})})
+        self._lists = ([plain], [named], [in_base64], list(raw))
+        self._map = {plain: plain}
+        self._traces = tuple(one.encode() for one in (plain, in_base64, raw.hex(), named))
+        self._codes = re.compile(rb"\s*,\s*".join(str(code).encode() for code in raw[:6]))
+
+    def may_be_in(self, data: bytes) -> bool:
+        """Quick, and never wrong when it says no."""
+        return any(trace in data for trace in self._traces) or self._codes.search(data) is not None
+
+    def is_one(self, value: Any) -> bool:
+        if isinstance(value, str):
+            return value in self._texts
+        if isinstance(value, list):
+            return value in self._lists
+        return isinstance(value, dict) and value == self._map

@@ -1,0 +1,169 @@
+"""Where in its source a Debezium event stands, and the order key that follows.
+
+    order key = epoch 8 · place · ordinal · phase 2, all digits hex
+
+| connector | place | ordinal |
+|---|---|---|
+| mysql, mariadb | number of the file 16 · position 16 · row of the event 8 | |
+| postgresql | end of the transaction before 16 · LSN 16 | in the transaction 16 |
+| sqlserver | commit LSN 20 · command 8 (always 0) · change LSN 20 | serial number of the event 2 |
+| oracle | commit SCN 20 · redo thread 4 · SCN 20 · record set 20 · SQL number 8 | |
+| mongodb | seconds 16 · ordinal in the second 16 | in the transaction 16 |
+
+Two halves of a key change stand at one place. The row LSN of PostgreSQL is not monotone in its stream, transactions
+being told in the order of their commits; the end of the one before is. A row that a copy met comes before all changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from airflow_cdc_provider.connectors.formats.unreadable import NO_ORDER, Unreadable
+
+INITIAL = frozenset({True, "true", "first", "first_in_data_collection", "last_in_data_collection", "last"})
+SEQUENCE = re.compile(r'\[\s*(?:null|"(?:null)?"|"(\d+)")\s*,\s*(?:null|"(?:null)?"|"?(\d+)"?)\s*\]')
+LSN_PARTS = re.compile(r"([0-9a-fA-F]{1,8}):([0-9a-fA-F]{1,8}):([0-9a-fA-F]{1,4})")
+RECORD_SET = re.compile(r"\s*0x([0-9a-fA-F]{1,8})\.([0-9a-fA-F]{1,8})\.([0-9a-fA-F]{1,4})\s*")
+BEHIND_ALL_ROWS = (1 << 32) - 1
+
+
+class Place(NamedTuple):
+    """Hex digits. ``at`` is shared by the halves of a key change."""
+
+    at: str
+    ordinal: str = ""
+
+
+class Event(NamedTuple):
+    """``total_order``: place in the transaction, where the connector tells it. ``snapshot``: as a change record says
+    it. ``offset``: that of the message. ``keyless``: the row has no key."""
+
+    source: Mapping[str, Any]
+    total_order: int | None
+    snapshot: str
+    offset: int
+    keyless: bool
+
+
+def snapshot_of(source: Mapping[str, Any], op: str) -> str:
+    """Old connectors tell a truth value, newer ones text."""
+    marker = source.get("snapshot")
+    if marker == "incremental":
+        return "incremental"
+    if op == "r" or (isinstance(marker, bool | str) and marker in INITIAL):
+        return "initial"
+    return "none"
+
+
+def number(source: Mapping[str, Any], name: str, digits: int, missing: int | None = None) -> int:
+    """A whole number, also as text; ``missing`` stands for null, where null may be."""
+    value = source.get(name)
+    if value is None and missing is not None:
+        return missing
+    if isinstance(value, str) and value.isdecimal() and value.isascii() and len(value) < 40:
+        value = int(value)
+    if type(value) is not int or not 0 <= value < 1 << 4 * digits:
+        raise Unreadable(NO_ORDER, f"the source block has no {name} that is a place")
+    return value
+
+
+def mysql(event: Event) -> Place:
+    """Rows of an incremental copy stand behind the change at whose place they are told."""
+    name = event.source.get("file")
+    suffix = name.rpartition(".")[2] if isinstance(name, str) else ""
+    if not (suffix.isdecimal() and suffix.isascii() and len(suffix) < 16):
+        raise Unreadable(NO_ORDER, "the source block names no log file with a number")
+    row = BEHIND_ALL_ROWS if event.snapshot == "incremental" else number(event.source, "row", 8, 0)
+    return Place(f"{int(suffix):016x}{number(event.source, 'pos', 16):016x}{row:08x}")
+
+
+def postgresql(event: Event) -> Place:
+    """Without transaction metadata the equal rows of a table without key differ by their offsets alone."""
+    previous, lsn = _sequence(event.source)
+    if event.snapshot != "none" and not previous:
+        return Place("0" * 32, f"{lsn if event.snapshot == 'initial' else event.offset:016x}")
+    ordinal = event.total_order
+    if ordinal is None:
+        ordinal = event.offset if event.keyless else 0
+    return Place(f"{previous:016x}{lsn:016x}", f"{ordinal:016x}")
+
+
+def _sequence(source: Mapping[str, Any]) -> tuple[int, int]:
+    """The end of the transaction before, and this event's own LSN; 0 where unknown."""
+    told = source.get("sequence")
+    if told is None:
+        return 0, number(source, "lsn", 16, 0 if snapshot_of(source, "") != "none" else None)
+    found = SEQUENCE.fullmatch(told) if isinstance(told, str) else None
+    if found is None or len(found[1] or "") > 19:
+        raise Unreadable(NO_ORDER, "the source block has no sequence of two places")
+    return int(found[1] or 0), number(source, "lsn", 16, int(found[2] or 0))
+
+
+def sqlserver(event: Event) -> Place:
+    copied = event.snapshot != "none"
+    serial = number(event.source, "event_serial_no", 2, 0)
+    change = _lsn(event.source, "change_lsn", copied)
+    return Place(f"{_lsn(event.source, 'commit_lsn', copied)}{0:08x}{change}", f"{serial:02x}")
+
+
+def _lsn(source: Mapping[str, Any], name: str, may_miss: bool) -> str:
+    told = source.get(name)
+    if told is None and may_miss:
+        return "0" * 20
+    return lsn_digits(told, name)
+
+
+def lsn_digits(told: Any, name: str) -> str:
+    """``00000025:00000728:0003`` as 20 digits."""
+    found = LSN_PARTS.fullmatch(told) if isinstance(told, str) else None
+    if found is None:
+        raise Unreadable(NO_ORDER, f"{name} is no place in the log")
+    return f"{found[1]:0>8}{found[2]:0>8}{found[3]:0>4}".lower()
+
+
+def oracle(event: Event) -> Place:
+    """A copy at an SCN holds what was committed up to it."""
+    copied = event.snapshot != "none"
+    scn = number(event.source, "scn", 20, 0)
+    told = event.source.get("commit_scn")
+    first = {"commit_scn": told.partition(",")[0].partition(":")[0] if isinstance(told, str) else told}
+    commit = number(first, "commit_scn", 20, scn if copied else None)
+    if copied:
+        return Place(f"{commit:020x}{0:052x}")
+    thread = number(event.source, "redo_thread", 4, 0)
+    ssn = number(event.source, "ssn", 8, 0)
+    return Place(f"{commit:020x}{thread:04x}{scn:020x}{record_set_digits(event.source.get('rs_id'))}{ssn:08x}")
+
+
+def record_set_digits(told: Any) -> str:
+    """Oracle pads ``0x0073c9.000a4e4c.01d0`` with blanks."""
+    if told is None or told == "":
+        return "0" * 20
+    found = RECORD_SET.fullmatch(told) if isinstance(told, str) else None
+    if found is None:
+        raise Unreadable(NO_ORDER, "rs_id is no place in the log")
+    return f"{found[1]:0>8}{found[2]:0>8}{found[3]:0>4}".lower()
+
+
+def mongodb(event: Event) -> Place:
+    """A transaction has one place; without metadata its documents' changes keep the order of their messages."""
+    seconds = number(event.source, "ts_ms", 16) // 1000
+    ordinal = event.total_order
+    if ordinal is None:
+        ordinal = event.offset if event.source.get("txnNumber") is not None else 0
+    if event.snapshot == "initial":
+        return Place("0" * 32, f"{event.offset:016x}")
+    return Place(f"{seconds:016x}{number(event.source, 'ord', 16, 0):016x}", f"{ordinal:016x}")
+
+
+PLACES: Mapping[str, tuple[Callable[[Event], Place], int]] = {
+    "mysql": (mysql, 42),
+    "mariadb": (mysql, 42),
+    "postgresql": (postgresql, 50),
+    "sqlserver": (sqlserver, 52),
+    "oracle": (oracle, 74),
+    "mongodb": (mongodb, 50),
+}
+"""Connector -> how it tells places, and the digits of its order keys behind the epoch."""

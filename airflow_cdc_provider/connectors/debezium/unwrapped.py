@@ -1,0 +1,142 @@
+"""Rows that went through ``ExtractNewRecordState``: no envelope, no row before, and no place but the topic's. Pure.
+
+    order key = epoch 8 · offset 16 · phase 2
+
+A key stays in its partition, so offsets order its changes, as long as the topic keeps its number of partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_cdc_provider.connectors.debezium.connect_json import Told
+from airflow_cdc_provider.connectors.debezium.layouts import Layouts
+from airflow_cdc_provider.connectors.debezium.placeholders import Placeholders
+from airflow_cdc_provider.connectors.formats.exact_json import dumps
+from airflow_cdc_provider.connectors.formats.images import Image, as_row
+from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
+from airflow_cdc_provider.connectors.formats.times import moment_of_us
+from airflow_cdc_provider.connectors.formats.unreadable import (
+    CONTRADICTION,
+    NO_KEY,
+    UNKNOWN_OPERATION,
+    Understood,
+    Unreadable,
+    put_aside,
+)
+from airflow_cdc_provider.connectors.source import Ignored
+from airflow_cdc_provider.core.changes import ChangeRecord, Operation
+from airflow_cdc_provider.core.positions import epoch_prefix
+
+ADDED = "__"
+"""How the names of added fields begin; columns of the row itself do not."""
+CODEC = "debezium json"
+OPERATIONS = {
+    "c": Operation.UPSERT,
+    "u": Operation.UPSERT,
+    "d": Operation.DELETE,
+    "r": Operation.READ,
+    None: Operation.UPSERT,
+}
+
+
+class UnwrappedRows:
+    def __init__(self, setting: Setting, layouts: Layouts, placeholders: Placeholders) -> None:
+        self._setting = setting
+        self._layouts = layouts
+        self._placeholders = placeholders
+
+    def decode(self, message: Message, value: Told, key: Told, table: str) -> list[Item]:
+        if not table:
+            raise Unreadable(NO_KEY, "the topic does not tell which table it is of")
+        if not self._setting.wants(table):
+            return [Ignored(1)]
+        gone = value.payload is None
+        known = Understood(table, "delete" if gone else "", tail=f"{message.offset:016x}{'00' if gone else '01'}")
+        try:
+            return self._row(message, value, key, table)
+        except Unreadable as error:
+            return [put_aside(CODEC, self._setting.epoch, message, str(error), known)]
+
+    def _row(self, message: Message, value: Told, key: Told, table: str) -> list[Item]:
+        """A value that is null is a delete, where deletes are not rewritten to rows; without key it deletes nothing."""
+        names = {} if key.payload is None else as_row(key.payload, "the key")
+        row = None if value.payload is None else as_row(value.payload, "the value")
+        if row is None and not names:
+            return [Ignored(1)]
+        schema = value if value.schema is None else Told(None, _without_added(value.schema), value.text)
+        if row is None and not self._setting.known(table):
+            return [self._deleted_by_key(message, names, table)]
+        layout = self._layouts.of(table, "", schema, tuple(names), is_row=True)
+        images = layout.images
+        added = {
+            name: one for name, one in (row or {}).items() if name.startswith(ADDED) and name not in images.schema.names
+        }
+        operation = _operation(row, added)
+        kept = {name: one for name, one in (row or names).items() if name not in added}
+        if message.value and self._placeholders.may_be_in(message.value):
+            kept = {name: one for name, one in kept.items() if not self._placeholders.is_one(one)}
+        if operation is Operation.DELETE:
+            told = images.key(kept if all(name in kept for name in images.schema.key) else names)
+            record = self._record(message, table, images.schema_id, operation, added, told, None)
+        else:
+            now = images.image(kept)
+            told = images.key(kept if all(name in kept for name in images.schema.key) else names)
+            record = self._record(message, table, images.schema_id, operation, added, told, now)
+        record.warnings = images.warned()
+        return [*self._layouts.announced(layout), record]
+
+    def _deleted_by_key(self, message: Message, names: Mapping[str, Any], table: str) -> ChangeRecord:
+        """The key as it came: numbers and texts, which look alike in every schema."""
+        if any(isinstance(one, dict | list) for one in names.values()):
+            raise Unreadable(NO_KEY, "a key of structures, and no schema is known")
+        key = f"[{','.join(dumps(one) for one in names.values())}]"
+        return self._record(message, table, "", Operation.DELETE, {}, key, None)
+
+    def _record(
+        self,
+        message: Message,
+        table: str,
+        schema_id: str,
+        operation: Operation,
+        added: Mapping[str, Any],
+        key: str | None,
+        now: Image | None,
+    ) -> ChangeRecord:
+        gone = operation is Operation.DELETE
+        order_key = f"{epoch_prefix(self._setting.epoch)}{message.offset:016x}{'00' if gone else '01'}"
+        at_ms = next((added[name] for name in ("__source_ts_ms", "__ts_ms") if type(added.get(name)) is int), None)
+        return ChangeRecord(
+            table,
+            operation,
+            order_key,
+            schema_id,
+            key_before=key if gone else None,
+            key=None if gone else key,
+            after=now.text if now else None,
+            after_complete=now.complete if now else False,
+            commit_ts=moment_of_us(at_ms * 1000) if at_ms is not None else None,
+            position=dumps({**added, "channel": message.channel, "offset": message.offset}),
+            event_id=f"{message.channel}:{message.offset}",
+            snapshot="initial" if operation is Operation.READ else "none",
+        )
+
+
+def _operation(row: Mapping[str, Any] | None, added: Mapping[str, Any]) -> Operation:
+    op, deleted = added.get("__op"), added.get("__deleted")
+    if row is None or deleted in ("true", True) or op == "d":
+        return Operation.DELETE
+    if deleted not in (None, "false", False):
+        raise Unreadable(CONTRADICTION, "__deleted is neither true nor false")
+    if not isinstance(op, str | None) or op not in OPERATIONS:
+        raise Unreadable(UNKNOWN_OPERATION, "__op is none that we know")
+    return OPERATIONS[op]
+
+
+def _without_added(schema: Mapping[str, Any]) -> dict[str, Any]:
+    fields = schema.get("fields")
+    if not isinstance(fields, list):
+        return dict(schema)
+    kept = [one for one in fields if not (isinstance(one, dict) and str(one.get("field")).startswith(ADDED))]
+    return {**schema, "fields": kept}

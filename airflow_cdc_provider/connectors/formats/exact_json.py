@@ -1,0 +1,115 @@
+"""JSON as the standard has it: Python's own reader takes NaN, names that come twice, and numbers too large. Pure.
+
+Whole numbers keep all digits, others become Decimal and keep theirs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal, InvalidOperation
+from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
+from typing import Any
+
+from airflow_cdc_provider.connectors.formats.unreadable import (
+    NOT_EXACT,
+    NOT_JSON,
+    TOO_DEEP,
+    TOO_LARGE,
+    WRONG_TEXT,
+    Unreadable,
+)
+
+MOST_BYTES = 128 * 1024 * 1024
+MOST_DIGITS = 4300
+"""Python's own limit for text that becomes a whole number."""
+
+LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+def parse(data: bytes) -> Any:
+    """Raises Unreadable."""
+    if len(data) > MOST_BYTES:
+        raise Unreadable(TOO_LARGE, f"a message of {len(data):,} bytes; {MOST_BYTES:,} are read")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise Unreadable(WRONG_TEXT, f"not UTF-8 at byte {error.start}") from error
+    value, end = _read(text, 0)
+    if end != len(text) and text[end:].strip(" \t\r\n"):
+        raise Unreadable(NOT_JSON, f"more behind the value, character {end}")
+    return value
+
+
+def parse_at(text: str, at: int) -> tuple[Any, int]:
+    """The value that begins at ``at``, and where it ends. Raises Unreadable."""
+    return _read(text, at)
+
+
+def _read(text: str, at: int) -> tuple[Any, int]:
+    try:
+        value, end = SCAN(text, at if at else _blanks(text))
+    except StopIteration as error:
+        raise Unreadable(NOT_JSON, f"not JSON at character {error.value}") from error
+    except json.JSONDecodeError as error:
+        raise Unreadable(NOT_JSON, f"not JSON at character {error.pos}") from error
+    except RecursionError as error:
+        raise Unreadable(TOO_DEEP, "nested too deeply") from error
+    except Unreadable:
+        raise
+    except ValueError as error:
+        raise Unreadable(NOT_EXACT, f"a number of more than {MOST_DIGITS} digits") from error
+    if "\\u" in text and LONE_SURROGATE.search(dumps(value)):
+        raise Unreadable(WRONG_TEXT, "half a character (a lone surrogate)")
+    return value, end
+
+
+def _blanks(text: str) -> int:
+    return len(text) - len(text.lstrip(" \t\r\n")) if text[:1] in " \t\r\n" else 0
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise Unreadable(NOT_EXACT, "a name comes twice in one object")
+    return members
+
+
+def _real(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation as error:  # an exponent that no number has
+        raise Unreadable(NOT_EXACT, "a number beyond all bounds") from error
+
+
+def _no_json(value: Any) -> Any:
+    raise TypeError(type(value))
+
+
+def _refused(_name: str) -> Any:
+    raise Unreadable(NOT_EXACT, "NaN or Infinity, which JSON does not know")
+
+
+SCAN = json.JSONDecoder(object_pairs_hook=_members, parse_float=_real, parse_constant=_refused).scan_once  # type: ignore[attr-defined]
+
+
+# One encoder for good: JSONEncoder.encode makes a new one for each value, which costs as much as a small value.
+ENCODE = c_make_encoder(None, _no_json, encode_basestring, None, ":", ",", False, False, False)
+
+
+def dumps(value: Any) -> str:
+    """Canonical JSON text of a parsed value: no spaces, order and digits kept."""
+    try:
+        return "".join(ENCODE(value, 0))
+    except TypeError:  # it does not know Decimal
+        return _written(value)
+    except RecursionError as error:
+        raise Unreadable(TOO_DEEP, "nested too deeply") from error
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ",".join([f"{encode_basestring(name)}:{_written(one)}" for name, one in value.items()]) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join([_written(one) for one in value]) + "]"
+    return str(value) if isinstance(value, Decimal) else "".join(ENCODE(value, 0))

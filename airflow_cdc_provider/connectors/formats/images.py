@@ -1,0 +1,121 @@
+"""Rows of a message as canonical JSON images under one schema. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from json.encoder import encode_basestring
+from typing import Any, NamedTuple
+
+from airflow_cdc_provider.connectors.formats.unreadable import NO_KEY, NO_SCHEMA, WRONG_VALUE, Unreadable
+from airflow_cdc_provider.connectors.formats.values import Convert
+from airflow_cdc_provider.core.tables import TableSchema
+
+
+class Image(NamedTuple):
+    """``complete``: all columns of the schema are in it."""
+
+    text: str
+    complete: bool
+
+
+class Salvage(NamedTuple):
+    """What is left of a row that cannot be read: see ``formats.unreadable.Understood``."""
+
+    key: str | None
+    known: dict[str, Any]
+    columns: tuple[str, ...]
+
+
+class Images:
+    """``converters`` are in the order of the schema's columns. ``left_out``: names that a row may have and that are not
+    copied. ``warnings`` are those of the converters since ``warned`` was asked last."""
+
+    def __init__(
+        self,
+        schema: TableSchema,
+        converters: Sequence[Convert],
+        left_out: Callable[[str], bool] = lambda name: False,
+        warnings: list[str] | None = None,
+    ) -> None:
+        self.schema = schema
+        self.schema_id = schema.schema_id
+        self._columns = [
+            (column.name, f"{encode_basestring(column.name)}:", convert)
+            for column, convert in zip(schema.columns, converters, strict=True)
+        ]
+        self._converters = {name: convert for name, _, convert in self._columns}
+        self._names = frozenset(self._converters)
+        self._left_out = left_out
+        self._warnings = [] if warnings is None else warnings
+
+    def image(self, row: Mapping[str, Any]) -> Image:
+        """Columns that are not in the row are unknown. Raises Unreadable, for a column that nobody knows, too."""
+        members = []
+        try:
+            for name, member, convert in self._columns:
+                value = row[name]
+                members.append(member + convert(value) if value is not None else member + "null")
+        except KeyError:
+            return self._partial(row)
+        if len(row) != len(members):
+            self.refuse_unknown(row)
+        return Image("{" + ",".join(members) + "}", True)
+
+    def _partial(self, row: Mapping[str, Any]) -> Image:
+        self.refuse_unknown(row)
+        known = [
+            member + (convert(row[name]) if row[name] is not None else "null")
+            for name, member, convert in self._columns
+            if name in row
+        ]
+        return Image("{" + ",".join(known) + "}", False)
+
+    def key(self, row: Mapping[str, Any]) -> str | None:
+        """The canonical key; None where the table has none. Raises Unreadable where the row does not tell it."""
+        if not self.schema.key:
+            return None
+        parts = []
+        for name in self.schema.key:
+            if name not in row:
+                raise Unreadable(NO_KEY, f"the key column {name} is not in the message")
+            value = row[name]
+            parts.append("null" if value is None else self._converters[name](value))
+        return f"[{','.join(parts)}]"
+
+    def key_row(self, values: Sequence[Any]) -> dict[str, Any]:
+        """Values of a key in key order, by name."""
+        if len(values) != len(self.schema.key):
+            raise Unreadable(NO_KEY, f"a key of {len(values)} values; the table's has {len(self.schema.key)}")
+        return dict(zip(self.schema.key, values, strict=True))
+
+    def salvage(self, row: Mapping[str, Any]) -> Salvage:
+        """Value by value: each is read for itself."""
+        known: dict[str, str] = {}
+        columns = [name for name in row if name not in self._names and not self._left_out(name)]
+        for name, _, convert in self._columns:
+            if name in row:
+                try:
+                    known[name] = "null" if row[name] is None else convert(row[name])
+                except Unreadable:
+                    columns.append(name)
+        key = [known.get(name) for name in self.schema.key]
+        text = f"[{','.join(map(str, key))}]" if key and None not in key else None
+        return Salvage(text, known, tuple(columns))
+
+    def refuse_unknown(self, row: Mapping[str, Any]) -> None:
+        unknown = [name for name in row if name not in self._names and not self._left_out(name)]
+        if unknown:
+            raise Unreadable(NO_SCHEMA, f"a column that the table's schema does not have ({', '.join(unknown[:3])})")
+
+    def warned(self) -> tuple[str, ...]:
+        if not self._warnings:
+            return ()
+        told = tuple(dict.fromkeys(self._warnings))
+        self._warnings.clear()
+        return told
+
+
+def as_row(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Unreadable(WRONG_VALUE, f"{what} is no row")
+    return value

@@ -1,0 +1,62 @@
+"""A message as a transport hands it out, and what every decoder of messages answers. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from airflow_cdc_provider.connectors.source import Ignored
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.tables import TableSchema
+
+Headers = tuple[tuple[str, bytes | None], ...]
+Item = ChangeRecord | TableSchema | Ignored
+"""A TableSchema comes before the first record decoded with it."""
+
+
+class Message(NamedTuple):
+    """``topic`` is a topic, or the path of a file. ``offset`` is the place in ``channel`` (a topic's partition, or the
+    file): the offset, or the number of the line."""
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: Headers = ()
+    topic: str = ""
+    channel: str = ""
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A table that is copied: which of its columns, and its schema where somebody knows it."""
+
+    rule: TableRule
+    schema: TableSchema | None = None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a decoder is told. ``tables``: only these are decoded, all others counted; None decodes whatever comes.
+    ``options``: the keys of the source type in the YAML."""
+
+    epoch: int = 1
+    tables: Mapping[str, Wanted] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def wants(self, table: str) -> bool:
+        return self.tables is None or table in self.tables
+
+    def known(self, table: str) -> TableSchema | None:
+        wanted = self.tables.get(table) if self.tables else None
+        return wanted.schema if wanted else None
+
+
+class Decoder(Protocol):
+    """Made from a Setting. What it remembers from message to message saves time and changes no answer, but that a
+    schema is told once."""
+
+    def decode(self, message: Message) -> list[Item]:
+        """Everything the message says. Raises nothing: what cannot be understood is an ``unreadable`` record, of the
+        table where that much is clear, else of the table with the empty name. Whoever reads must not step over it."""
