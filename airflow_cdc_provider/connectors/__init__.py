@@ -12,5 +12,6 @@ OPTIONS: dict[str, str] = {
 
 FORMATS: dict[str, str] = {
     "debezium": "airflow_cdc_provider.connectors.debezium.decode:DebeziumDecoder",
+    "ydb": "airflow_cdc_provider.connectors.ydb.decode:YdbDecoder",
 }
 """Event formats: a decoder of messages each, whatever brings them."""

@@ -1,0 +1,51 @@
+"""Records of a YDB changefeed → change records: which of the three forms, and who reads it. Pure."""
+
+from __future__ import annotations
+
+from airflow_cdc_provider.connectors.formats import exact_json
+from airflow_cdc_provider.connectors.formats.images import as_row
+from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
+from airflow_cdc_provider.connectors.formats.unreadable import WRONG_VALUE, Understood, Unreadable, put_aside
+from airflow_cdc_provider.connectors.source import Ignored
+from airflow_cdc_provider.connectors.ydb.debezium_json import DebeziumForm
+from airflow_cdc_provider.connectors.ydb.dynamodb_json import DynamoForm
+from airflow_cdc_provider.connectors.ydb.json_changes import JsonForm
+from airflow_cdc_provider.connectors.ydb.options import read_options
+from airflow_cdc_provider.connectors.ydb.places import DIGITS
+from airflow_cdc_provider.connectors.ydb.records import CODEC
+from airflow_cdc_provider.connectors.ydb.tables import Tables
+
+
+class YdbDecoder:
+    codec = CODEC
+
+    def __init__(self, setting: Setting) -> None:
+        options = read_options(setting.options)
+        tables = Tables(setting)
+        self._setting = setting
+        self._table = options.table
+        self._json = JsonForm(setting, options, tables)
+        self._debezium = DebeziumForm(setting, tables)
+        self._dynamo = DynamoForm(setting)
+
+    def decode(self, message: Message) -> list[Item]:
+        table = self._table_of(message.topic)
+        if not self._setting.wants(table):
+            return [Ignored(1)]
+        try:
+            if message.value is None:
+                raise Unreadable(WRONG_VALUE, "a record without a value")
+            value = as_row(exact_json.parse(message.value), "the record")
+            if "payload" in value:
+                return self._debezium.decode(message, value, table)
+            if "dynamodb" in value:
+                return self._dynamo.decode(message, value, table)
+            return self._json.decode(message, value, table)
+        except Unreadable as error:
+            return [put_aside(CODEC, self._setting.epoch, message, str(error), Understood(table, width=DIGITS))]
+
+    def _table_of(self, topic: str) -> str:
+        """The topic of a feed stands below its table."""
+        if self._table:
+            return self._table
+        return topic.strip("/").rpartition("/")[0]

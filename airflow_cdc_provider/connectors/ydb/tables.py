@@ -1,0 +1,59 @@
+"""The schema that a feed's rows are read with. Pure: the feed itself tells it in schema records only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_cdc_provider.connectors.formats.images import Images, as_row
+from airflow_cdc_provider.connectors.formats.message import Setting
+from airflow_cdc_provider.connectors.formats.unreadable import NO_SCHEMA, WRONG_VALUE, Unreadable
+from airflow_cdc_provider.connectors.ydb.types import converter, logical_type
+from airflow_cdc_provider.core.selection import takes
+from airflow_cdc_provider.core.tables import Column, TableSchema
+
+
+class Tables:
+    """Images per table, each schema announced once."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._made: dict[str, Images] = {}
+        self._announced: set[str] = set()
+
+    def images(self, table: str) -> Images:
+        """Raises Unreadable where nobody knows the table: names of key columns are in no record."""
+        made = self._made.get(table)
+        if made is None:
+            schema = self._setting.known(table)
+            if schema is None or not schema.key:
+                raise Unreadable(NO_SCHEMA, f"the columns of {table or 'the table'} are not known")
+            warnings: list[str] = []
+            made_of = [converter(column, warnings.append) for column in schema.columns]
+            rule = self._setting.tables[table].rule if self._setting.tables else None
+            left_out = (lambda name: False) if rule is None else (lambda name: not takes(rule, name))
+            made = self._made[table] = Images(schema, made_of, left_out, warnings)
+        return made
+
+    def announced(self, schema: TableSchema) -> list[TableSchema]:
+        if schema.schema_id in self._announced:
+            return []
+        self._announced.add(schema.schema_id)
+        return [schema]
+
+
+def told_schema(table: str, told: Mapping[str, Any]) -> TableSchema:
+    """The ``table`` of a schema record. Early builds wrote types as texts, and a key of one column as a text."""
+    columns = as_row(told.get("columns"), "the columns")
+    key = told.get("primaryKeyColumnNames")
+    names = [key] if isinstance(key, str) else key
+    if not isinstance(names, list) or not all(isinstance(name, str) and name in columns for name in names):
+        raise Unreadable(WRONG_VALUE, "a schema whose key is none of its columns")
+    return TableSchema(table, tuple(_column(name, one) for name, one in columns.items()), tuple(names))
+
+
+def _column(name: str, told: Any) -> Column:
+    native = told.get("type") if isinstance(told, dict) else told
+    if not isinstance(native, str):
+        raise Unreadable(WRONG_VALUE, "a column without a type")
+    return Column(name, logical_type(native), True, native)
