@@ -13,5 +13,6 @@ OPTIONS: dict[str, str] = {
 FORMATS: dict[str, str] = {
     "debezium": "airflow_cdc_provider.connectors.debezium.decode:DebeziumDecoder",
     "ydb": "airflow_cdc_provider.connectors.ydb.decode:YdbDecoder",
+    "datastream": "airflow_cdc_provider.connectors.datastream.decode:DatastreamDecoder",
 }
 """Event formats: a decoder of messages each, whatever brings them."""

@@ -114,7 +114,7 @@ class JsonForm:
         return ChangeRecord(
             table,
             op,
-            epoch_prefix(self._setting.epoch) + moment.tail(0, GONE),
+            epoch_prefix(self._setting.epoch) + moment.tail(0 if moment.step else message.offset, GONE),
             "",
             tx_id=moment.tx_id,
             commit_ts=moment.commit_ts,

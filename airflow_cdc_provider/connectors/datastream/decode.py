@@ -1,0 +1,148 @@
+"""Datastream's events → change records: a line of JSON, or all records of an Avro file. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_cdc_provider.connectors.datastream import avro_file
+from airflow_cdc_provider.connectors.datastream.envelope import Envelope, read_envelope, read_head
+from airflow_cdc_provider.connectors.datastream.places import shown, width
+from airflow_cdc_provider.connectors.datastream.tables import Tables
+from airflow_cdc_provider.connectors.datastream.types import jsonable
+from airflow_cdc_provider.connectors.formats import exact_json
+from airflow_cdc_provider.connectors.formats.exact_json import dumps
+from airflow_cdc_provider.connectors.formats.images import Images, as_row
+from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
+from airflow_cdc_provider.connectors.formats.unreadable import WRONG_VALUE, Understood, Unreadable, put_aside
+from airflow_cdc_provider.connectors.source import Ignored
+from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord, Operation
+from airflow_cdc_provider.core.positions import epoch_prefix
+
+CODEC = "datastream event"
+SCHEMA = "avro.schema"
+"""Header of a message that is one record of an Avro file: what it was written with."""
+TOLD_ELSEWHERE = frozenset({"payload", "uuid"})
+
+
+class DatastreamDecoder:
+    """A message is a line of JSON, a whole Avro file, or one record of such a file under its schema."""
+
+    codec = CODEC
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._tables = Tables(setting)
+        self._epoch = epoch_prefix(setting.epoch)
+
+    def decode(self, message: Message) -> list[Item]:
+        value = message.value or b""
+        if value.startswith(avro_file.MAGIC):
+            return self._file(message, value)
+        text = next((told.decode("utf-8", "replace") for name, told in message.headers if name == SCHEMA and told), "")
+        try:
+            if text:
+                event, avro = avro_file.one_record(value, text), json.loads(text)
+            else:
+                event, avro = as_row(exact_json.parse(value), "the event"), None
+        except Unreadable as error:
+            return [self._unreadable(message, str(error), Understood())]
+        return self._event(message, event, avro, text)
+
+    def _file(self, message: Message, data: bytes) -> list[Item]:
+        """Where a file is damaged, what stands before is good; the whole file is kept for the rest."""
+        items: list[Item] = []
+        number = 0
+        try:
+            file = avro_file.open_file(data)
+            header = ((SCHEMA, file.text.encode()),)
+            for number, record in enumerate(file.records()):
+                one = message._replace(value=record.raw, headers=header, offset=number)
+                items += self._event(one, record.value, file.schema, file.text)
+        except Unreadable as error:
+            items.append(self._unreadable(message._replace(offset=number), str(error), Understood()))
+        return items
+
+    def _event(self, message: Message, event: Mapping[str, Any], avro: Any, text: str) -> list[Item]:
+        try:
+            head = read_head(event)
+        except Unreadable as error:
+            return [self._unreadable(message, str(error), Understood())]
+        if not self._setting.wants(head.table):
+            return [Ignored(1)]
+        known = Understood(head.table, width=width(head.source))
+        images = None
+        try:
+            envelope = read_envelope(event, head)
+            known = self._place(known, envelope)
+            images = self._tables.images(head.source, head.table, envelope.key or (), avro, text)
+            record = self._record(event, envelope, images)
+            return [*self._tables.announced(images), record]
+        except Unreadable as error:
+            if images is not None:
+                known = self._salvaged(known, images, event)
+            return [self._unreadable(message, str(error), known)]
+
+    def _record(self, event: Mapping[str, Any], envelope: Envelope, images: Images) -> ChangeRecord:
+        """All fields by place: this runs once per row."""
+        gone = envelope.op is Operation.DELETE
+        image = images.image(envelope.payload)
+        if not image.complete:
+            raise Unreadable(WRONG_VALUE, "an event without all columns of its table")
+        key = images.key(envelope.payload)
+        order = f"{self._epoch}{envelope.place}"
+        row_id = envelope.metadata.get("row_id", envelope.metadata.get("rowid"))
+        tx_id = envelope.metadata.get("tx_id")
+        half = envelope.half and key is not None
+        return ChangeRecord(
+            envelope.table,
+            envelope.op,
+            f"{order}{envelope.ordinal:08x}{DEPARTS if gone else ARRIVES:02x}",
+            images.schema_id,
+            key if gone else None,
+            None if gone else key,
+            image.text if gone else None,
+            None if gone else image.text,
+            gone,
+            not gone,
+            (),
+            (DEPARTS if gone else ARRIVES) if half else None,
+            order if half else None,
+            row_id if isinstance(row_id, str) else None,
+            None if tx_id is None else str(tx_id),
+            None,
+            shown(envelope.at_ms),
+            _position(event),
+            envelope.uuid,
+            "backfill" if envelope.backfill else "none",
+            images.warned(),
+        )
+
+    def _place(self, known: Understood, envelope: Envelope) -> Understood:
+        phase = DEPARTS if envelope.op is Operation.DELETE else ARRIVES
+        tail = f"{envelope.place}{envelope.ordinal:08x}{phase:02x}"
+        return Understood(known.table, envelope.op.value, tail=tail, width=known.width)
+
+    def _salvaged(self, known: Understood, images: Images, event: Mapping[str, Any]) -> Understood:
+        payload = event.get("payload")
+        left = images.salvage(payload if isinstance(payload, dict) else {})
+        images.warned()
+        return Understood(
+            known.table,
+            known.op,
+            left.key,
+            {name: json.loads(text) for name, text in left.known.items()},
+            left.columns,
+            images.schema_id,
+            _position(event),
+            known.tail,
+            known.width,
+        )
+
+    def _unreadable(self, message: Message, reason: str, known: Understood) -> ChangeRecord:
+        return put_aside(CODEC, self._setting.epoch, message, reason, known)
+
+
+def _position(event: Mapping[str, Any]) -> str:
+    return dumps({name: jsonable(one) for name, one in event.items() if name not in TOLD_ELSEWHERE})

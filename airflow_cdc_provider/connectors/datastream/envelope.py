@@ -1,0 +1,126 @@
+"""The envelope that all events share, read by name: the order of its fields differs between streams. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from airflow_cdc_provider.connectors.datastream.places import PLACES, Event, milliseconds, ordinal, place
+from airflow_cdc_provider.connectors.formats.images import as_row
+from airflow_cdc_provider.connectors.formats.unreadable import NO_ORDER, UNKNOWN_OPERATION, WRONG_VALUE, Unreadable
+from airflow_cdc_provider.core.changes import Operation
+
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "mysql": ("database", "table"),
+    "oracle": ("schema", "table"),
+    "postgresql": ("schema", "table"),
+    "sqlserver": ("database", "schema", "table"),
+    "mongodb": ("database", "collection"),
+}
+DELETES = frozenset({"DELETE", "UPDATE-DELETE"})
+CHANGE_TYPES = DELETES | {"INSERT", "UPDATE", "UPDATE-INSERT"}
+HALVES = frozenset({"UPDATE-DELETE", "UPDATE-INSERT"})
+
+
+class Envelope(NamedTuple):
+    """``payload`` is the whole row, of a delete too. ``key`` are the names of its columns, None where the event does
+    not tell."""
+
+    source: str
+    table: str
+    backfill: bool
+    op: Operation
+    half: bool
+    key: tuple[str, ...] | None
+    payload: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    uuid: str
+    at_ms: int
+    place: str
+    ordinal: int
+
+
+class Read(NamedTuple):
+    """What is clear before anything else is: enough to say which table an event is of."""
+
+    source: str
+    backfill: bool
+    table: str
+    metadata: Mapping[str, Any]
+
+
+def read_head(event: Mapping[str, Any]) -> Read:
+    """Raises Unreadable."""
+    metadata = as_row(event.get("source_metadata"), "source_metadata")
+    method = event.get("read_method")
+    if not isinstance(method, str):
+        raise Unreadable(WRONG_VALUE, "read_method is no text")
+    source = method.partition("-")[0].partition("_")[0]
+    if source in ("cdc", "backfill"):
+        source = "mongodb"
+    if source not in PLACES:
+        raise Unreadable(NO_ORDER, "read_method is of no source that we know")
+    backfill = "backfill" in method or "dump" in method
+    return Read(source, backfill, _table(source, event, metadata), metadata)
+
+
+def read_envelope(event: Mapping[str, Any], head: Read) -> Envelope:
+    """Raises Unreadable."""
+    source, backfill, table, metadata = head
+    uuid = event.get("uuid")
+    if not isinstance(uuid, str) or not uuid:
+        raise Unreadable(WRONG_VALUE, "an event without uuid")
+    sort_keys = event.get("sort_keys")
+    at_ms, read_ms = milliseconds(event.get("source_timestamp")), milliseconds(event.get("read_timestamp"))
+    told = Event(metadata, sort_keys if isinstance(sort_keys, list) else (), at_ms, read_ms)
+    change_type = metadata.get("change_type")
+    return Envelope(
+        source,
+        table,
+        backfill,
+        _operation(change_type, metadata.get("is_deleted"), backfill),
+        change_type in HALVES,
+        _key(metadata),
+        as_row(event.get("payload"), "the payload"),
+        metadata,
+        uuid,
+        at_ms,
+        place(source, backfill, told),
+        ordinal(uuid),
+    )
+
+
+def _table(source: str, event: Mapping[str, Any], metadata: Mapping[str, Any]) -> str:
+    """Not from ``object``, which joins names by what names may hold; Salesforce has nothing else."""
+    if source == "salesforce":
+        parts = [metadata.get("object_name") or metadata.get("object") or event.get("object")]
+    else:
+        parts = [metadata.get(name) for name in NAMES[source]]
+        if source == "sqlserver" and parts[0] is None:
+            del parts[0]
+    if not all(isinstance(part, str) and part for part in parts):
+        raise Unreadable(WRONG_VALUE, "the metadata do not name the table")
+    return ".".join(map(str, parts))
+
+
+def _operation(change_type: Any, is_deleted: Any, backfill: bool) -> Operation:
+    """``is_deleted`` decides; the type of change only adds detail, and old dumps have none."""
+    if change_type is not None and (not isinstance(change_type, str) or change_type not in CHANGE_TYPES):
+        raise Unreadable(UNKNOWN_OPERATION, "change_type is none that we know")
+    if is_deleted is not None and not isinstance(is_deleted, bool):
+        raise Unreadable(WRONG_VALUE, "is_deleted is neither true nor false")
+    if is_deleted if is_deleted is not None else change_type in DELETES:
+        return Operation.DELETE
+    if backfill:
+        return Operation.READ
+    if change_type is None and is_deleted is None:
+        raise Unreadable(UNKNOWN_OPERATION, "neither change_type nor is_deleted")
+    return Operation.INSERT if change_type == "INSERT" else Operation.UPSERT
+
+
+def _key(metadata: Mapping[str, Any]) -> tuple[str, ...] | None:
+    for name in ("primary_keys", "replication_index"):
+        told = metadata.get(name)
+        if isinstance(told, list) and told and all(isinstance(one, str) for one in told):
+            return tuple(told)
+    return None

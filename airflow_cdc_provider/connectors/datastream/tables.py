@@ -1,0 +1,70 @@
+"""The schema that rows of a table are read with: that of the Avro file, else one that somebody described. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from airflow_cdc_provider.connectors.datastream.avro_file import field_of
+from airflow_cdc_provider.connectors.datastream.types import column_of, converter
+from airflow_cdc_provider.connectors.formats.images import Images
+from airflow_cdc_provider.connectors.formats.message import Setting
+from airflow_cdc_provider.connectors.formats.unreadable import NO_KEY, NO_SCHEMA, Unreadable
+from airflow_cdc_provider.core.selection import takes
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, Regime, TableSchema
+
+DOCUMENT = (
+    Column("_id", LogicalType(Kind.TEXT), False, "extended JSON"),
+    Column("data", LogicalType(Kind.JSON), True, "extended JSON"),
+)
+"""What the payload of MongoDB's events is."""
+
+
+class Tables:
+    """Images per table, key and file schema; each schema announced once."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._made: dict[tuple[str, str, str, tuple[str, ...]], Images] = {}
+        self._announced: set[str] = set()
+
+    def images(self, source: str, table: str, key: tuple[str, ...], avro: Any, text: str) -> Images:
+        """``avro``: the schema of the file's records, and ``text``, which stands for it; None for lines of JSON."""
+        names = (source, table, text, key)
+        made = self._made.get(names)
+        if made is None:
+            schema = self._schema(source, table, key, avro)
+            missing = [name for name in schema.key if name not in schema.names]
+            if missing:
+                raise Unreadable(NO_KEY, f"the key column {missing[0]} is no column of {table}")
+            warnings: list[str] = []
+            columns = [converter(column, warnings.append) for column in schema.columns]
+            made = self._made[names] = Images(schema, columns, lambda name: self._left_out(table, name), warnings)
+        return made
+
+    def announced(self, images: Images) -> list[TableSchema]:
+        if images.schema_id in self._announced:
+            return []
+        self._announced.add(images.schema_id)
+        return [images.schema]
+
+    def _schema(self, source: str, table: str, key: tuple[str, ...], avro: Any) -> TableSchema:
+        known = self._setting.known(table)
+        if source == "mongodb" and known is None:
+            return TableSchema(table, DOCUMENT, ("_id",), Regime.UNORDERED)
+        payload = None if avro is None else field_of(avro, "payload")
+        if not isinstance(payload, dict) or not isinstance(payload.get("fields"), list):
+            if known is None:
+                raise Unreadable(NO_SCHEMA, f"the columns of {table} are not known")
+            return replace(known, key=known.key or key, regime=Regime.UNORDERED)
+        columns = tuple(column_of(field) for field in payload["fields"] if not self._left_out(table, field["name"]))
+        schema = TableSchema(table, columns, known.key if known and known.key else key, Regime.UNORDERED)
+        return known if known and _shape(known) == _shape(schema) else schema
+
+    def _left_out(self, table: str, name: str) -> bool:
+        wanted = self._setting.tables.get(table) if self._setting.tables else None
+        return wanted is not None and not takes(wanted.rule, name)
+
+
+def _shape(schema: TableSchema) -> tuple[object, ...]:
+    return {column.name: (column.type, column.native) for column in schema.columns}, schema.key, schema.regime
