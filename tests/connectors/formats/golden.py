@@ -1,0 +1,58 @@
+"""Messages with what they mean, written by hand: the form of the goldens, and how they are put together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_cdc_provider.connectors.formats.message import Decoder, Item, Message, Setting, Wanted
+from airflow_cdc_provider.connectors import FORMATS
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+
+EPOCH = "00000001"
+
+
+@dataclass(frozen=True)
+class Golden:
+    """``records``: for each record what of it must be so; a field that is not named may be anything. ``ignored``: how
+    many messages are counted instead. ``quarantined``: members of the message's rows that are not told."""
+
+    name: str
+    message: Message
+    records: tuple[Mapping[str, Any], ...] = ()
+    schema: TableSchema | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    ignored: int = 0
+
+    def setting(self) -> Setting:
+        tables = None
+        if self.schema is not None:
+            tables = {self.schema.table: Wanted(TableRule(self.schema.table), self.schema)}
+        return Setting(1, tables, self.options)
+
+
+def decoder(kind: str, setting: Setting) -> Decoder:
+    made: Decoder = class_of("format", kind, FORMATS)(setting)
+    return made
+
+
+def records(items: list[Item]) -> list[ChangeRecord]:
+    return [item for item in items if isinstance(item, ChangeRecord)]
+
+
+def as_json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def column(name: str, kind: Kind, native: str = "", *digits: int, nullable: bool = True) -> Column:
+    return Column(name, LogicalType(kind, *digits), nullable, native)
+
+
+def key_of(order: str) -> str:
+    """An order key of epoch 1, written with blanks between its parts."""
+    return EPOCH + order.replace(" ", "")
