@@ -6,11 +6,13 @@ import pytest
 
 from airflow_cdc_provider.connectors import FORMATS
 from airflow_cdc_provider.connectors.source import Ignored
-from tests.connectors.formats import debezium_goldens
+from tests.connectors.formats import datastream_goldens, debezium_goldens, ydb_goldens
 from tests.connectors.formats.golden import Golden, decoder, records
 
 GOLDENS: dict[str, list[Golden]] = {
     "debezium": debezium_goldens.GOLDENS,
+    "ydb": ydb_goldens.GOLDENS,
+    "datastream": datastream_goldens.GOLDENS,
 }
 EVERY = [pytest.param(kind, golden, id=f"{kind}: {golden.name}") for kind, them in GOLDENS.items() for golden in them]
 

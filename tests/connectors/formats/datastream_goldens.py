@@ -1,0 +1,326 @@
+"""Datastream's events and their meaning, after its documentation and after recorded files."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.core.tables import Kind, TableSchema
+from tests.connectors.formats import avro_writer as avro
+from tests.connectors.formats.avro_writer import logical, nullable
+from tests.connectors.formats.golden import Golden, as_json, column, key_of
+
+T = TableSchema("shop.t", (column("id", Kind.INT64), column("v", Kind.TEXT)), ("id",))
+PG = TableSchema("public.t", T.columns, ("id",))
+MSSQL = TableSchema("db.dbo.t", T.columns, ("id",))
+ORACLE = TableSchema("ROOT.T", T.columns, ("id",))
+FORCE = TableSchema("Account", T.columns, ("id",))
+PREFIX = "d7989206-380f-0e81-8056-2405"
+AT_MS = 1700000000123
+
+
+def event(
+    metadata: dict[str, Any], method: str = "mysql-cdc-binlog", ordinal: str = "00000000", **more: Any
+) -> dict[str, Any]:
+    return {
+        "stream_name": "projects/1/locations/l/streams/s",
+        "read_method": method,
+        "object": "shop_t",
+        "schema_key": "k",
+        "uuid": PREFIX + ordinal,
+        "read_timestamp": AT_MS,
+        "source_timestamp": AT_MS - 123,
+        "sort_keys": [AT_MS, "mysql-bin.000131", 2550],
+        "source_metadata": metadata,
+        "payload": {"id": 1, "v": "x"},
+        **more,
+    }
+
+
+def mysql(change_type: str | None, is_deleted: bool, **more: Any) -> dict[str, Any]:
+    return {
+        "table": "t",
+        "database": "shop",
+        "primary_keys": ["id"],
+        "log_file": "mysql-bin.000131",
+        "log_position": 2550,
+        "change_type": change_type,
+        "is_deleted": is_deleted,
+        **more,
+    }
+
+
+def line(value: dict[str, Any]) -> Message:
+    return Message(as_json(value), topic="shop_t/2024/01/01/00/00/f.jsonl", channel="f.jsonl", offset=3)
+
+
+PLACE = "01 0000000000000083 00000000000009f6"
+
+TYPED = avro.schema(
+    avro.MYSQL,
+    [
+        nullable("id", "long"),
+        nullable("a", logical("long", "timestamp-micros")),
+        nullable("b", logical("bytes", "decimal", precision=10, scale=2)),
+        nullable("c", logical("string", "number")),
+        nullable("d", logical("string", "varchar", length=10)),
+        nullable("e", logical("long", "time-micros")),
+        nullable("f", logical("string", "json")),
+        nullable(
+            "g",
+            {
+                "type": "record",
+                "name": "timestampTz",
+                "fields": [
+                    {"name": "timestamp", "type": logical("long", "timestamp-micros")},
+                    {"name": "offset", "type": logical("int", "time-millis")},
+                ],
+            },
+        ),
+        nullable("h", "bytes"),
+        nullable("i", {"type": "record", "name": "old", "fields": [*avro.strings("value"), nullable("length", "int")]}),
+        nullable("j", "double"),
+        nullable("k", logical("int", "date")),
+        nullable("l", {"type": "array", "items": "long"}),
+        nullable("m", "boolean"),
+    ],
+)
+TYPED_ROW = {
+    "id": 1,
+    "a": datetime(2024, 2, 29, 12, 34, 56, 123456, tzinfo=UTC),
+    "b": Decimal("-12.30"),
+    "c": "18446744073709551615",
+    "d": "é",
+    "e": 45296123456,
+    "f": '{"a": 1}',
+    "g": {"timestamp": datetime(2024, 2, 29, 12, 34, 56, tzinfo=UTC), "offset": 3600000},
+    "h": b"\x01\x02",
+    "i": {"value": "old", "length": 3},
+    "j": float("inf"),
+    "k": 19782,
+    "l": [1, 2],
+    "m": True,
+}
+TYPED_AFTER = (
+    '{"id":1,"a":"2024-02-29T12:34:56.123456","b":"-12.30","c":"18446744073709551615","d":"é","e":"12:34:56.123456",'
+    '"f":"{\\"a\\": 1}","g":"2024-02-29T12:34:56Z","h":"AQI=","i":"old","j":"Infinity","k":"2024-02-29","l":"[1,2]",'
+    '"m":true}'
+)
+PLAIN = avro.schema(avro.MYSQL, [nullable("id", "long"), *avro.strings("v")])
+OUT_OF_ORDER = [
+    event(mysql("INSERT", False, log_position=222463), ordinal="00000001"),
+    event(mysql("INSERT", False, log_position=222917), ordinal="00000010", payload={"id": 2, "v": "y"}),
+    event(mysql("INSERT", False, log_position=221884), ordinal="00000000", payload={"id": 3, "v": None}),
+]
+
+GOLDENS = [
+    Golden(
+        "MySQL: the old half of a key change",
+        line(event(mysql("UPDATE-DELETE", True))),
+        (
+            {
+                "table": "shop.t",
+                "op": "delete",
+                "order_key": key_of(f"{PLACE} 00000000 00"),
+                "key_before": "[1]",
+                "key": None,
+                "before": '{"id":1,"v":"x"}',
+                "before_complete": True,
+                "phase": 0,
+                "link_id": key_of(PLACE),
+                "event_id": f"{PREFIX}00000000",
+                "snapshot": "none",
+            },
+        ),
+        T,
+    ),
+    Golden(
+        "MySQL: the new half, which is a second late",
+        line(event(mysql("UPDATE-INSERT", False), ordinal="00000001", source_timestamp=AT_MS + 877)),
+        (
+            {
+                "op": "upsert",
+                "order_key": key_of(f"{PLACE} 00000001 01"),
+                "key": "[1]",
+                "after": '{"id":1,"v":"x"}',
+                "after_complete": True,
+                "phase": 1,
+                "link_id": key_of(PLACE),
+            },
+        ),
+        T,
+    ),
+    Golden(
+        "the third row of a statement: its ordinal is binary",
+        line(event(mysql("INSERT", False), ordinal="00000011")),
+        ({"op": "insert", "order_key": key_of(f"{PLACE} 00000003 01"), "phase": None, "link_id": None},),
+        T,
+    ),
+    Golden(
+        "a row of a backfill is below every change",
+        line(event(mysql("INSERT", False, log_file="", log_position=0), "mysql-backfill-fulldump")),
+        (
+            {
+                "op": "read",
+                "order_key": key_of("00 0000018bcfe5687b 0000000000000000 00000000 01"),
+                "snapshot": "backfill",
+                "after_complete": True,
+            },
+        ),
+        T,
+    ),
+    Golden(
+        "what is deleted is told by is_deleted, whatever the type of change says",
+        line(event(mysql("INSERT", True))),
+        ({"op": "delete"},),
+        T,
+    ),
+    Golden(
+        "times as text, with a blank or with a T",
+        line(
+            event(
+                mysql("UPDATE", False),
+                source_timestamp="2021-12-25 05:42:04.408",
+                read_timestamp="2021-12-25T05:42:05Z",
+            )
+        ),
+        ({"op": "upsert", "commit_ts": datetime(2021, 12, 25, 5, 42, 4, 408000, tzinfo=UTC)},),
+        T,
+    ),
+    Golden("a table that nobody copies", line(event(mysql("INSERT", False, table="u"))), (), T, ignored=1),
+    Golden(
+        "Oracle: SCN, record set, SQL number, row id",
+        line(
+            event(
+                {
+                    "schema": "ROOT",
+                    "table": "T",
+                    "database": "DB1",
+                    "row_id": "AAAPwRAALAAMzMBABD",
+                    "scn": 15869116216871,
+                    "is_deleted": False,
+                    "change_type": "INSERT",
+                    "ssn": 67,
+                    "rs_id": " 0x0073c9.000a4e4c.01d0 ",
+                    "tx_id": "0a",
+                    "log_file": "",
+                    "primary_keys": ["id"],
+                },
+                "oracle-cdc-logminer",
+                uuid="d7989206-380f-0e81-8056-240501101100",
+            )
+        ),
+        (
+            {
+                "table": "ROOT.T",
+                "op": "insert",
+                "order_key": key_of("01 000000000e6ed108f627 000073c9000a4e4c01d0 00000043 0000006c 01"),
+                "row_id": "AAAPwRAALAAMzMBABD",
+                "tx_id": "0a",
+            },
+        ),
+        ORACLE,
+    ),
+    Golden(
+        "PostgreSQL: the LSN of the row",
+        line(
+            event(
+                {
+                    "schema": "public",
+                    "table": "t",
+                    "is_deleted": False,
+                    "change_type": "UPDATE",
+                    "tx_id": 77,
+                    "lsn": "16/CB002DB0",
+                    "primary_keys": ["id"],
+                },
+                "postgresql-cdc",
+            )
+        ),
+        ({"table": "public.t", "op": "upsert", "order_key": key_of("01 00000016cb002db0 00000000 01"), "tx_id": "77"},),
+        PG,
+    ),
+    Golden(
+        "SQL Server: an index in place of a key",
+        line(
+            event(
+                {
+                    "schema": "dbo",
+                    "table": "t",
+                    "database": "db",
+                    "lsn": "00000025:00000728:0003",
+                    "tx_id": "x",
+                    "change_type": "DELETE",
+                    "is_deleted": True,
+                    "replication_index": ["id"],
+                },
+                "sqlserver-cdc",
+            )
+        ),
+        ({"table": "db.dbo.t", "op": "delete", "order_key": key_of("01 00000025000007280003 00000000 00")},),
+        MSSQL,
+    ),
+    Golden(
+        "Salesforce: only its clock",
+        line(
+            event(
+                {
+                    "object_name": "Account",
+                    "domain": "d",
+                    "change_type": "UPDATE",
+                    "is_deleted": False,
+                    "primary_keys": ["id"],
+                },
+                "salesforce-cdc",
+            )
+        ),
+        ({"table": "Account", "op": "upsert", "order_key": key_of("01 0000018bcfe56800 00000000 01")},),
+        FORCE,
+    ),
+    Golden(
+        "MongoDB: documents, in the order of the oplog",
+        line(
+            event(
+                {
+                    "database": "d",
+                    "collection": "c",
+                    "change_type": "UPDATE",
+                    "is_deleted": False,
+                    "primary_keys": ["_id"],
+                },
+                "cdc",
+                sort_keys=[1700000000, 5],
+                payload={"_id": '{"$oid": "65"}', "data": {"n": {"$numberLong": "1"}}},
+            )
+        ),
+        (
+            {
+                "table": "d.c",
+                "op": "upsert",
+                "order_key": key_of("01 000000006553f100 0000000000000005 00000000 01"),
+                "key": '["{\\"$oid\\": \\"65\\"}"]',
+                "after": '{"_id":"{\\"$oid\\": \\"65\\"}","data":"{\\"n\\":{\\"$numberLong\\":\\"1\\"}}"}',
+            },
+        ),
+    ),
+    Golden(
+        "an Avro file whose records are not in the order of its events",
+        Message(avro.file(PLAIN, OUT_OF_ORDER), topic="f.avro", channel="f.avro"),
+        (
+            {"key": "[1]", "order_key": key_of("01 0000000000000083 00000000000364ff 00000001 01")},
+            {"key": "[2]", "order_key": key_of("01 0000000000000083 00000000000366c5 00000002 01")},
+            {"key": "[3]", "order_key": key_of("01 0000000000000083 00000000000362bc 00000000 01")},
+        ),
+    ),
+    Golden(
+        "an Avro file of every type, packed",
+        Message(
+            avro.file(TYPED, [event(mysql("INSERT", False), payload=TYPED_ROW)], "deflate"),
+            topic="f.avro",
+            channel="f.avro",
+        ),
+        ({"key": "[1]", "after": TYPED_AFTER, "after_complete": True},),
+    ),
+]
