@@ -40,6 +40,8 @@ class Changes:
     def of(self, message: Message, op: Any, value: Told, key: Told, block: Block) -> list[Item]:
         """Raises Unreadable where not even place and kind of the change are clear."""
         if op == "t":
+            if value.payload.get("before") is not None or value.payload.get("after") is not None:
+                raise Unreadable(CONTRADICTION, "a truncate with a row")
             place = place_of(block, message.offset, False)
             return [_Records(self._epoch, block, "", place.at, place.ordinal).truncate()]
         operation = OPERATIONS.get(op) if isinstance(op, str) else None
@@ -89,8 +91,9 @@ class Changes:
             before, after = before and self._without_placeholders(before), after and self._without_placeholders(after)
             if after and before and layout.whole_before:  # what did not change is what it was
                 after = {**before, **after}
-        if before is not None and not layout.whole_before:  # the others show NULL, which they need not be
-            before = {name: before[name] for name in layout.schema.key if name in before}
+        if before is not None and not layout.whole_before:  # what shows NULL need not be NULL
+            key = layout.schema.key
+            before = {name: value for name, value in before.items() if value is not None or name in key}
         return before, after
 
     def _without_placeholders(self, row: Row) -> dict[str, Any]:
@@ -128,10 +131,9 @@ def _told(
     images = layout.images
     then = images.image(before) if before is not None else None
     if after is None:
-        gone = images.key(before if before is not None and _tells(before, layout) else key)
-        return [make.gone(gone, then)]
+        return [make.gone(_key(before or {}, key, layout), then)]
     now = images.image(after)
-    came = images.key(after if _tells(after, layout) else key)
+    came = _key(after, key, layout)
     if operation is not Operation.UPDATE:
         return [make.came(operation, came, now, operation is Operation.INSERT and (moved or not now.complete))]
     if not layout.other_key:
@@ -142,6 +144,19 @@ def _told(
     if was == came:
         return [make.changed(came, then, now)]
     return [make.gone(was, then), make.came(Operation.INSERT, came, now, True)]
+
+
+def _key(row: Row, key: Row, layout: Layout) -> str | None:
+    """That of the row. Raises Unreadable where the message has another one."""
+    if not layout.schema.key:
+        return None
+    if not _tells(row, layout):
+        return layout.images.key(key)
+    told = layout.images.key(row)
+    other = any(row.get(name) != value for name, value in key.items()) and not layout.other_key
+    if other and told != layout.images.key(key):
+        raise Unreadable(NO_KEY, "the key of the message is not that of its row")
+    return told
 
 
 def _tells(row: Row, layout: Layout) -> bool:

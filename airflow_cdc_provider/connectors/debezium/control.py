@@ -115,9 +115,11 @@ def _table_change(
     if not setting.wants(table):
         return [Ignored(1)]
     source = payload["source"]
-    told = {**source, **{name: one for name, one in payload.items() if name not in ("source", "tableChanges")}}
+    told = {f"statement_{name}": one for name, one in payload.items() if name not in ("source", "tableChanges")}
     snapshot = snapshot_of(source, "")
-    block = Block(connector, table, snapshot, None, None, None, None, dumps({**told, "change": change}), source)
+    block = Block(
+        connector, table, snapshot, None, None, None, None, dumps({**source, **told, "change": change}), source
+    )
     place = place_of(block, message.offset, False)
     record = ChangeRecord(
         table,

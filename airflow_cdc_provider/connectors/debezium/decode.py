@@ -13,7 +13,7 @@ from airflow_cdc_provider.connectors.debezium.places import PLACES
 from airflow_cdc_provider.connectors.debezium.unwrapped import UnwrappedRows
 from airflow_cdc_provider.connectors.formats.images import as_row
 from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
-from airflow_cdc_provider.connectors.formats.unreadable import Understood, Unreadable, put_aside
+from airflow_cdc_provider.connectors.formats.unreadable import CONTRADICTION, Understood, Unreadable, put_aside
 from airflow_cdc_provider.connectors.source import Ignored
 
 
@@ -53,6 +53,8 @@ class DebeziumDecoder:
             return control.decode(message, payload, self._setting, self._options)
         connector, source = source_of(payload)
         if op == "m":
+            if payload.get("before") is not None or payload.get("after") is not None:
+                raise Unreadable(CONTRADICTION, "a logical message with a row")
             return [control.logical_message(message, payload, block_of(payload, connector, source, ""), self._setting)]
         table = table_of(connector, source)
         if not self._setting.wants(table):

@@ -77,13 +77,11 @@ class UnwrappedRows:
         kept = {name: one for name, one in (row or names).items() if name not in added}
         if message.value and self._placeholders.may_be_in(message.value):
             kept = {name: one for name, one in kept.items() if not self._placeholders.is_one(one)}
-        if operation is Operation.DELETE:
-            told = images.key(kept if all(name in kept for name in images.schema.key) else names)
-            record = self._record(message, table, images.schema_id, operation, added, told, None)
-        else:
-            now = images.image(kept)
-            told = images.key(kept if all(name in kept for name in images.schema.key) else names)
-            record = self._record(message, table, images.schema_id, operation, added, told, now)
+        if operation is Operation.DELETE:  # what shows NULL need not be NULL
+            kept = {name: one for name, one in kept.items() if one is not None or name in images.schema.key}
+        image = images.image(kept)
+        told = images.key(kept if all(name in kept for name in images.schema.key) else names)
+        record = self._record(message, table, images.schema_id, operation, added, told, image)
         record.warnings = images.warned()
         return [*self._layouts.announced(layout), record]
 
@@ -102,7 +100,7 @@ class UnwrappedRows:
         operation: Operation,
         added: Mapping[str, Any],
         key: str | None,
-        now: Image | None,
+        image: Image | None,
     ) -> ChangeRecord:
         gone = operation is Operation.DELETE
         order_key = f"{epoch_prefix(self._setting.epoch)}{message.offset:016x}{'00' if gone else '01'}"
@@ -114,8 +112,9 @@ class UnwrappedRows:
             schema_id,
             key_before=key if gone else None,
             key=None if gone else key,
-            after=now.text if now else None,
-            after_complete=now.complete if now else False,
+            before=image.text if image and gone else None,
+            after=image.text if image and not gone else None,
+            after_complete=image.complete if image and not gone else False,
             commit_ts=moment_of_us(at_ms * 1000) if at_ms is not None else None,
             position=dumps({**added, "channel": message.channel, "offset": message.offset}),
             event_id=f"{message.channel}:{message.offset}",

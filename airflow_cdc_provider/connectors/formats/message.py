@@ -55,7 +55,9 @@ class Setting:
 
 class Decoder(Protocol):
     """Made from a Setting. What it remembers from message to message saves time and changes no answer, but that a
-    schema is told once."""
+    schema is told once. ``codec`` names the format in quarantine."""
+
+    codec: str
 
     def decode(self, message: Message) -> list[Item]:
         """Everything the message says. Raises nothing: what cannot be understood is an ``unreadable`` record, of the

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_cdc_provider.connectors.formats.message import Decoder, Item, Message, Setting, Wanted
 from airflow_cdc_provider.connectors import FORMATS
+from airflow_cdc_provider.connectors.formats.message import Decoder, Item, Message, Setting, Wanted
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.registry import class_of
