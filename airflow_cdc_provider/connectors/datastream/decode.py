@@ -57,12 +57,13 @@ class DatastreamDecoder:
         try:
             file = avro_file.open_file(data)
             header = ((SCHEMA, file.text.encode()),)
-            for number, record in enumerate(file.records()):
+            for record in file.records():
                 one = message._replace(value=record.raw, headers=header, offset=number)
                 items += self._event(one, record.value, file.schema, file.text)
+                number += 1
         except Unreadable as error:
             items.append(self._unreadable(message._replace(offset=number), str(error), Understood()))
-        return items
+        return items or [Ignored(0)]
 
     def _event(self, message: Message, event: Mapping[str, Any], avro: Any, text: str) -> list[Item]:
         try:

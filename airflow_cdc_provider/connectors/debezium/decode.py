@@ -30,8 +30,10 @@ class DebeziumDecoder:
         self._rows = UnwrappedRows(setting, layouts, placeholders) if options.unwrapped else None
 
     def decode(self, message: Message) -> list[Item]:
+        key = Told(None)
         try:
-            key = Told(None) if message.key is None else self._reader.read(message.key, f"key of {message.topic}")
+            if message.key is not None:
+                key = self._reader.read(message.key, f"key of {message.topic}")
             if message.value is not None:
                 value = self._reader.read(message.value, message.topic)
             elif self._rows is None:
@@ -43,7 +45,9 @@ class DebeziumDecoder:
             return self._decode(message, value, key)
         except Unreadable as error:
             table = self._table_of(message.topic)
-            known = Understood(table if self._setting.wants(table) else "", width=self._width(table))
+            table = table if self._setting.wants(table) else ""
+            names = key.payload if isinstance(key.payload, dict) else {}
+            known = Understood(table, known=names, width=self._width(table))
             return [put_aside(CODEC, self._setting.epoch, message, str(error), known)]
 
     def _decode(self, message: Message, value: Told, key: Told) -> list[Item]:

@@ -66,9 +66,9 @@ def floating(value: Any) -> str:
             number = float(value)
         except OverflowError as error:
             raise Unreadable(WRONG_NUMBER, "a number larger than a float takes") from error
-        if isfinite(number):
+        if isfinite(number) and (number or not value):
             return repr(number)
-        raise Unreadable(WRONG_NUMBER, "a number larger than a float takes")
+        raise Unreadable(WRONG_NUMBER, "a number larger or smaller than a float takes")
     raise Unreadable(WRONG_VALUE, "not a number")
 
 

@@ -1,0 +1,347 @@
+"""The catalogue of bad input, as far as it is a decoder's matter: each row by its number.
+
+Not here: gaps and overflows (E-16, E-17) are Salesforce's; what needs more than one message (E-18, E-19), a folder
+(E-22 and most of E-21) or a target (E-23) is for whoever reads and folds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.connectors import FORMATS
+from airflow_cdc_provider.connectors.formats import exact_json
+from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
+from airflow_cdc_provider.connectors.source import Ignored
+from airflow_cdc_provider.core.changes import ChangeRecord, Operation
+from airflow_cdc_provider.core.quarantine import Unreadable, told
+from tests.connectors.formats import avro_writer
+from tests.connectors.formats import datastream_goldens as datastream
+from tests.connectors.formats import debezium_goldens as debezium
+from tests.connectors.formats import ydb_goldens as ydb
+from tests.connectors.formats.golden import Golden, decoder, records
+from tests.connectors.formats.judging import judge
+
+
+def decoded(kind: str, message: Message, setting: Setting) -> list[Item]:
+    items = decoder(kind, setting).decode(message)
+    judge(message, items)
+    return items
+
+
+def refused(kind: str, message: Message, setting: Setting) -> Unreadable:
+    """What is told of the one message that is put aside."""
+    (record,) = records(decoded(kind, message, setting))
+    what = told(record)
+    assert what is not None, record
+    return what
+
+
+GOOD: dict[str, Golden] = {
+    "debezium": debezium.ROWS[0],
+    "ydb": ydb.GOLDENS[3],
+    "datastream": datastream.GOLDENS[0],
+}
+KINDS = pytest.mark.parametrize("kind", FORMATS)
+
+
+def sent(kind: str, value: bytes) -> Unreadable:
+    return refused(kind, GOOD[kind].message._replace(value=value), GOOD[kind].setting())
+
+
+@KINDS
+@pytest.mark.parametrize("cut", [0, 1, 7, -1])
+def test_e01_what_is_no_json_is_put_aside_with_its_place(kind: str, cut: int) -> None:
+    whole = GOOD[kind].message.value or b""
+    assert sent(kind, whole[:cut]).reason.startswith("EVT001 not JSON at character")
+
+
+@KINDS
+def test_e01_two_objects_in_a_line_are_put_aside(kind: str) -> None:
+    whole = GOOD[kind].message.value or b""
+    assert sent(kind, whole + whole).reason.startswith("EVT001 more behind the value")
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "wrong", [b'{"a":NaN}', b'{"a":Infinity}', b'{"a":-Infinity}', b'{"a":1e99999999999999999999}', b'{"a":1,"a":1}']
+)
+def test_e02_what_python_alone_takes_for_json_is_put_aside(kind: str, wrong: bytes) -> None:
+    assert sent(kind, wrong).reason.startswith("EVT002")
+
+
+@KINDS
+@pytest.mark.parametrize("wrong", [b"[" * 100_000, b'{"a":' * 100_000, b"[" * 900 + b"]" * 900])
+def test_e03_depth_is_no_accident(kind: str, wrong: bytes) -> None:
+    assert sent(kind, wrong).reason[:6] in ("EVT003", "EVT001", "EVT015")
+
+
+@KINDS
+def test_e04_what_is_too_large_is_not_read(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_json, "MOST_BYTES", 20)
+    assert sent(kind, GOOD[kind].message.value or b"").reason.startswith("EVT004")
+
+
+def test_e04_the_key_of_what_is_too_large_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_json, "MOST_BYTES", 20)
+    assert sent("debezium", GOOD["debezium"].message.value or b"").known == {"id": 1}
+
+
+def pg_row(row: dict[str, Any], key: Any = None, **source: Any) -> Message:
+    return debezium.message(debezium.envelope("c", None, row, debezium.pg(**source)), key)
+
+
+@pytest.mark.parametrize(
+    ("row", "key"),
+    [({"v": "x", "at": None}, None), ({"v": "x", "at": None}, {}), ({"id": 1, "v": "x", "at": None}, {"id": 2})],
+)
+def test_e05_a_key_that_is_missing_or_another_than_the_rows_is_put_aside(row: dict[str, Any], key: Any) -> None:
+    assert refused("debezium", pg_row(row, key), debezium.ROWS[0].setting()).reason.startswith("EVT005")
+
+
+@pytest.mark.parametrize("key", [None, 1, {"id": 1}, [], [1, 2]])
+def test_e05_a_feeds_key_that_is_no_array_of_its_columns_is_put_aside(key: Any) -> None:
+    message = ydb.message({"key": key, "update": {"v": "x"}})
+    assert refused("ydb", message, ydb.GOLDENS[3].setting()).reason.startswith("EVT005")
+
+
+def test_e05_a_key_of_another_type_is_put_aside() -> None:
+    assert refused("debezium", pg_row({"id": "x", "v": None, "at": None}), debezium.ROWS[0].setting()).columns == (
+        "id",
+    )
+    assert refused("ydb", ydb.message({"key": ["x"], "erase": {}}), ydb.GOLDENS[3].setting()).columns == ("id",)
+
+
+UNKNOWN = {
+    "debezium": debezium.message(debezium.envelope("x", None, {"id": 1}, debezium.pg())),
+    "ydb": ydb.message({"key": [1], "upsert": {}}),
+    "datastream": datastream.line(datastream.event(datastream.mysql("MERGE", False))),
+}
+
+
+@KINDS
+def test_e06_an_unknown_operation_is_put_aside(kind: str) -> None:
+    assert refused(kind, UNKNOWN[kind], GOOD[kind].setting()).reason.startswith("EVT006")
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"update": {}, "erase": {}},
+        {"update": {}, "reset": {}},
+        {"erase": {"v": "x"}},
+        {"erase": {}, "newImage": {"v": "x"}},
+        {"update": {"v": "x"}, "newImage": {"v": "x"}},
+    ],
+)
+def test_e07_e08_what_contradicts_itself_is_put_aside(members: dict[str, Any]) -> None:
+    what = refused("ydb", ydb.message({"key": [1], **members}), ydb.GOLDENS[3].setting())
+    assert what.reason.startswith("EVT007")
+
+
+@pytest.mark.parametrize(
+    ("op", "before", "after"),
+    [("c", None, None), ("u", None, None), ("d", None, {"id": 1}), ("c", {"id": 1}, {"id": 1})],
+)
+def test_e07_an_envelope_whose_rows_do_not_fit_its_operation_is_put_aside(op: str, before: Any, after: Any) -> None:
+    message = debezium.message(debezium.envelope(op, before, after, debezium.pg()), {"id": 1})
+    assert refused("debezium", message, debezium.ROWS[0].setting()).reason.startswith("EVT007")
+
+
+NO_PLACE = [
+    *(
+        pytest.param(
+            "debezium", pg_row({"id": 1, "v": "x", "at": None}, **block), debezium.ROWS[0], id=f"debezium {block}"
+        )
+        for block in (
+            {"lsn": None, "sequence": None},
+            {"lsn": -1},
+            {"lsn": "0/16B3748"},
+            {"sequence": "[1]"},
+            {"sequence": 5},
+            {"connector": "other"},
+        )
+    ),
+    *(
+        pytest.param(
+            "debezium",
+            debezium.message(
+                debezium.with_schema(
+                    debezium.envelope("c", None, {"id": 1}, block, None), debezium.field("id", "int32")
+                ),
+                debezium.key_schema({"id": 1}),
+            ),
+            debezium.TYPES[0],
+            id=f"mysql {number}",
+        )
+        for number, block in enumerate(
+            (debezium.mysql(file=None), debezium.mysql(file="binlog"), debezium.mysql(pos="x"), debezium.mysql(row=-1))
+        )
+    ),
+    *(
+        pytest.param("ydb", ydb.message({"key": [1], "erase": {}, "ts": ts}), ydb.GOLDENS[3], id=f"ydb {ts}")
+        for ts in ([], [1], [1, -1], [1, 1 << 64], ["1", 2], "x", [1, 2, 3])
+    ),
+    pytest.param("ydb", ydb.message({"resolved": None}), ydb.GOLDENS[3], id="ydb barrier"),
+    *(
+        pytest.param(
+            "datastream", datastream.line(datastream.event(block)), datastream.GOLDENS[0], id=f"datastream {n}"
+        )
+        for n, block in enumerate(
+            (
+                datastream.mysql("INSERT", False, log_file=None),
+                datastream.mysql("INSERT", False, log_position="x"),
+                datastream.mysql("INSERT", False, log_position=-1),
+            )
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "message", "like"), NO_PLACE)
+def test_e09_e10_a_row_without_a_place_is_put_aside_behind_everything(
+    kind: str, message: Message, like: Golden
+) -> None:
+    (record,) = records(decoded(kind, message, like.setting()))
+    what = told(record)
+    assert what is not None and what.reason.startswith("EVT008")
+    assert record.order_key[8:24] in ("f" * 16, "f" * 10 + "0" * 6) or record.table == ""
+    assert record.key is None, "what is behind it, nobody knows"
+
+
+@pytest.mark.parametrize(
+    ("semantic", "kind", "value", "becomes"),
+    [
+        ("Timestamp", "int64", -62_135_596_800_000, "0001-01-01T00:00:00"),
+        ("Timestamp", "int64", 253_402_300_799_999, "9999-12-31T23:59:59.999000"),
+        ("Timestamp", "int64", 9_224_318_015_999_999, "9999-12-31T23:59:59.999999"),
+        ("MicroTimestamp", "int64", 1_709_210_096_123_456, "2024-02-29T12:34:56.123456"),
+        ("NanoTimestamp", "int64", 1_709_210_096_123_456_789, "2024-02-29T12:34:56.123456"),
+        ("ZonedTimestamp", "string", "2024-02-29T12:34:56.123456789Z", "2024-02-29T12:34:56.123456Z"),
+        ("ZonedTimestamp", "string", "+292278994-08-17T07:12:55Z", "9999-12-31T23:59:59.999999Z"),
+        ("ZonedTimestamp", "string", "2024-12-31T23:59:60Z", None),
+        ("ZonedTimestamp", "string", "2024-03-31T02:30:00", None),
+        ("ZonedTimestamp", "string", "0000-00-00T00:00:00Z", None),
+        ("Timestamp", "int64", 1.5, None),
+        ("Timestamp", "int64", "2024-02-29T12:34:56", None),
+    ],
+)
+def test_e11_a_time_is_kept_or_clipped_with_a_warning_or_put_aside(
+    semantic: str, kind: str, value: Any, becomes: str | None
+) -> None:
+    field = debezium.field("t", kind, f"io.debezium.time.{semantic}")
+    after = '"t":"' + str(becomes) + '"'
+    golden = debezium.typed("", [field], {"t": value}, after)
+    if becomes is None:
+        what = refused("debezium", golden.message, golden.setting())
+        assert what.reason.startswith("EVT009") and what.columns == ("t",) and what.known == {"id": 1}
+        return
+    (record,) = records(decoded("debezium", golden.message, golden.setting()))
+    assert record.after == '{"id":1,' + after + "}"
+    assert bool(record.warnings) == (
+        becomes.startswith("9999-12-31T23:59:59.999999") or semantic == "NanoTimestamp" or "789" in str(value)
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "becomes"),
+    [
+        (b'"12.30"', "12.300000000"),
+        (b'"-0"', "0.000000000"),
+        (b"7", "7.000000000"),
+        (b'"10000000000000"', None),
+        (b'"1e-400"', None),
+        (b'"0.0000000001"', None),
+        (b'"x"', None),
+        (b"true", None),
+    ],
+)
+def test_e12_a_decimal_is_exact_or_put_aside(value: bytes, becomes: str | None) -> None:
+    message = ydb.message(b'{"key":["AQI="],"update":{"d":' + value + b"}}")
+    like = next(golden for golden in ydb.GOLDENS if golden.name == "every type")
+    if becomes is None:
+        what = refused("ydb", message, like.setting())
+        assert what.reason[:6] in ("EVT010", "EVT015") and what.columns == ("d",)
+        return
+    (record,) = records(decoded("ydb", message, like.setting()))
+    assert record.after == '{"id":"AQI=","d":"' + becomes + '"}'
+
+
+@pytest.mark.parametrize("value", [b"1e400", b"1e-400", b'"1e400"'])
+def test_e12_a_float_is_what_it_was_or_put_aside(value: bytes) -> None:
+    like = next(golden for golden in ydb.GOLDENS if golden.name == "every type")
+    message = ydb.message(b'{"key":["AQI="],"update":{"c":' + value + b"}}")
+    assert refused("ydb", message, like.setting()).columns == ("c",)
+
+
+@KINDS
+@pytest.mark.parametrize("wrong", [b"\xff", b"\xed\xa0\x80", b"\\ud800"])
+def test_e13_bytes_that_are_no_characters_are_put_aside(kind: str, wrong: bytes) -> None:
+    assert sent(kind, b'{"a":"' + wrong + b'"}').reason.startswith("EVT011")
+
+
+def test_e13_a_nul_in_a_text_is_a_character() -> None:
+    (record,) = records(decoded("ydb", ydb.message({"key": [1], "update": {"v": "a\0b"}}), ydb.GOLDENS[3].setting()))
+    assert record.after == '{"id":1,"v":"a\\u0000b"}'
+
+
+NEW_COLUMN = {
+    "debezium": pg_row({"id": 1, "v": "x", "at": None, "new": 5}),
+    "ydb": ydb.message({"key": [1], "update": {"v": "x", "new": 5}}),
+    "datastream": datastream.line(
+        datastream.event(datastream.mysql("INSERT", False), payload={"id": 1, "v": "x", "new": 5})
+    ),
+}
+
+
+@KINDS
+def test_e14_a_column_that_nobody_described_puts_its_row_aside_with_all_that_is_known(kind: str) -> None:
+    (record,) = records(decoded(kind, NEW_COLUMN[kind], GOOD[kind].setting()))
+    what = told(record)
+    assert what is not None and what.reason.startswith("EVT014")
+    assert (record.key, what.columns, what.known["v"]) == ("[1]", ("new",), "x")
+
+
+@KINDS
+def test_e15_a_table_that_nobody_copies_is_counted(kind: str) -> None:
+    setting = Setting(1, {})
+    assert decoded(kind, GOOD[kind].message, setting) == [Ignored(1)]
+
+
+@pytest.mark.parametrize("damage", ["schema", "codec", "names"])
+def test_e20_an_avro_file_whose_schema_cannot_be_read_is_put_aside(damage: str) -> None:
+    whole = avro_writer.file(datastream.PLAIN, datastream.OUT_OF_ORDER)
+    before, after = {
+        "schema": (b'"type": "record"', b'"type": "recorb"'),
+        "codec": (b"\x08null", b"\x08nuII"),
+        "names": (b'"long"', b'"lonG"'),
+    }[damage]
+    assert before in whole
+    what = refused("datastream", Message(whole.replace(before, after)), Setting())
+    assert what.reason.startswith("EVT014")
+
+
+def test_e21_of_a_file_that_ends_too_early_what_came_before_is_told() -> None:
+    whole = avro_writer.file(datastream.PLAIN, datastream.OUT_OF_ORDER)
+    found = records(decoded("datastream", Message(whole[:-20], channel="f"), Setting()))
+    assert [record.op for record in found] == [Operation.UNREADABLE], "one block, and its end is missing"
+    two = whole + whole[whole.index(b"0123456789abcdef") + 16 :]
+    found = records(decoded("datastream", Message(two[:-20], channel="f"), Setting()))
+    assert [record.op for record in found] == [Operation.INSERT] * 3 + [Operation.UNREADABLE]
+    assert found[-1].position == '{"channel":"f","offset":3}'
+
+
+def test_e21_a_file_without_records_says_nothing_and_is_no_error() -> None:
+    assert decoded("datastream", Message(avro_writer.file(datastream.PLAIN, [])), Setting()) == [Ignored(0)]
+
+
+@pytest.mark.parametrize("kind", ["debezium", "datastream"])
+def test_e24_a_time_a_year_ahead_is_taken(kind: str) -> None:
+    ahead = 1_900_000_000_000
+    message = {
+        "debezium": pg_row({"id": 1, "v": "x", "at": None}, ts_us=ahead * 1000),
+        "datastream": datastream.line(datastream.event(datastream.mysql("INSERT", False), source_timestamp=ahead)),
+    }[kind]
+    (record,) = records(decoded(kind, message, GOOD[kind].setting()))
+    assert isinstance(record, ChangeRecord) and record.commit_ts is not None and record.commit_ts.year == 2030
