@@ -26,6 +26,7 @@ from airflow_cdc_provider.core.positions import epoch_prefix
 
 CODEC = "debezium json"
 OPERATIONS = {"c": Operation.INSERT, "u": Operation.UPDATE, "d": Operation.DELETE, "r": Operation.READ}
+NEEDS_BEFORE = frozenset({Operation.UPDATE, Operation.DELETE})
 DEPARTING, ARRIVING = f"{DEPARTS:02x}", f"{ARRIVES:02x}"
 Row = Mapping[str, Any]
 
@@ -130,9 +131,13 @@ def _told(
     """One record; two where an update changes a key that the connector does not know of."""
     images = layout.images
     then = images.image(before) if before is not None else None
+    if not layout.schema.key and operation in NEEDS_BEFORE and (then is None or not then.complete):
+        raise Unreadable(NO_KEY, "a table without key, and not all of the row before")
     if after is None:
         return [make.gone(_key(before or {}, key, layout), then)]
     now = images.image(after)
+    if not layout.schema.key and not now.complete:
+        raise Unreadable(NO_KEY, "a table without key, and not all of the row")
     came = _key(after, key, layout)
     if operation is not Operation.UPDATE:
         return [make.came(operation, came, now, operation is Operation.INSERT and (moved or not now.complete))]

@@ -6,13 +6,15 @@ compared as text, and read only when it was not seen before.
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from airflow_cdc_provider.connectors.formats import exact_json
 from airflow_cdc_provider.connectors.formats.exact_json import dumps
 from airflow_cdc_provider.connectors.formats.unreadable import WRONG_TEXT, Unreadable
 
-BEGIN, MIDDLE = '{"schema":', ',"payload":'
+BEGIN = '{"schema":'
+MIDDLE = re.compile(r'\s*,\s*"payload"\s*:')
 MOST_REMEMBERED = 64
 
 
@@ -55,8 +57,9 @@ class ConnectReader:
     def _remember(self, topic: str, text: str, told: Told) -> None:
         assert told.schema is not None
         _, end = exact_json.parse_at(text, len(BEGIN))
-        prefix = text[: end + len(MIDDLE)]
-        if prefix.endswith(MIDDLE):
+        middle = MIDDLE.match(text, end)
+        if middle is not None:
+            prefix = text[: middle.end()]
             self._seen[topic] = [(prefix, told.schema, told.text), *self._seen.get(topic, [])][:MOST_REMEMBERED]
 
 

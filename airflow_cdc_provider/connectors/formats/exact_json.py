@@ -24,6 +24,7 @@ MOST_BYTES = 128 * 1024 * 1024
 MOST_DIGITS = 4300
 """Python's own limit for text that becomes a whole number."""
 
+BLANKS = re.compile(r"[ \t\r\n]*")
 LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -48,7 +49,7 @@ def parse_at(text: str, at: int) -> tuple[Any, int]:
 
 def _read(text: str, at: int) -> tuple[Any, int]:
     try:
-        value, end = SCAN(text, at if at else _blanks(text))
+        value, end = SCAN(text, BLANKS.match(text, at).end())  # type: ignore[union-attr]
     except StopIteration as error:
         raise Unreadable(NOT_JSON, f"not JSON at character {error.value}") from error
     except json.JSONDecodeError as error:
@@ -62,10 +63,6 @@ def _read(text: str, at: int) -> tuple[Any, int]:
     if "\\u" in text and LONE_SURROGATE.search(dumps(value)):
         raise Unreadable(WRONG_TEXT, "half a character (a lone surrogate)")
     return value, end
-
-
-def _blanks(text: str) -> int:
-    return len(text) - len(text.lstrip(" \t\r\n")) if text[:1] in " \t\r\n" else 0
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class Unreadable(ValueError):
 @dataclass(frozen=True)
 class Understood:
     """As much of a message as was understood before it could not be. ``key``: canonical, and only where the place is
-    known, too: else nobody can tell what is behind it. ``tail``: the order key behind the epoch, empty where that is not
+    known, too: else nobody can tell what is behind it. ``tail``: the order key behind the epoch, empty where it is not
     known; ``width``: how many digits it has."""
 
     table: str = ""
