@@ -93,7 +93,7 @@ class Simulator:
                     )
                     self._log += 1
                 self._check()
-            self._log += 2
+            self._log += self._random.choice((2, 2000))
             if changes:
                 told.transactions.append(
                     [replace(one, tx=number, commit=self._log, commit_before=before) for one in changes]
@@ -104,18 +104,19 @@ class Simulator:
         return told
 
     def _let_transactions_overlap(self, told: History) -> None:
-        """Two transactions that touch different keys may have been written to the log in the other order."""
+        """Two transactions that touch different keys may have been written to the log in the other order: the second
+        one goes before the first one, behind everything else."""
+        behind = 0
         for number in range(len(told.transactions) - 1):
             one, other = told.transactions[number : number + 2]
-            if _keys(one) & _keys(other) or self._random.random() < 0.5:
-                continue
-            shift = max(max(c.position for c in other) - min(c.statement for c in one) + 1, 1)
-            if min(c.statement for c in other) - shift < 2:
-                continue
-            told.transactions[number + 1] = [
-                replace(c, position=c.position - shift, statement=c.statement - shift) for c in other
-            ]
-            return
+            shift = max(change.position for change in other) - min(change.statement for change in one) + 1
+            begins = min(change.statement for change in other) - shift
+            if begins > behind and not _keys(one) & _keys(other):
+                told.transactions[number + 1] = [
+                    replace(change, position=change.position - shift, statement=change.statement - shift)
+                    for change in other
+                ]
+            behind = max(behind, *(change.position for change in one))
 
     def _apply(self, change: Change) -> None:
         if change.new is None:

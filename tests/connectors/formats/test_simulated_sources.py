@@ -15,13 +15,16 @@ from airflow_cdc_provider.connectors.formats.message import Message, Setting, Wa
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.tables import TableSchema
+from tests.connectors.formats.datastream_encoder import DatastreamEncoder, Stream
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
-from tests.connectors.formats.folded import in_order
+from tests.connectors.formats.folded import FETCHED, in_order, newest
 from tests.connectors.formats.golden import decoder, records
 from tests.connectors.formats.simulator import COLUMNS, Change, History, Row, Simulator
+from tests.connectors.formats.ydb_encoder import TABLE as YDB_TABLE
+from tests.connectors.formats.ydb_encoder import Feed, YdbEncoder
 from tests.model import seeds
 
-HISTORIES = seeds.histories(40)
+HISTORIES = seeds.histories(25)
 TRANSACTIONS = 8
 
 
@@ -89,3 +92,49 @@ def test_debezium_told_and_folded_is_the_source(manner: Manner) -> None:
         why = f"CDC_SEED={seed}, history {number}"
         assert order_of(found) == halves(history.changes), why
         assert in_order([*found, *found], COLUMNS) == end(history), why
+
+
+FEEDS = [
+    *(
+        Feed("json", mode, stamped)
+        for mode in ("UPDATES", "NEW_IMAGE", "NEW_AND_OLD_IMAGES")
+        for stamped in (True, False)
+    ),
+    Feed("json", "KEYS_ONLY"),
+    Feed("json", "OLD_IMAGE"),
+    Feed("debezium", "NEW_AND_OLD_IMAGES"),
+    Feed("dynamodb", "NEW_AND_OLD_IMAGES"),
+]
+
+
+@pytest.mark.parametrize("feed", FEEDS, ids=str)
+def test_a_changefeed_told_and_folded_is_the_source(feed: Feed) -> None:
+    """Where a feed tells keys alone, the rows that changed are asked for; no other."""
+    seed = seeds.seed()
+    for number in range(HISTORIES):
+        random = Random(f"{seed} {number}")
+        history = Simulator(random, moves=False, late_check=False).history(TRANSACTIONS)
+        messages = list(YdbEncoder(feed, random).messages(history))
+        if feed.timestamps:
+            random.shuffle(messages)
+        found = decoded("ydb", setting(YDB_TABLE, mode=feed.mode), messages)
+        rows = in_order([*found, *found], COLUMNS)
+        wanted = end(history, "Z")
+        fetched = {key for key, row in rows.items() if row is FETCHED}
+        assert bool(fetched) <= (feed.mode in ("KEYS_ONLY", "OLD_IMAGE"))
+        told_rows = {key: wanted[key] if key in fetched else row for key, row in rows.items()}
+        assert told_rows == wanted, f"CDC_SEED={seed}, history {number}"
+
+
+STREAMS = [Stream(source, avro) for source in ("mysql", "oracle", "postgresql", "sqlserver") for avro in (True, False)]
+
+
+@pytest.mark.parametrize("stream", STREAMS, ids=str)
+def test_files_in_any_order_told_and_folded_are_the_source(stream: Stream) -> None:
+    seed = seeds.seed()
+    for number in range(HISTORIES):
+        random = Random(f"{seed} {number}")
+        history = Simulator(random, moves=True, late_check=False).history(TRANSACTIONS)
+        messages = list(DatastreamEncoder(stream, random).messages(history))
+        found = decoded("datastream", setting(stream.table), messages)
+        assert newest(found) == end(history), f"CDC_SEED={seed}, history {number}"
