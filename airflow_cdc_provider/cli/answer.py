@@ -29,13 +29,15 @@ class Listing:
 
 @dataclass(frozen=True)
 class Answer:
-    """``body`` is the answer for machines; listing and lines are the same for people. ``code`` is the exit code."""
+    """``body`` is the answer for machines; listing and lines are the same for people. ``verbatim`` lines are shown as
+    they are, however long. ``code`` is the exit code."""
 
     body: Mapping[str, Any]
     listing: Listing | None = None
     lines: Sequence[str] = ()
     problems: Sequence[Problem] = ()
     code: int = OK
+    verbatim: Sequence[str] = ()
 
 
 def show(answer: Answer, as_json: bool, out: TextIO, err: TextIO) -> None:
@@ -51,6 +53,8 @@ def show(answer: Answer, as_json: bool, out: TextIO, err: TextIO) -> None:
         console.print(_table(answer.listing))
     for line in answer.lines:
         console.print(line, markup=False)
+    for line in answer.verbatim:
+        print(line, file=out)
     told = _console(err)
     for problem in answer.problems:
         told.print(_spoken(problem), markup=False)

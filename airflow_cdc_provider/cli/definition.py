@@ -73,8 +73,15 @@ SET = StrictArg(
     default=[],
     metavar="COLUMN=VALUE",
 )
+SOURCE_TYPE = StrictArg("--source-type", help="Whose messages they are.", required=True, metavar="TYPE")
+SCHEMA = StrictArg("--schema", help="JSON file of the table's schema, where messages do not tell it.", metavar="FILE")
+OPTION = StrictArg(
+    "--option", help="A key of the source type, once or more often.", action="append", default=[], metavar="KEY=VALUE"
+)
+MESSAGES = StrictArg("file", help="Saved messages: one per line, or an Avro file.", metavar="FILE")
 WHY = StrictArg("--reason", help="Why it may be lost; stands in the audit.", required=True)
 
+DECODE = (SOURCE_TYPE, SCHEMA, OPTION, MESSAGES, JSON)
 REQUEST = (NAME, TABLE, NOW, WAIT, KEY, REASON, JSON)
 REWIND = (NAME, TABLE, TO, NOW, WAIT, KEY, REASON, JSON)
 REPLAY = (NAME, RECORDS, TABLE, SET, NOW, WAIT, KEY, REASON, JSON)
@@ -101,6 +108,7 @@ def get_cli_commands() -> list[CLICommand]:
                 _command("resume", "request", "Put paused or blocked tables back into the stream", *REQUEST),
                 _command("rewind", "request", "Take tables back, so that the change log is applied again", *REWIND),
                 _command("resync", "request", "Copy tables again", *REQUEST, YES),
+                _command("decode", "decode", "Show what saved messages mean, as change records", *DECODE),
                 _command("verify", "request", "Compare both sides at one position", *REQUEST),
                 GroupCommand(
                     name="quarantine",

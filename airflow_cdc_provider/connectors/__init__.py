@@ -16,3 +16,10 @@ FORMATS: dict[str, str] = {
     "datastream": "airflow_cdc_provider.connectors.datastream.decode:DatastreamDecoder",
 }
 """Event formats: a decoder of messages each, whatever brings them."""
+
+SAVED: dict[str, str] = {
+    **dict.fromkeys(FORMATS, "airflow_cdc_provider.connectors.formats.saved:decoded"),
+    "postgres": "airflow_cdc_provider.connectors.postgres.saved:decoded",
+    "salesforce": "airflow_cdc_provider.connectors.salesforce.saved:decoded",
+}
+"""Who reads a file of saved messages."""

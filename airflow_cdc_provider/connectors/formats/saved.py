@@ -1,0 +1,118 @@
+"""Messages that somebody saved into a file, one per line, or an Avro file. Pure: from bytes to messages.
+
+A line is the value alone, or a message with what came beside it: ``{"topic": …, "partition": …, "offset": …, "key": …,
+"headers": …, "value": …}``, where the value may be called ``payload``, as kcat's ``-J`` does. Keys and values are JSON,
+or texts that hold JSON.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from airflow_cdc_provider.connectors import FORMATS
+from airflow_cdc_provider.connectors.formats.exact_json import dumps, parse
+from airflow_cdc_provider.connectors.formats.message import Decoder, Headers, Item, Message, Setting, Wanted
+from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
+from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.errors import CommandRefused, Problem
+from airflow_cdc_provider.core.plain import from_plain
+from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.tables import TableSchema
+
+AVRO, GZIP = b"Obj\x01", b"\x1f\x8b"
+BESIDE = frozenset({"topic", "partition", "offset", "key", "headers", "value", "payload", "ts", "tstype", "timestamp"})
+BESIDE |= {"broker", "key_schema_id", "value_schema_id"}
+
+
+def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[str, Any]) -> Iterator[Item]:
+    """What the file ``name`` says. ``schemas``: a table schema as staging keeps it, or a list of such; None where the
+    messages tell everything."""
+    known = table_schemas(schemas)
+    tables = {schema.table: Wanted(TableRule(schema.table), schema) for schema in known} or None
+    decoder: Decoder = class_of("format", kind, FORMATS)(Setting(1, tables, options))
+    for message in messages(data, name, known[0].table if len(known) == 1 else ""):
+        yield from decoder.decode(message)
+
+
+def table_schemas(told: Any) -> list[TableSchema]:
+    """Raises CommandRefused where it is no table schema."""
+    if told is None:
+        return []
+    try:
+        return [from_plain(TableSchema, one) for one in (told if isinstance(told, list) else [told])]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CommandRefused(
+            Problem(
+                "CLI017",
+                "the schema file holds no table schema",
+                found=type(error).__name__,
+                allowed='{"table": …, "columns": [{"name": …, "type": {"kind": …}}], "key": […]}, or a list of such',
+                do="take one from schemas/ in staging, or `after` of a record whose op is schema",
+            )
+        ) from error
+
+
+def messages(data: bytes, name: str, table: str) -> Iterator[Message]:
+    """``table``: whose messages they are, where they do not say so; its topic is then made up."""
+    plain = unpacked(data)
+    topic = f"{table}/feed" if table else name
+    if plain.startswith(AVRO):
+        yield Message(plain, topic=name, channel=name)
+        return
+    for number, line in enumerate(plain.splitlines()):
+        if line.strip():
+            yield _message(line, topic, number)
+
+
+def unpacked(data: bytes) -> bytes:
+    if not data.startswith(GZIP):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (EOFError, OSError, zlib.error) as error:
+        raise CommandRefused(Problem("CLI018", "the file cannot be unpacked", found=type(error).__name__)) from error
+
+
+def _message(line: bytes, topic: str, number: int) -> Message:
+    """A line that is no JSON is handed on as it is: the decoder says what is wrong with it."""
+    try:
+        told = parse(line)
+    except Unreadable:
+        told = None
+    if not isinstance(told, dict) or not (
+        "topic" in told and told.keys() & {"value", "payload"} and told.keys() <= BESIDE
+    ):
+        return Message(line, topic=topic, channel=topic, offset=number)
+    own = str(told["topic"])
+    partition, offset = told.get("partition", 0), told.get("offset", number)
+    value = told["value"] if "value" in told else told["payload"]
+    offset = offset if type(offset) is int and offset >= 0 else number
+    return Message(
+        _bytes(value), _bytes(told.get("key")), _headers(told.get("headers")), own, f"{own}/{partition}", offset
+    )
+
+
+def _bytes(told: Any) -> bytes | None:
+    if told is None:
+        return None
+    return (told if isinstance(told, str) else dumps(told)).encode()
+
+
+def _headers(told: Any) -> Headers:
+    """An object, or names and values in turn."""
+    if isinstance(told, dict):
+        return tuple((name, _bytes(value)) for name, value in told.items())
+    if isinstance(told, list):
+        return tuple((str(name), _bytes(value)) for name, value in zip(told[::2], told[1::2], strict=False))
+    return ()
+
+
+def read_schema(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise CommandRefused(Problem("CLI017", "the schema file is not JSON", found=type(error).__name__)) from error

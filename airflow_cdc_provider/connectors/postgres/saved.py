@@ -1,0 +1,62 @@
+"""Changes of a slot that somebody saved: the lines of
+
+    psql -At -F ' ' -c "SELECT lsn, data FROM pg_logical_slot_peek_binary_changes('slot', NULL, NULL,
+        'proto_version', '1', 'publication_names', 'publication')"
+
+Every line is a place and the bytes of a message in hex. The relation messages among them tell the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from airflow_cdc_provider.connectors.formats.saved import table_schemas, unpacked
+from airflow_cdc_provider.connectors.postgres import messages
+from airflow_cdc_provider.connectors.postgres.decode import Decoder
+from airflow_cdc_provider.connectors.postgres.positions import parse_lsn
+from airflow_cdc_provider.connectors.postgres.schemas import Catalogue
+from airflow_cdc_provider.connectors.postgres.types import logical_type
+from airflow_cdc_provider.connectors.source import StreamItem
+from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.errors import CommandRefused, Problem
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Column, TableSchema
+
+EVERYTHING = 1 << 64
+
+
+def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[str, Any]) -> Iterator[StreamItem]:
+    """Raises CommandRefused where a line is none, IntegrityBroken where its bytes are no message."""
+    told = [_line(line, number) for number, line in enumerate(unpacked(data).splitlines(), 1) if line.strip()]
+    known = {schema.table: schema for schema in table_schemas(schemas)}
+    for _, message in told:
+        if message[:1] == b"R" and not schemas:
+            known |= _table(message)
+    tasks = [TableTask(table, table, one, TableRule(table), "", TableState.REPLICATING) for table, one in known.items()]
+    decoder = Decoder(tasks, Catalogue({}, {}), 1, 0, EVERYTHING)
+    for lsn, message in told:
+        decoder.feed(lsn, message)
+        yield from decoder.items
+        decoder.items.clear()
+
+
+def _line(line: bytes, number: int) -> tuple[int, bytes]:
+    parts = line.split()
+    try:
+        return parse_lsn(parts[0].decode()), bytes.fromhex(parts[-1].decode().removeprefix("\\x"))
+    except (IndexError, UnicodeDecodeError, ValueError) as error:
+        raise CommandRefused(
+            Problem("CLI017", "a line is no message of a slot", where=f"line {number}", allowed="16/B3748 \\x42…")
+        ) from error
+
+
+def _table(message: bytes) -> dict[str, TableSchema]:
+    try:
+        relation = messages.parse_relation(message)
+    except messages.MALFORMED:
+        return {}  # the decoder will say so
+    columns = tuple(Column(one.name, logical_type(one.type_oid, one.typmod, {})) for one in relation.attributes)
+    key = tuple(one.name for one in relation.attributes if one.identity and relation.identity != "f")
+    return {relation.table: TableSchema(relation.table, columns, key)}
