@@ -14,7 +14,7 @@ import pytest
 from airflow_cdc_provider.connectors import FORMATS, SAVED, SOURCES
 from airflow_cdc_provider.core.plain import to_plain
 from tests.connectors import salesforce_events as org
-from tests.connectors.formats import datastream_goldens, debezium_goldens, ydb_goldens
+from tests.connectors.formats import datastream_goldens, debezium_row_goldens, debezium_type_goldens, ydb_goldens
 from tests.connectors.formats.golden import Golden
 from tests.provider.typed import Said
 
@@ -44,7 +44,7 @@ def test_every_source_and_every_format_can_be_decoded() -> None:
 @pytest.mark.parametrize(
     ("kind", "golden"),
     [
-        ("debezium", debezium_goldens.ROWS[0]),
+        ("debezium", debezium_row_goldens.ROWS[0]),
         ("ydb", ydb_goldens.GOLDENS[0]),
         ("datastream", datastream_goldens.GOLDENS[0]),
     ],
@@ -59,7 +59,7 @@ def test_a_line_with_topic_key_and_offset_is_a_message(cdc: Type, tmp_path: Path
 
 
 def test_a_bare_line_is_a_value_and_a_packed_file_is_unpacked(cdc: Type, tmp_path: Path) -> None:
-    golden = debezium_goldens.TYPES[0]
+    golden = debezium_type_goldens.TYPES[0]
     path = tmp_path / "messages.gz"
     path.write_bytes(gzip.compress((golden.message.value or b"") + b"\n"))
     said = cdc("decode", "--source-type", "debezium", str(path), "--json")

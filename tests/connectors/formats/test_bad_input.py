@@ -18,8 +18,10 @@ from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.quarantine import Unreadable, told
 from tests.connectors.formats import avro_writer
 from tests.connectors.formats import datastream_goldens as datastream
-from tests.connectors.formats import debezium_goldens as debezium
+from tests.connectors.formats import debezium_messages as debezium
 from tests.connectors.formats import ydb_goldens as ydb
+from tests.connectors.formats.debezium_row_goldens import ROWS
+from tests.connectors.formats.debezium_type_goldens import TYPES
 from tests.connectors.formats.golden import Golden, decoder, records
 from tests.connectors.formats.judging import judge
 
@@ -39,7 +41,7 @@ def refused(kind: str, message: Message, setting: Setting) -> Unreadable:
 
 
 GOOD: dict[str, Golden] = {
-    "debezium": debezium.ROWS[0],
+    "debezium": ROWS[0],
     "ydb": ydb.GOLDENS[3],
     "datastream": datastream.GOLDENS[0],
 }
@@ -97,7 +99,7 @@ def pg_row(row: dict[str, Any], key: Any = None, **source: Any) -> Message:
     [({"v": "x", "at": None}, None), ({"v": "x", "at": None}, {}), ({"id": 1, "v": "x", "at": None}, {"id": 2})],
 )
 def test_e05_a_key_that_is_missing_or_another_than_the_rows_is_put_aside(row: dict[str, Any], key: Any) -> None:
-    assert refused("debezium", pg_row(row, key), debezium.ROWS[0].setting()).reason.startswith("EVT005")
+    assert refused("debezium", pg_row(row, key), ROWS[0].setting()).reason.startswith("EVT005")
 
 
 @pytest.mark.parametrize("key", [None, 1, {"id": 1}, [], [1, 2]])
@@ -107,9 +109,7 @@ def test_e05_a_feeds_key_that_is_no_array_of_its_columns_is_put_aside(key: Any) 
 
 
 def test_e05_a_key_of_another_type_is_put_aside() -> None:
-    assert refused("debezium", pg_row({"id": "x", "v": None, "at": None}), debezium.ROWS[0].setting()).columns == (
-        "id",
-    )
+    assert refused("debezium", pg_row({"id": "x", "v": None, "at": None}), ROWS[0].setting()).columns == ("id",)
     assert refused("ydb", ydb.message({"key": ["x"], "erase": {}}), ydb.GOLDENS[3].setting()).columns == ("id",)
 
 
@@ -146,14 +146,12 @@ def test_e07_e08_what_contradicts_itself_is_put_aside(members: dict[str, Any]) -
 )
 def test_e07_an_envelope_whose_rows_do_not_fit_its_operation_is_put_aside(op: str, before: Any, after: Any) -> None:
     message = debezium.message(debezium.envelope(op, before, after, debezium.pg()), {"id": 1})
-    assert refused("debezium", message, debezium.ROWS[0].setting()).reason.startswith("EVT007")
+    assert refused("debezium", message, ROWS[0].setting()).reason.startswith("EVT007")
 
 
 NO_PLACE = [
     *(
-        pytest.param(
-            "debezium", pg_row({"id": 1, "v": "x", "at": None}, **block), debezium.ROWS[0], id=f"debezium {block}"
-        )
+        pytest.param("debezium", pg_row({"id": 1, "v": "x", "at": None}, **block), ROWS[0], id=f"debezium {block}")
         for block in (
             {"lsn": None, "sequence": None},
             {"lsn": -1},
@@ -172,7 +170,7 @@ NO_PLACE = [
                 ),
                 debezium.key_schema({"id": 1}),
             ),
-            debezium.TYPES[0],
+            TYPES[0],
             id=f"mysql {number}",
         )
         for number, block in enumerate(

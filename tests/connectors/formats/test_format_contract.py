@@ -11,13 +11,24 @@ from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.changes import Operation
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.tables import TableSchema
-from tests.connectors.formats import datastream_goldens, debezium_goldens, ydb_goldens
+from tests.connectors.formats import (
+    datastream_goldens,
+    debezium_control_goldens,
+    debezium_row_goldens,
+    debezium_type_goldens,
+    ydb_goldens,
+)
 from tests.connectors.formats.changed_values import changed_values, is_told_by_another
 from tests.connectors.formats.golden import Golden, decoder, records
 from tests.connectors.formats.judging import judge
 
 GOLDENS: dict[str, list[Golden]] = {
-    "debezium": debezium_goldens.GOLDENS,
+    "debezium": [
+        *debezium_row_goldens.ROWS,
+        *debezium_row_goldens.UNWRAPPED,
+        *debezium_type_goldens.TYPES,
+        *debezium_control_goldens.CONTROL,
+    ],
     "ydb": ydb_goldens.GOLDENS,
     "datastream": datastream_goldens.GOLDENS,
 }
