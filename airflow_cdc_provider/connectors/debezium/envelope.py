@@ -22,8 +22,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """Connector -> what a table's name is made of: what stands behind the prefix of its default topic."""
 
-ROW_MEMBERS = frozenset({"before", "after", "source", "op", "transaction"})
 READ_AT = ("ts_ns", "ts_us", "ts_ms")
+MEMBERS = frozenset({"before", "after", "source", "op", "transaction", *READ_AT})
 
 
 class Block(NamedTuple):
@@ -51,9 +51,13 @@ def source_of(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 def table_of(connector: str, source: Mapping[str, Any]) -> str:
     parts = [source.get(name) for name in NAMES[connector]]
-    if not all(isinstance(part, str) and part for part in parts):
+    try:
+        table = ".".join(parts)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise Unreadable(WRONG_VALUE, "the source block does not name the table") from error
+    if "" in parts:
         raise Unreadable(WRONG_VALUE, "the source block does not name the table")
-    return ".".join(map(str, parts))
+    return table
 
 
 def block_of(payload: Mapping[str, Any], connector: str, source: Mapping[str, Any], table: str) -> Block:
@@ -123,15 +127,13 @@ def _committed(connector: str, source: Mapping[str, Any]) -> datetime | None:
 
 def _position(payload: Mapping[str, Any], source: Mapping[str, Any], transaction: Mapping[str, Any] | None) -> str:
     """Of the three times at which the connector read the event the finest tells the others."""
-    text = dumps(source)
-    more = []
+    told = dict(source)
     if transaction is not None:
-        more.append(f'"transaction":{dumps(transaction)}')
-    read_at = next((name for name in READ_AT if payload.get(name) is not None), None)
-    if read_at:
-        more.append(f'"read_{read_at}":{dumps(payload[read_at])}')
-    unknown = [name for name in payload if name not in ROW_MEMBERS and name not in READ_AT]
-    more += [f"{dumps(f'envelope_{name}')}:{dumps(payload[name])}" for name in unknown]
-    if not more:
-        return text
-    return f"{text[:-1]}{',' if source else ''}{','.join(more)}}}"
+        told["transaction"] = transaction
+    for name in READ_AT:
+        if payload.get(name) is not None:
+            told[f"read_{name}"] = payload[name]
+            break
+    if not payload.keys() <= MEMBERS:
+        told |= {f"envelope_{name}": value for name, value in payload.items() if name not in MEMBERS}
+    return dumps(told)

@@ -24,6 +24,7 @@ MOST_BYTES = 128 * 1024 * 1024
 MOST_DIGITS = 4300
 """Python's own limit for text that becomes a whole number."""
 
+OPENING = ("{", "[")
 BLANKS = re.compile(r"[ \t\r\n]*")
 LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -49,7 +50,8 @@ def parse_at(text: str, at: int) -> tuple[Any, int]:
 
 def _read(text: str, at: int) -> tuple[Any, int]:
     try:
-        value, end = SCAN(text, BLANKS.match(text, at).end())  # type: ignore[union-attr]
+        begin = at if text[at : at + 1] in OPENING else BLANKS.match(text, at).end()  # type: ignore[union-attr]
+        value, end = SCAN(text, begin)
     except StopIteration as error:
         raise Unreadable(NOT_JSON, f"not JSON at character {error.value}") from error
     except json.JSONDecodeError as error:

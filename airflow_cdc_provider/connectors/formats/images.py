@@ -50,6 +50,8 @@ class Images:
 
     def image(self, row: Mapping[str, Any]) -> Image:
         """Columns that are not in the row are unknown. Raises Unreadable, for a column that nobody knows, too."""
+        if len(row) < len(self._columns):
+            return self._partial(row)
         members = []
         try:
             for name, member, convert in self._columns:

@@ -15,6 +15,7 @@ from airflow_cdc_provider.connectors.formats.unreadable import WRONG_TIME, Unrea
 Warn = Callable[[str], object]
 
 EPOCH = datetime(1970, 1, 1)
+EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 LAST_DAY = date.max.toordinal()
 FIRST_DATE, LAST_DATE = "0001-01-01", "9999-12-31"
@@ -122,7 +123,7 @@ def timestamptz_of_text(text: Any, warn: Warn) -> str:
 
 def moment_of_us(us: int) -> datetime | None:
     """For display; None where no calendar has it."""
-    return EPOCH.replace(tzinfo=UTC) + timedelta(microseconds=us) if FIRST_US <= us <= LAST_US else None
+    return EPOCH_UTC + timedelta(microseconds=us) if FIRST_US <= us <= LAST_US else None
 
 
 def _moment(text: str, warn: Warn) -> datetime:

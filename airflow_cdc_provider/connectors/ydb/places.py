@@ -17,6 +17,7 @@ from airflow_cdc_provider.connectors.formats.times import moment_of_us
 from airflow_cdc_provider.connectors.formats.unreadable import NO_ORDER, Unreadable
 
 DIGITS = 50
+LIMIT = 1 << 64
 SEQUENCE_DIGITS = 40
 GONE, THERE = "00", "01"
 
@@ -43,9 +44,11 @@ def moment_of(told: Any) -> Moment:
     """``[step, txId]``, or nothing."""
     if told is None:
         return Moment()
-    if not isinstance(told, list) or len(told) != 2 or not all(type(one) is int and 0 <= one < 1 << 64 for one in told):
-        raise Unreadable(NO_ORDER, "a virtual timestamp that is none")
-    return Moment(*told)
+    if isinstance(told, list) and len(told) == 2:
+        step, transaction = told
+        if type(step) is type(transaction) is int and 0 <= step < LIMIT and 0 <= transaction < LIMIT:
+            return Moment(step, transaction)
+    raise Unreadable(NO_ORDER, "a virtual timestamp that is none")
 
 
 def sequence_tail(told: Any, phase: str) -> str:

@@ -42,6 +42,7 @@ BY_NAME: Mapping[str, Kind] = {
 UNSIGNED = {"uint8": 1 << 8, "uint16": 1 << 16, "uint32": 1 << 32, "uint64": 1 << 64}
 SIGNED_BYTE = 1 << 7
 DECIMAL = re.compile(r"decimal\((\d{1,3}),\s*(\d{1,3})\)")
+TO_MICROSECONDS = len("2022-02-22T00:00:00.000000Z")
 PER_UNIT_US = {"datetime64": 1_000_000, "timestamp64": 1}
 
 
@@ -130,13 +131,13 @@ def _moments(unit_us: int, warn: Warn) -> Convert:
             if not unit_us:
                 raise Unreadable(WRONG_TIME, "a time as a number, of a type that is told as text")
             return times.timestamp_of_us(value * unit_us, warn, "Z")
-        if isinstance(value, str):
+        if isinstance(value, str) and len(value) <= TO_MICROSECONDS:
             try:
                 moment = datetime.fromisoformat(value)
             except ValueError:
                 return times.timestamptz_of_text(value, warn)  # beyond the calendar, or no time at all
-            if moment.tzinfo is None:
-                value = moment.replace(tzinfo=UTC).isoformat()
+            if moment.tzinfo is None or moment.tzinfo is UTC:
+                return f'"{moment.replace(tzinfo=None).isoformat()}Z"'
         return times.timestamptz_of_text(value, warn)
 
     return convert
