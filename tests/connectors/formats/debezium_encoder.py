@@ -56,6 +56,8 @@ class Manner:
     schemas: bool
     transactions: bool
     headers: bool
+    keyless: bool = False
+    unwrapped: bool = False
 
     @property
     def table(self) -> TableSchema:
@@ -65,7 +67,7 @@ class Manner:
             for name, kind, (_, native) in zip(COLUMNS, kinds, NATIVES, strict=True)
         )
         regime = Regime.DOUBLE if self.connector == "oracle" else Regime.SINGLE
-        return TableSchema(TABLES[self.connector], tuple(columns), ("id",), regime)
+        return TableSchema(TABLES[self.connector], tuple(columns), () if self.keyless else ("id",), regime)
 
 
 class DebeziumEncoder:
@@ -82,7 +84,8 @@ class DebeziumEncoder:
 
     def _change(self, change: Change) -> Iterator[Message]:
         old, new = change.old, change.new
-        if old is not None and (new is None or change.moved):
+        moves = change.moved and not self._manner.keyless
+        if old is not None and (new is None or moves):
             link = (("__debezium.newkey", json.dumps({"id": new[0]}).encode()),) if new else ()
             yield self._message(
                 "d", old, None, change, old[0], self._seq(change, 0), link if self._manner.headers else ()
@@ -127,17 +130,25 @@ class DebeziumEncoder:
                 "total_order": seq,
                 "data_collection_order": seq,
             }
+        if self._manner.unwrapped:
+            return self._unwrapped(op, new or old, key)
         if self._manner.schemas:
             rows = [{"type": "struct", "fields": FIELDS, "optional": True, "field": n} for n in ("before", "after")]
             body = {"schema": {"type": "struct", "fields": rows, "optional": False}, "payload": body}
         return self._sent(key, body, headers)
 
+    def _unwrapped(self, op: str, row: Row | None, key: int) -> Message:
+        """A delete is a row with a mark."""
+        assert row is not None
+        told = told_row(row) if op != "d" else {**dict.fromkeys(COLUMNS), "id": row[0]}
+        return self._sent(key, {**told, "__op": op, "__deleted": "true" if op == "d" else "false"})
+
     def _sent(self, key: int, body: Any, headers: tuple[tuple[str, bytes], ...] = ()) -> Message:
         told: Any = {"id": key}
         if self._manner.schemas:
             told = {"schema": {"type": "struct", "fields": FIELDS[:1], "optional": False}, "payload": told}
-        text = json.dumps(told).encode()
-        partition = crc32(text) % PARTITIONS
+        text = None if self._manner.keyless else json.dumps(told).encode()
+        partition = crc32(text or b"") % PARTITIONS
         self._offsets[partition] += 1
         value = None if body is None else json.dumps(body).encode()
         return Message(value, text, headers, "p.t", f"p.t/{partition}", self._offsets[partition])
@@ -145,7 +156,7 @@ class DebeziumEncoder:
     def _before(self, op: str, old: Row | None) -> Any:
         if old is None or op in ("c", "r"):
             return None
-        if self._manner.connector != "postgresql":
+        if self._manner.connector != "postgresql" or self._manner.keyless:
             return told_row(old)
         return {**dict.fromkeys(COLUMNS), "id": old[0]} if op == "d" else None
 
