@@ -7,6 +7,7 @@ from tests.mutants.change_log import CHANGE_LOG
 from tests.mutants.commits import COMMITS
 from tests.mutants.dirty_keys import DIRTY_KEYS
 from tests.mutants.folds import FOLDS
+from tests.mutants.formats import EVENT_FORMATS
 from tests.mutants.meanings import MEANINGS
 from tests.mutants.quarantine import QUARANTINE
 from tests.mutants.runs import RUNS
@@ -18,6 +19,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     *RUNS,
     *MEANINGS,
     *SALESFORCE,
+    *EVENT_FORMATS,
     *FOLDS,
     *QUARANTINE,
     *DIRTY_KEYS,

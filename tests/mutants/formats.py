@@ -1,0 +1,171 @@
+"""What a message of an event format means, and where it stands."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+
+FORMATS = "airflow_cdc_provider/connectors/formats"
+DEBEZIUM = "airflow_cdc_provider/connectors/debezium"
+YDB = "airflow_cdc_provider/connectors/ydb"
+DATASTREAM = "airflow_cdc_provider/connectors/datastream"
+TESTS = "tests/connectors/formats"
+CONTRACT = (f"{TESTS}/test_format_contract.py",)
+SIMULATED = (f"{TESTS}/test_simulated_sources.py",)
+BAD = (f"{TESTS}/test_bad_input.py",)
+
+EVENT_FORMATS = (
+    Breakage(
+        "PostgreSQL's changes are ordered by their own LSN",
+        f"{DEBEZIUM}/places.py",
+        'return Place(f"{previous:016x}{lsn:016x}"',
+        'return Place(f"{0:016x}{lsn:016x}"',
+        SIMULATED,
+    ),
+    Breakage(
+        "log files are ordered by the length of their names only",
+        f"{DEBEZIUM}/places.py",
+        'return Place(f"{int(suffix):016x}{number',
+        'return Place(f"{len(suffix):016x}{number',
+        SIMULATED,
+    ),
+    Breakage(
+        "rows of one statement of MySQL stand at one place",
+        f"{DEBEZIUM}/places.py",
+        'else number(event.source, "row", 8, 0)',
+        "else 0",
+        SIMULATED,
+    ),
+    Breakage(
+        "Oracle's changes are ordered by their own SCN",
+        f"{DEBEZIUM}/places.py",
+        'return Place(f"{commit:020x}{thread:04x}',
+        'return Place(f"{0:020x}{thread:04x}',
+        SIMULATED,
+    ),
+    Breakage(
+        "equal rows of a table without key stand at one place",
+        f"{DEBEZIUM}/places.py",
+        "ordinal = event.offset if event.keyless else 0",
+        "ordinal = 0",
+        CONTRACT,
+    ),
+    Breakage(
+        "an unavailable value is a text like others",
+        f"{DEBEZIUM}/placeholders.py",
+        "return value in self._texts",
+        "return False",
+        SIMULATED,
+    ),
+    Breakage(
+        "halves of a move are linked by headers only",
+        f"{DEBEZIUM}/changes.py",
+        "operation is Operation.INSERT and (moved or not now.complete)",
+        "operation is Operation.INSERT and moved",
+        SIMULATED,
+    ),
+    Breakage(
+        "what a row before does not know is NULL",
+        f"{DEBEZIUM}/changes.py",
+        "if value is not None or name in key}",
+        "}",
+        CONTRACT,
+    ),
+    Breakage(
+        "the key of a message is not looked at",
+        f"{DEBEZIUM}/changes.py",
+        "if other and told != layout.images.key(key):",
+        "if False:",
+        BAD,
+    ),
+    Breakage(
+        "a tombstone deletes once more",
+        f"{DEBEZIUM}/decode.py",
+        "elif self._rows is None:",
+        "elif self._rows is None and message.key is None:",
+        CONTRACT,
+    ),
+    Breakage(
+        "bits are big-endian",
+        f"{DEBEZIUM}/converters.py",
+        "int.from_bytes(content, 'little')",
+        "int.from_bytes(content, 'big')",
+        CONTRACT,
+    ),
+    Breakage(
+        "an unsigned number may be negative",
+        f"{DEBEZIUM}/converters.py",
+        "value += WRAP",
+        "value += 0",
+        CONTRACT,
+    ),
+    Breakage(
+        "a number is read though a name comes twice",
+        f"{FORMATS}/exact_json.py",
+        "if len(members) != len(pairs):",
+        "if False:",
+        BAD,
+    ),
+    Breakage(
+        "a column that nobody described is passed over",
+        f"{FORMATS}/images.py",
+        "        if unknown:\n",
+        "        if False:\n",
+        BAD,
+    ),
+    Breakage(
+        "a reset leaves what it does not name",
+        f"{YDB}/json_changes.py",
+        "change.record(Operation.REPLACE, images,",
+        "change.record(Operation.UPSERT, images,",
+        SIMULATED,
+    ),
+    Breakage(
+        "a feed of keys tells rows of nothing but keys",
+        f"{YDB}/json_changes.py",
+        "then, images.image(key_row), EVERYTHING)",
+        "then, images.image(key_row))",
+        SIMULATED,
+    ),
+    Breakage(
+        "virtual timestamps count no more",
+        f"{YDB}/places.py",
+        'return f"{self.step:016x}{self.transaction:016x}{offset:016x}{phase}"',
+        'return f"{0:032x}{offset:016x}{phase}"',
+        CONTRACT,
+    ),
+    Breakage(
+        "a schema that all partitions tell counts in each",
+        f"{YDB}/json_changes.py",
+        "record.event_id = f\"{table}:schema:{dumps(told.get('schemaVersion'))}\"",
+        'record.event_id = f"{table}:{message.offset}"',
+        CONTRACT,
+    ),
+    Breakage(
+        "a backfilled row beats what changed before it was read",
+        f"{DATASTREAM}/places.py",
+        'BACKFILL, CHANGE = "00", "01"',
+        'BACKFILL, CHANGE = "02", "01"',
+        SIMULATED,
+    ),
+    Breakage(
+        "the counter of a uuid is decimal",
+        f"{DATASTREAM}/places.py",
+        "return int(tail, 2)",
+        "return int(tail)",
+        CONTRACT,
+    ),
+    Breakage(
+        "the type of change says what is deleted",
+        f"{DATASTREAM}/envelope.py",
+        "if is_deleted if is_deleted is not None else change_type in DELETES:",
+        "if change_type in DELETES:",
+        CONTRACT,
+    ),
+    Breakage(
+        "a file that ends in the middle ends where it ends",
+        f"{DATASTREAM}/avro_file.py",
+        'raise Unreadable(NOT_JSON, "the file ends in the middle of a block, or a block is damaged")',
+        "return",
+        BAD,
+    ),
+)
