@@ -14,7 +14,7 @@ from airflow_cdc_provider.cli.answer import Answer
 from airflow_cdc_provider.cli.running import command
 from airflow_cdc_provider.connectors import SAVED
 from airflow_cdc_provider.connectors.formats.saved import read_schema
-from airflow_cdc_provider.connectors.source import Boundary, Ignored
+from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.plain import to_plain
@@ -46,7 +46,7 @@ def decode(args: argparse.Namespace) -> Answer:
     return Answer(body, verbatim=lines, problems=problems, code=a.DATA if problems else a.OK)
 
 
-def _told(items: Iterator[Any], tally: Tally) -> Iterator[dict[str, Any]]:
+def _told(items: Iterator[StreamItem], tally: Tally) -> Iterator[dict[str, Any]]:
     """Records, and schemas where they begin; what belongs to no table of the schema file is counted."""
     for item in items:
         match item:
@@ -60,9 +60,6 @@ def _told(items: Iterator[Any], tally: Tally) -> Iterator[dict[str, Any]]:
                 tally.ignored += item.count
             case Boundary():
                 yield {"transaction_end": dict(item.position)}
-            case _:
-                tally.unreadable += 1
-                yield {"unreadable": item.reason, "table": item.table, "replay_id": item.event.replay_id.hex()}
 
 
 def _options(written: list[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from airflow_cdc_provider.connectors.formats.saved import unpacked
 from airflow_cdc_provider.connectors.salesforce.decode import Decoder
 from airflow_cdc_provider.connectors.salesforce.event_schema import EventSchema, parse_event_schema
-from airflow_cdc_provider.connectors.salesforce.events import Delivery, Event, Undecodable
+from airflow_cdc_provider.connectors.salesforce.events import Delivery, Event
 from airflow_cdc_provider.connectors.salesforce.positions import Place
 from airflow_cdc_provider.connectors.salesforce.transactions import Transactions
 from airflow_cdc_provider.connectors.salesforce.types import described
@@ -26,9 +26,7 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
 
 
-def decoded(
-    kind: str, name: str, data: bytes, schemas: Any, options: Mapping[str, Any]
-) -> Iterator[StreamItem | Undecodable]:
+def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[str, Any]) -> Iterator[StreamItem]:
     """Raises CommandRefused where a line is no event, or where the schema file does not describe the objects."""
     try:
         objects = {answer["name"]: described(answer) for answer in schemas["objects"]}
