@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.bench import copying, streaming, ticking, warehousing
+from tests.bench import copying, decoding, streaming, ticking, warehousing
 from tests.bench.figures import Figure, table
 from tests.bench.rig import Rig
 
@@ -23,6 +23,7 @@ FULL = bool(os.environ.get("FULL"))
 def sections(rig: Rig, folder: Path) -> dict[str, Callable[[], list[Figure]]]:
     return {
         "parse": lambda: ticking.parsing(folder, 500),
+        "decode": decoding.measure,
         "idle": lambda: [*ticking.idle(rig, 4), *ticking.idle(rig, 50)],
         "snapshot": lambda: copying.measure(rig, 10_000_000 if FULL else 2_000_000, 3 if FULL else 1),
         "extract": lambda: streaming.extraction(rig, 500_000),

@@ -1,0 +1,68 @@
+"""Decoding of messages on one core, against Python's own reading of their JSON in the same run."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from random import Random
+
+from airflow_cdc_provider.connectors.formats.message import Decoder, Message, Setting, Wanted
+from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.tables import TableSchema
+from tests.bench.figures import Figure, alternating
+from tests.connectors.formats.datastream_encoder import DatastreamEncoder, Stream
+from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.golden import decoder, records
+from tests.connectors.formats.simulator import Simulator
+from tests.connectors.formats.ydb_encoder import TABLE, Feed, YdbEncoder
+
+TRANSACTIONS, ROUNDS, CORES = 1500, 5, 2
+JSON_PER_S = 100_000
+AVRO_PER_MINUTE = 1_000_000
+
+
+def measure() -> list[Figure]:
+    history = Simulator(Random(1), moves=True, late_check=False).history(TRANSACTIONS)
+    still = Simulator(Random(1), moves=False, late_check=False).history(TRANSACTIONS)
+    bare, whole = Manner("postgresql", False, True, False), Manner("mysql", True, True, False)
+    feed, files = Feed("json", "NEW_AND_OLD_IMAGES"), Stream("mysql", True)
+    return [
+        _figure("debezium", "without schema", bare.table, list(DebeziumEncoder(bare, Random(1)).messages(history))),
+        _figure("debezium", "with schema", whole.table, list(DebeziumEncoder(whole, Random(1)).messages(history))),
+        _figure("ydb", "JSON", TABLE, list(YdbEncoder(feed, Random(1)).messages(still))),
+        _figure("datastream", "Avro", files.table, list(DatastreamEncoder(files, Random(1)).messages(history))),
+    ]
+
+
+def _figure(kind: str, form: str, schema: TableSchema, messages: Sequence[Message]) -> Figure:
+    setting = Setting(1, {schema.table: Wanted(TableRule(schema.table), schema)})
+    count = sum(len(records(decoder(kind, setting).decode(one))) for one in messages)
+    read: Callable[[], float] = partial(_seconds, lambda one: json.loads(one.value or b"null"), messages)
+    avro = form == "Avro"
+    ours, bare = alternating(
+        ROUNDS, lambda: _decoded(decoder(kind, setting), messages), (lambda: 0.0) if avro else read
+    )
+    per_s = CORES * count / ours
+    target = AVRO_PER_MINUTE / 60 if avro else JSON_PER_S
+    return Figure(
+        f"decode {kind} {form}, {CORES} cores",
+        ours / bare if bare else per_s / target,
+        "× the time of json.loads" if bare else "× the target",
+        f"≥ {target:,.0f}/s",
+        per_s >= target,
+        f"{per_s:,.0f} records/s on {CORES} cores, {ours / count * 1e6:.1f} µs of one core each",
+    )
+
+
+def _decoded(made: Decoder, messages: Sequence[Message]) -> float:
+    return _seconds(made.decode, messages)
+
+
+def _seconds(of_one: Callable[[Message], object], messages: Sequence[Message]) -> float:
+    """Of the processor: what else runs on the machine does not count."""
+    began = time.process_time()
+    for one in messages:
+        of_one(one)
+    return time.process_time() - began
