@@ -49,7 +49,7 @@ def _figure(kind: str, form: str, schema: TableSchema, messages: Sequence[Messag
     return Figure(
         f"decode {kind} {form}, {CORES} cores",
         ours / bare if bare else per_s / target,
-        "× the time of json.loads" if bare else "× the target",
+        "times json.loads" if bare else "times the target",
         f"≥ {target:,.0f}/s",
         per_s >= target,
         f"{per_s:,.0f} records/s on {CORES} cores, {ours / count * 1e6:.1f} µs of one core each",

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from airflow_cdc_provider.connectors.formats import exact_json
 from airflow_cdc_provider.connectors.formats.exact_json import dumps
-from airflow_cdc_provider.connectors.formats.unreadable import WRONG_TEXT, Unreadable
 
 BEGIN = '{"schema":'
 MIDDLE = re.compile(r'\s*,\s*"payload"\s*:')
@@ -19,11 +18,12 @@ MOST_REMEMBERED = 64
 
 
 class Told(NamedTuple):
-    """``schema`` and its text; None and empty where there was none."""
+    """``schema`` and its text; None and empty where there was none. ``raw`` is the text of the payload."""
 
     payload: Any
     schema: dict[str, Any] | None = None
     text: str = ""
+    raw: str = ""
 
 
 class ConnectReader:
@@ -34,22 +34,16 @@ class ConnectReader:
 
     def read(self, data: bytes, topic: str) -> Told:
         """Raises Unreadable."""
-        if not data.startswith(b'{"schema":'):
-            return _unwrapped(exact_json.parse(data))
-        if len(data) > exact_json.MOST_BYTES:
-            return _unwrapped(exact_json.parse(data))
-        try:
-            text = data.decode()
-        except UnicodeDecodeError as error:
-            raise Unreadable(WRONG_TEXT, f"not UTF-8 at byte {error.start}") from error
-        seen = self._seen.get(topic, ())
-        for prefix, schema, schema_text in seen:
+        text = exact_json.text_of(data)
+        if not text.startswith(BEGIN):
+            return _unwrapped(exact_json.parse_text(text), text)
+        for prefix, schema, schema_text in self._seen.get(topic, ()):
             if text.startswith(prefix):
                 payload, end = exact_json.parse_at(text, len(prefix))
                 if text[end:].strip(" \t\r\n") == "}":
-                    return Told(payload, schema, schema_text)
+                    return Told(payload, schema, schema_text, text[len(prefix) : end])
                 break
-        told = _unwrapped(exact_json.parse(data))
+        told = _unwrapped(exact_json.parse_text(text), "")
         if told.schema is not None:
             self._remember(topic, text, told)
         return told
@@ -63,7 +57,7 @@ class ConnectReader:
             self._seen[topic] = [(prefix, told.schema, told.text), *self._seen.get(topic, [])][:MOST_REMEMBERED]
 
 
-def _unwrapped(value: Any) -> Told:
+def _unwrapped(value: Any, text: str) -> Told:
     """A row may have columns of these names: a schema is an object that has a ``type``."""
     if isinstance(value, dict) and value.keys() == {"schema", "payload"}:
         schema = value["schema"]
@@ -71,4 +65,4 @@ def _unwrapped(value: Any) -> Told:
             return Told(value["payload"])
         if isinstance(schema, dict) and "type" in schema:
             return Told(value["payload"], schema, dumps(schema))
-    return Told(value)
+    return Told(value, raw=text)

@@ -59,12 +59,16 @@ class DebeziumDecoder:
         if op == "m":
             if payload.get("before") is not None or payload.get("after") is not None:
                 raise Unreadable(CONTRADICTION, "a logical message with a row")
-            return [control.logical_message(message, payload, block_of(payload, connector, source, ""), self._setting)]
+            return [
+                control.logical_message(
+                    message, payload, block_of(payload, value.raw, connector, source, ""), self._setting
+                )
+            ]
         table = table_of(connector, source)
         if not self._setting.wants(table):
             return [Ignored(1)]
         try:
-            return self._changes.of(message, op, value, key, block_of(payload, connector, source, table))
+            return self._changes.of(message, op, value, key, block_of(payload, value.raw, connector, source, table))
         except Unreadable as error:
             known = Understood(table, width=PLACES[connector][1])
             return [put_aside(CODEC, self._setting.epoch, message, str(error), known)]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from airflow_cdc_provider.connectors.debezium.places import PLACES, Event, Place, snapshot_of
+from airflow_cdc_provider.connectors.debezium.places import PLACES, Place, snapshot_of
 from airflow_cdc_provider.connectors.formats.exact_json import dumps
 from airflow_cdc_provider.connectors.formats.images import as_row
 from airflow_cdc_provider.connectors.formats.times import moment_of_us
@@ -22,12 +22,12 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """Connector -> what a table's name is made of: what stands behind the prefix of its default topic."""
 
-READ_AT = ("ts_ns", "ts_us", "ts_ms")
-MEMBERS = frozenset({"before", "after", "source", "op", "transaction", *READ_AT})
+ROWS = ("before", "after")
+SOURCE, BEFORE, AFTER = '"source":', '"before":', '"after":'
 
 
 class Block(NamedTuple):
-    """``position`` is the source block as it came, and what else the envelope tells beside the rows."""
+    """``position`` is the envelope as it came, without its rows. ``tx_seq``: place in the transaction."""
 
     connector: str
     table: str
@@ -60,7 +60,7 @@ def table_of(connector: str, source: Mapping[str, Any]) -> str:
     return table
 
 
-def block_of(payload: Mapping[str, Any], connector: str, source: Mapping[str, Any], table: str) -> Block:
+def block_of(payload: Mapping[str, Any], raw: str, connector: str, source: Mapping[str, Any], table: str) -> Block:
     transaction = payload.get("transaction")
     if transaction is not None:
         transaction = as_row(transaction, "the transaction block")
@@ -72,14 +72,14 @@ def block_of(payload: Mapping[str, Any], connector: str, source: Mapping[str, An
         _tx_id(connector, source, transaction),
         _total_order(transaction),
         _committed(connector, source),
-        _position(payload, source, transaction),
+        _position(payload, raw),
         source,
     )
 
 
 def place_of(block: Block, offset: int, keyless: bool) -> Place:
     place, _ = PLACES[block.connector]
-    return place(Event(block.source, block.tx_seq, block.snapshot, offset, keyless))
+    return place(block.source, block.tx_seq, block.snapshot, offset, keyless)
 
 
 def _row_id(connector: str, source: Mapping[str, Any]) -> str | None:
@@ -125,15 +125,15 @@ def _committed(connector: str, source: Mapping[str, Any]) -> datetime | None:
     return moment_of_us(ms * 1000) if type(ms) is int else None
 
 
-def _position(payload: Mapping[str, Any], source: Mapping[str, Any], transaction: Mapping[str, Any] | None) -> str:
-    """Of the three times at which the connector read the event the finest tells the others."""
-    told = dict(source)
-    if transaction is not None:
-        told["transaction"] = transaction
-    for name in READ_AT:
-        if payload.get(name) is not None:
-            told[f"read_{name}"] = payload[name]
-            break
-    if not payload.keys() <= MEMBERS:
-        told |= {f"envelope_{name}": value for name, value in payload.items() if name not in MEMBERS}
-    return dumps(told)
+def _position(payload: Mapping[str, Any], raw: str) -> str:
+    """The envelope without its rows. Connectors write it behind them, so that mostly it can be cut off as it is."""
+    at = raw.find(SOURCE)
+    if (
+        at > 0
+        and raw.find(SOURCE, at + 1) < 0
+        and raw.find(AFTER, at) < 0
+        and raw.find(BEFORE, at) < 0
+        and raw[-1] == "}"
+    ):
+        return "{" + raw[at:]
+    return dumps({name: value for name, value in payload.items() if name not in ROWS})

@@ -36,15 +36,10 @@ class Place(NamedTuple):
     ordinal: str = ""
 
 
-class Event(NamedTuple):
-    """``total_order``: place in the transaction, where the connector tells it. ``snapshot``: as a change record says
-    it. ``offset``: that of the message. ``keyless``: the row has no key."""
-
-    source: Mapping[str, Any]
-    total_order: int | None
-    snapshot: str
-    offset: int
-    keyless: bool
+Source = Mapping[str, Any]
+Tell = Callable[[Source, int | None, str, int, bool], Place]
+"""From source block, place in the transaction (None where the connector does not tell it), the kind of copy as a change
+record says it, the offset of the message, and whether the row is without key."""
 
 
 def snapshot_of(source: Mapping[str, Any], op: str) -> str:
@@ -69,24 +64,23 @@ def number(source: Mapping[str, Any], name: str, digits: int, missing: int | Non
     return value
 
 
-def mysql(event: Event) -> Place:
+def mysql(source: Source, ordinal: int | None, snapshot: str, offset: int, keyless: bool) -> Place:
     """Rows of an incremental copy stand behind the change at whose place they are told."""
-    name = event.source.get("file")
+    name = source.get("file")
     suffix = name.rpartition(".")[2] if isinstance(name, str) else ""
     if not (suffix.isdecimal() and suffix.isascii() and len(suffix) < 16):
         raise Unreadable(NO_ORDER, "the source block names no log file with a number")
-    row = BEHIND_ALL_ROWS if event.snapshot == "incremental" else number(event.source, "row", 8, 0)
-    return Place(f"{int(suffix):016x}{number(event.source, 'pos', 16):016x}{row:08x}")
+    row = BEHIND_ALL_ROWS if snapshot == "incremental" else number(source, "row", 8, 0)
+    return Place(f"{int(suffix):016x}{number(source, 'pos', 16):016x}{row:08x}")
 
 
-def postgresql(event: Event) -> Place:
+def postgresql(source: Source, ordinal: int | None, snapshot: str, offset: int, keyless: bool) -> Place:
     """Without transaction metadata the equal rows of a table without key differ by their offsets alone."""
-    previous, lsn = _sequence(event.source)
-    if event.snapshot != "none" and not previous:
-        return Place("0" * 32, f"{lsn if event.snapshot == 'initial' else event.offset:016x}")
-    ordinal = event.total_order
+    previous, lsn = _sequence(source)
+    if snapshot != "none" and not previous:
+        return Place("0" * 32, f"{lsn if snapshot == 'initial' else offset:016x}")
     if ordinal is None:
-        ordinal = event.offset if event.keyless else 0
+        ordinal = offset if keyless else 0
     return Place(f"{previous:016x}{lsn:016x}", f"{ordinal:016x}")
 
 
@@ -101,11 +95,11 @@ def _sequence(source: Mapping[str, Any]) -> tuple[int, int]:
     return int(found[1] or 0), number(source, "lsn", 16, int(found[2] or 0))
 
 
-def sqlserver(event: Event) -> Place:
-    copied = event.snapshot != "none"
-    serial = number(event.source, "event_serial_no", 2, 0)
-    change = _lsn(event.source, "change_lsn", copied)
-    return Place(f"{_lsn(event.source, 'commit_lsn', copied)}{0:08x}{change}", f"{serial:02x}")
+def sqlserver(source: Source, ordinal: int | None, snapshot: str, offset: int, keyless: bool) -> Place:
+    copied = snapshot != "none"
+    serial = number(source, "event_serial_no", 2, 0)
+    change = _lsn(source, "change_lsn", copied)
+    return Place(f"{_lsn(source, 'commit_lsn', copied)}{0:08x}{change}", f"{serial:02x}")
 
 
 def _lsn(source: Mapping[str, Any], name: str, may_miss: bool) -> str:
@@ -123,18 +117,18 @@ def lsn_digits(told: Any, name: str) -> str:
     return f"{found[1]:0>8}{found[2]:0>8}{found[3]:0>4}".lower()
 
 
-def oracle(event: Event) -> Place:
+def oracle(source: Source, ordinal: int | None, snapshot: str, offset: int, keyless: bool) -> Place:
     """A copy at an SCN holds what was committed up to it."""
-    copied = event.snapshot != "none"
-    scn = number(event.source, "scn", 20, 0)
-    told = event.source.get("commit_scn")
+    copied = snapshot != "none"
+    scn = number(source, "scn", 20, 0)
+    told = source.get("commit_scn")
     first = {"commit_scn": told.partition(",")[0].partition(":")[0] if isinstance(told, str) else told}
     commit = number(first, "commit_scn", 20, scn if copied else None)
     if copied:
         return Place(f"{commit:020x}{0:052x}")
-    thread = number(event.source, "redo_thread", 4, 0)
-    ssn = number(event.source, "ssn", 8, 0)
-    return Place(f"{commit:020x}{thread:04x}{scn:020x}{record_set_digits(event.source.get('rs_id'))}{ssn:08x}")
+    thread = number(source, "redo_thread", 4, 0)
+    ssn = number(source, "ssn", 8, 0)
+    return Place(f"{commit:020x}{thread:04x}{scn:020x}{record_set_digits(source.get('rs_id'))}{ssn:08x}")
 
 
 def record_set_digits(told: Any) -> str:
@@ -147,18 +141,17 @@ def record_set_digits(told: Any) -> str:
     return f"{found[1]:0>8}{found[2]:0>8}{found[3]:0>4}".lower()
 
 
-def mongodb(event: Event) -> Place:
+def mongodb(source: Source, ordinal: int | None, snapshot: str, offset: int, keyless: bool) -> Place:
     """A transaction has one place; without metadata its documents' changes keep the order of their messages."""
-    seconds = number(event.source, "ts_ms", 16) // 1000
-    ordinal = event.total_order
+    seconds = number(source, "ts_ms", 16) // 1000
     if ordinal is None:
-        ordinal = event.offset if event.source.get("txnNumber") is not None else 0
-    if event.snapshot == "initial":
-        return Place("0" * 32, f"{event.offset:016x}")
-    return Place(f"{seconds:016x}{number(event.source, 'ord', 16, 0):016x}", f"{ordinal:016x}")
+        ordinal = offset if source.get("txnNumber") is not None else 0
+    if snapshot == "initial":
+        return Place("0" * 32, f"{offset:016x}")
+    return Place(f"{seconds:016x}{number(source, 'ord', 16, 0):016x}", f"{ordinal:016x}")
 
 
-PLACES: Mapping[str, tuple[Callable[[Event], Place], int]] = {
+PLACES: Mapping[str, tuple[Tell, int]] = {
     "mysql": (mysql, 42),
     "mariadb": (mysql, 42),
     "postgresql": (postgresql, 50),

@@ -31,13 +31,22 @@ LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 def parse(data: bytes) -> Any:
     """Raises Unreadable."""
+    return parse_text(text_of(data))
+
+
+def text_of(data: bytes) -> str:
+    """Raises Unreadable."""
     if len(data) > MOST_BYTES:
         raise Unreadable(TOO_LARGE, f"a message of {len(data):,} bytes; {MOST_BYTES:,} are read")
     try:
-        text = data.decode()
+        return data.decode()
     except UnicodeDecodeError as error:
         raise Unreadable(WRONG_TEXT, f"not UTF-8 at byte {error.start}") from error
-    value, end = _read(text, 0)
+
+
+def parse_text(text: str) -> Any:
+    """Raises Unreadable."""
+    value, end = parse_at(text, 0)
     if end != len(text) and text[end:].strip(" \t\r\n"):
         raise Unreadable(NOT_JSON, f"more behind the value, character {end}")
     return value
@@ -45,10 +54,6 @@ def parse(data: bytes) -> Any:
 
 def parse_at(text: str, at: int) -> tuple[Any, int]:
     """The value that begins at ``at``, and where it ends. Raises Unreadable."""
-    return _read(text, at)
-
-
-def _read(text: str, at: int) -> tuple[Any, int]:
     try:
         begin = at if text[at : at + 1] in OPENING else BLANKS.match(text, at).end()  # type: ignore[union-attr]
         value, end = SCAN(text, begin)
