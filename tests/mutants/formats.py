@@ -31,7 +31,7 @@ EVENT_FORMATS = (
     Breakage(
         "rows of one statement of MySQL stand at one place",
         f"{DEBEZIUM}/places.py",
-        'else number(event.source, "row", 8, 0)',
+        'else number(source, "row", 8, 0)',
         "else 0",
         SIMULATED,
     ),
@@ -45,7 +45,7 @@ EVENT_FORMATS = (
     Breakage(
         "equal rows of a table without key stand at one place",
         f"{DEBEZIUM}/places.py",
-        "ordinal = event.offset if event.keyless else 0",
+        "ordinal = offset if keyless else 0",
         "ordinal = 0",
         CONTRACT,
     ),
@@ -73,8 +73,8 @@ EVENT_FORMATS = (
     Breakage(
         "the key of a message is not looked at",
         f"{DEBEZIUM}/changes.py",
-        "if other and told != layout.images.key(key):",
-        "if False:",
+        "if row.get(name) != value and not layout.other_key and",
+        "if False and",
         BAD,
     ),
     Breakage(

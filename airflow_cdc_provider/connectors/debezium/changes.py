@@ -158,14 +158,14 @@ def _key(row: Row, key: Row, layout: Layout) -> str | None:
     if not _tells(row, layout):
         return layout.images.key(key)
     told = layout.images.key(row)
-    other = any(row.get(name) != value for name, value in key.items()) and not layout.other_key
-    if other and told != layout.images.key(key):
-        raise Unreadable(NO_KEY, "the key of the message is not that of its row")
+    for name, value in key.items():
+        if row.get(name) != value and not layout.other_key and told != layout.images.key(key):
+            raise Unreadable(NO_KEY, "the key of the message is not that of its row")
     return told
 
 
 def _tells(row: Row, layout: Layout) -> bool:
-    return all(name in row for name in layout.schema.key)
+    return layout.key_names <= row.keys()
 
 
 class _Records:

@@ -36,6 +36,7 @@ class Layout:
     images: Images
     whole_before: bool
     other_key: bool
+    key_names: frozenset[str]
 
     @property
     def schema(self) -> TableSchema:
@@ -73,7 +74,7 @@ class Layouts:
         if connector == "mongodb" and not is_row:
             schema = TableSchema(table, DOCUMENT_COLUMNS, (ID,))
             images = Images(schema, [only_text, only_text], warnings=warnings)
-            return Layout(table, images, True, False)
+            return Layout(table, images, True, False, frozenset(schema.key))
         if told.schema is None:
             if known is None:
                 raise Unreadable(NO_SCHEMA, f"no schema in the message, and none is known of {table}")
@@ -95,7 +96,8 @@ class Layouts:
             raise Unreadable(NO_KEY, f"the key column {missing[0]} is no column of {table}")
         images = Images(schema, made, lambda name: self._left_out(table, name), warnings)
         whole = connector in WHOLE_BEFORE or self._full_before or not schema.key
-        return Layout(table, images, whole, bool(key) and set(schema.key) != set(key))
+        names = frozenset(schema.key)
+        return Layout(table, images, whole, bool(key) and names != set(key), names)
 
     def _left_out(self, table: str, name: str) -> bool:
         wanted = self._setting.tables.get(table) if self._setting.tables else None
