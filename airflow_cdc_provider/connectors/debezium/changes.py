@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from airflow_cdc_provider.connectors.debezium import documents, headers
@@ -11,6 +12,7 @@ from airflow_cdc_provider.connectors.debezium.connect_json import Told
 from airflow_cdc_provider.connectors.debezium.envelope import Block, place_of
 from airflow_cdc_provider.connectors.debezium.layouts import Layout, Layouts
 from airflow_cdc_provider.connectors.debezium.placeholders import Placeholders
+from airflow_cdc_provider.connectors.debezium.places import Place
 from airflow_cdc_provider.connectors.formats.images import Image, as_row
 from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
 from airflow_cdc_provider.connectors.formats.unreadable import (
@@ -64,11 +66,24 @@ class Changes:
                     record.warnings = warnings
             return [*self._layouts.announced(layout), *made]
         except Unreadable as error:
-            tail = f"{place.at}{place.ordinal}{DEPARTING if operation == Operation.DELETE else ARRIVING}"
-            known = Understood(block.table, operation.value, position=block.position, tail=tail)
+            known = self._understood(message, operation, block, place)
             if layout is not None:
                 known = self._salvaged(known, layout, value.payload)
             return [put_aside(CODEC, self._setting.epoch, message, str(error), known)]
+
+    def _understood(self, message: Message, operation: Operation, block: Block, place: Place) -> Understood:
+        """A half of a move stays one: what waits for one key then waits for the other, too."""
+        gone = operation is Operation.DELETE
+        came = operation is Operation.INSERT
+        half = gone or (came and (headers.moved(message) or self._placeholders.may_be_in(message.value or b"")))
+        return Understood(
+            block.table,
+            operation.value,
+            position=block.position,
+            tail=f"{place.at}{place.ordinal}{DEPARTING if gone else ARRIVING}",
+            phase=(DEPARTS if gone else ARRIVES) if half else None,
+            link_id=self._epoch + place.at if half else None,
+        )
 
     def _is_keyless(self, table: str, key: Told) -> bool:
         known = self._setting.known(table)
@@ -107,16 +122,7 @@ class Changes:
         left = layout.images.salvage(self._without_placeholders(row))
         layout.images.warned()
         values = {name: json.loads(text) for name, text in left.known.items()}
-        return Understood(
-            known.table,
-            known.op,
-            left.key,
-            values,
-            left.columns,
-            layout.images.schema_id,
-            known.position,
-            known.tail,
-        )
+        return replace(known, key=left.key, known=values, columns=left.columns, schema_id=layout.images.schema_id)
 
 
 def _told(

@@ -13,6 +13,7 @@ import pytest
 from airflow_cdc_provider.connectors import FORMATS
 from airflow_cdc_provider.connectors.formats import exact_json
 from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
+from airflow_cdc_provider.connectors.formats.unreadable import message_of
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.quarantine import Unreadable, told
@@ -343,3 +344,22 @@ def test_e24_a_time_a_year_ahead_is_taken(kind: str) -> None:
     }[kind]
     (record,) = records(decoded(kind, message, GOOD[kind].setting()))
     assert isinstance(record, ChangeRecord) and record.commit_ts is not None and record.commit_ts.year == 2030
+
+
+def test_e05_half_of_a_move_that_cannot_be_read_stays_one() -> None:
+    message = pg_row({"id": 2, "v": debezium.PLACEHOLDER, "at": "x"}, {"id": 2})
+    (record,) = records(decoded("debezium", message, ROWS[0].setting()))
+    assert (record.op, record.key, record.phase) == (Operation.UNREADABLE, "[2]", 1)
+    assert record.link_id == ROWS[0].records[0]["link_id"], "that of the half that went"
+
+
+def test_one_record_of_an_avro_file_is_kept_with_its_schema() -> None:
+    """Its bytes alone mean nothing; beside the schema they mean again what they meant in the file."""
+    good, bad = datastream.OUT_OF_ORDER[0], {**datastream.OUT_OF_ORDER[1], "uuid": None}
+    setting = Setting()
+    whole = Message(avro_writer.file(datastream.PLAIN, [good, bad]), topic="f", channel="f")
+    told_good, told_bad = records(decoded("datastream", whole, setting))
+    assert (told_good.op, told_bad.op) == (Operation.INSERT, Operation.UNREADABLE)
+    kept = message_of(told_bad)
+    assert kept is not None and kept.offset == 1
+    assert records(decoder("datastream", setting).decode(kept)) == [told_bad]

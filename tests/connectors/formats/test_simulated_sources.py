@@ -17,6 +17,7 @@ from airflow_cdc_provider.connectors.formats.message import Message, Setting, Wa
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.tables import TableSchema
+from tests.connectors.formats import mongo_encoder
 from tests.connectors.formats.datastream_encoder import DatastreamEncoder, Stream
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.folded import FETCHED, in_order, newest
@@ -125,6 +126,23 @@ def test_a_table_without_key_told_and_counted_is_the_source() -> None:
         wanted = {row["id"]: row for row in end(history).values()}
         assert [json.loads(text or "") for _, text in left] == [wanted[key] for key in sorted(wanted)]
         assert min(rows.values()) >= 0, f"CDC_SEED={seed}, history {number}"
+
+
+@pytest.mark.parametrize("looked_up", [True, False])
+def test_documents_told_and_folded_are_the_source(looked_up: bool) -> None:
+    """Documents that an update does not bring are asked for."""
+    seed = seeds.seed()
+    for number in range(HISTORIES):
+        random = Random(f"{seed} {number}")
+        history = Simulator(random, moves=False, late_check=False).history(TRANSACTIONS)
+        messages = list(mongo_encoder.messages(history, random, looked_up))
+        random.shuffle(messages)
+        found = decoded("debezium", Setting(1, None, {"topic_prefix": "p"}), messages)
+        rows = in_order([*found, *found], ("_id", "document"))
+        assert not looked_up or FETCHED not in rows.values()
+        wanted = {f'["{key}"]': mongo_encoder.document(row) for key, row in history.end.items()}
+        told_rows = {key: wanted[key] if row is FETCHED else row["document"] for key, row in rows.items()}
+        assert told_rows == wanted, f"CDC_SEED={seed}, history {number}"
 
 
 FEEDS = [
