@@ -59,23 +59,25 @@ class Changes:
             if block.connector == "mongodb":
                 change = documents.read(operation, value.payload, names)
                 return [*self._layouts.announced(layout), make.document(operation, change)]
-            before, after = self._rows(operation, value.payload, message.value or b"", layout)
+            before, after = self._rows(operation, value.payload, layout)
             made = _told(operation, before, after, names, layout, make, headers.moved(message))
             if warnings := layout.images.warned():
                 for record in made:
                     record.warnings = warnings
             return [*self._layouts.announced(layout), *made]
         except Unreadable as error:
-            known = self._understood(message, operation, block, place)
+            known = self._understood(message, operation, value.payload, block, place)
             if layout is not None:
                 known = self._salvaged(known, layout, value.payload)
             return [put_aside(CODEC, self._setting.epoch, message, str(error), known)]
 
-    def _understood(self, message: Message, operation: Operation, block: Block, place: Place) -> Understood:
+    def _understood(
+        self, message: Message, operation: Operation, payload: Row, block: Block, place: Place
+    ) -> Understood:
         """A half of a move stays one: what waits for one key then waits for the other, too."""
-        gone = operation is Operation.DELETE
-        came = operation is Operation.INSERT
-        half = gone or (came and (headers.moved(message) or self._placeholders.may_be_in(message.value or b"")))
+        gone, after = operation is Operation.DELETE, payload.get("after")
+        partial = isinstance(after, dict) and len(self._placeholders.known(after)) < len(after)
+        half = gone or (operation is Operation.INSERT and (partial or headers.moved(message)))
         return Understood(
             block.table,
             operation.value,
@@ -89,7 +91,7 @@ class Changes:
         known = self._setting.known(table)
         return key.payload is None if known is None else not known.key
 
-    def _rows(self, operation: Operation, payload: Row, data: bytes, layout: Layout) -> tuple[Row | None, Row | None]:
+    def _rows(self, operation: Operation, payload: Row, layout: Layout) -> tuple[Row | None, Row | None]:
         """What is known of the row before and after; a column that is not there is not known."""
         before, after = payload.get("before"), payload.get("after")
         if operation is Operation.DELETE:
@@ -100,26 +102,24 @@ class Changes:
         if before is not None:
             if operation is Operation.INSERT or operation is Operation.READ:
                 raise Unreadable(CONTRADICTION, f"an event {operation} with a row before it")
-            before = as_row(before, "the row before")
+            before = self._placeholders.known(as_row(before, "the row before"))
         if after is not None:
-            after = as_row(after, "the row after")
-        if self._placeholders.may_be_in(data):
-            before, after = before and self._without_placeholders(before), after and self._without_placeholders(after)
-            if after and before and layout.whole_before:  # what did not change is what it was
+            told = as_row(after, "the row after")
+            after = self._placeholders.known(told)
+            if (
+                before is not None and len(after) < len(told) and layout.whole_before
+            ):  # what did not change is as it was
                 after = {**before, **after}
         if before is not None and not layout.whole_before:  # what shows NULL need not be NULL
             key = layout.schema.key
             before = {name: value for name, value in before.items() if value is not None or name in key}
         return before, after
 
-    def _without_placeholders(self, row: Row) -> dict[str, Any]:
-        return {name: value for name, value in row.items() if not self._placeholders.is_one(value)}
-
     def _salvaged(self, known: Understood, layout: Layout, payload: Row) -> Understood:
         row = payload.get("before" if known.op == Operation.DELETE else "after")
         if not isinstance(row, dict):
             return known
-        left = layout.images.salvage(self._without_placeholders(row))
+        left = layout.images.salvage(self._placeholders.known(row))
         layout.images.warned()
         values = {name: json.loads(text) for name, text in left.known.items()}
         return replace(known, key=left.key, known=values, columns=left.columns, schema_id=layout.images.schema_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping
 from hashlib import md5
 from typing import Any
 from uuid import UUID
@@ -23,14 +24,17 @@ class Placeholders:
         self._texts = frozenset({plain, in_base64, raw.hex(), dumps({plain: plain})})
         self._lists = ([plain], [named], [in_base64], list(raw))
         self._map = {plain: plain}
-        codes = [separator.join(str(code) for code in raw[:6]) for separator in (",", ", ")]
-        self._traces = tuple(one.encode() for one in (plain, in_base64, raw.hex(), named, *codes))
 
-    def may_be_in(self, data: bytes) -> bool:
-        """Quick, and never wrong when it says no."""
-        return any(map(data.__contains__, self._traces))
+    def known(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The row without columns whose values are not known."""
+        try:
+            if self._texts.isdisjoint(row.values()):
+                return row
+        except TypeError:  # lists and maps can be told apart one by one only
+            pass
+        return {name: value for name, value in row.items() if not self._is_one(value)}
 
-    def is_one(self, value: Any) -> bool:
+    def _is_one(self, value: Any) -> bool:
         if isinstance(value, str):
             return value in self._texts
         if isinstance(value, list):

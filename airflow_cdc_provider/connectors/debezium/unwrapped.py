@@ -75,8 +75,7 @@ class UnwrappedRows:
         }
         operation = _operation(row, added)
         kept = {name: one for name, one in (row or names).items() if name not in added}
-        if message.value and self._placeholders.may_be_in(message.value):
-            kept = {name: one for name, one in kept.items() if not self._placeholders.is_one(one)}
+        kept = dict(self._placeholders.known(kept))
         if operation is Operation.DELETE:  # what shows NULL need not be NULL
             kept = {name: one for name, one in kept.items() if one is not None or name in images.schema.key}
         image = images.image(kept)
