@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from fastavro import parse_schema, schemaless_reader
+
 from airflow_cdc_provider.connectors.formats.unreadable import NO_SCHEMA, NOT_JSON, TOO_LARGE, Unreadable
 
 MAGIC = b"Obj\x01"
@@ -40,8 +42,6 @@ class AvroFile:
 
     def records(self) -> Iterator[AvroRecord]:
         """Raises Unreadable where the rest of the file cannot be read; what came before is good."""
-        from fastavro import parse_schema, schemaless_reader
-
         parsed = parse_schema(without_logical_types(self.schema))
         for content, count in self._blocks():
             stream = io.BytesIO(content)
@@ -100,8 +100,6 @@ def open_file(data: bytes) -> AvroFile:
     try:
         text = about["avro.schema"].decode()
         schema = json.loads(text)
-        from fastavro import parse_schema
-
         parse_schema(without_logical_types(schema))
     # A schema may be wrong in any way there is.
     except Exception as error:
@@ -113,8 +111,6 @@ def open_file(data: bytes) -> AvroFile:
 
 def one_record(raw: bytes, text: str) -> dict[str, Any]:
     """A record from its bytes and the text of its schema. Raises Unreadable."""
-    from fastavro import parse_schema, schemaless_reader
-
     try:
         value = schemaless_reader(io.BytesIO(raw), parse_schema(without_logical_types(json.loads(text))), None)
     # As above.
