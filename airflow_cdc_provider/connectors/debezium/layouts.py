@@ -83,7 +83,7 @@ class Layouts:
         else:
             fields = [
                 (field["field"], semantics.of_field(field), field.get("optional", True) is not False)
-                for field in (_fields(told.schema) if is_row else row_fields(told.schema))
+                for field in (fields_of(told.schema) if is_row else row_fields(told.schema))
             ]
             kept = [one for one in fields if not self._left_out(table, one[0])]
             columns = tuple(Column(name, semantics.logical_type(s), may, str(s)) for name, s, may in kept)
@@ -110,13 +110,13 @@ def shape(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]
 
 def row_fields(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The columns that the schema of an envelope tells."""
-    for field in _fields(schema):
+    for field in fields_of(schema):
         if field["field"] in ("after", "before"):
-            return _fields(field)
+            return fields_of(field)
     raise Unreadable(NO_SCHEMA, "the embedded schema has no row")
 
 
-def _fields(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+def fields_of(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
     fields = schema.get("fields")
     if not isinstance(fields, list) or not all(isinstance(f, dict) and isinstance(f.get("field"), str) for f in fields):
         raise Unreadable(NO_SCHEMA, "the embedded schema has no fields")

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from airflow_cdc_provider.connectors.debezium.changes import CODEC
 from airflow_cdc_provider.connectors.debezium.connect_json import Told
-from airflow_cdc_provider.connectors.debezium.layouts import Layouts
+from airflow_cdc_provider.connectors.debezium.converters import of_semantic
+from airflow_cdc_provider.connectors.debezium.layouts import Layouts, fields_of
 from airflow_cdc_provider.connectors.debezium.placeholders import Placeholders
+from airflow_cdc_provider.connectors.debezium.semantics import of_field
 from airflow_cdc_provider.connectors.formats.exact_json import dumps
 from airflow_cdc_provider.connectors.formats.images import Image, as_row
 from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
@@ -20,6 +23,7 @@ from airflow_cdc_provider.connectors.formats.times import moment_of_us
 from airflow_cdc_provider.connectors.formats.unreadable import (
     CONTRADICTION,
     NO_KEY,
+    NO_SCHEMA,
     UNKNOWN_OPERATION,
     Understood,
     Unreadable,
@@ -31,7 +35,6 @@ from airflow_cdc_provider.core.positions import epoch_prefix
 
 ADDED = "__"
 """How the names of added fields begin; columns of the row itself do not."""
-CODEC = "debezium json"
 OPERATIONS = {
     "c": Operation.UPSERT,
     "u": Operation.UPSERT,
@@ -67,7 +70,7 @@ class UnwrappedRows:
             return [Ignored(1)]
         schema = value if value.schema is None else Told(None, _without_added(value.schema), value.text)
         if row is None and not self._setting.known(table):
-            return [self._deleted_by_key(message, names, table)]
+            return [self._deleted_by_key(message, key, names, table)]
         layout = self._layouts.of(table, "", schema, tuple(names), is_row=True)
         images = layout.images
         added = {
@@ -84,12 +87,15 @@ class UnwrappedRows:
         record.warnings = images.warned()
         return [*self._layouts.announced(layout), record]
 
-    def _deleted_by_key(self, message: Message, names: Mapping[str, Any], table: str) -> ChangeRecord:
-        """The key as it came: numbers and texts, which look alike in every schema."""
-        if any(isinstance(one, dict | list) for one in names.values()):
-            raise Unreadable(NO_KEY, "a key of structures, and no schema is known")
-        key = f"[{','.join(dumps(one) for one in names.values())}]"
-        return self._record(message, table, "", Operation.DELETE, {}, key, None)
+    def _deleted_by_key(self, message: Message, key: Told, names: Mapping[str, Any], table: str) -> ChangeRecord:
+        """The table is known by its rows' schemas only, and this one has none: the key's own must say what it is."""
+        if key.schema is None:
+            raise Unreadable(NO_SCHEMA, f"a delete without a schema, and none is known of {table}")
+        made = {field["field"]: of_semantic(of_field(field), unheard) for field in fields_of(key.schema)}
+        if made.keys() != names.keys():
+            raise Unreadable(NO_KEY, "a key of other columns than its schema has")
+        told = f"[{','.join('null' if one is None else made[name](one) for name, one in names.items())}]"
+        return self._record(message, table, "", Operation.DELETE, {}, told, None)
 
     def _record(
         self,
@@ -138,3 +144,7 @@ def _without_added(schema: Mapping[str, Any]) -> dict[str, Any]:
         return dict(schema)
     kept = [one for one in fields if not (isinstance(one, dict) and str(one.get("field")).startswith(ADDED))]
     return {**schema, "fields": kept}
+
+
+def unheard(_code: str) -> None:
+    """Warnings are about rows, and here is none."""

@@ -62,7 +62,8 @@ class JsonForm:
 
     def _row(self, kind: str, value: Row, key_row: Row, images: Images, change: Change) -> ChangeRecord:
         """An image is the whole row but its key. Without one, an update tells the columns it names; where it can name
-        none (KEYS_ONLY, OLD_IMAGE), the row must be fetched."""
+        none (KEYS_ONLY, OLD_IMAGE), the row must be fetched. An empty one names none, unless the feed is known to be of
+        updates: to take it for a row of nothing would empty the row."""
         key = images.key(key_row)
         given = as_row(value[kind], kind)
         old = None if value.get("oldImage") is None else {**key_row, **as_row(value["oldImage"], "oldImage")}
@@ -76,7 +77,7 @@ class JsonForm:
                 raise Unreadable(CONTRADICTION, f"{kind} names columns beside an image")
             now = images.image({**key_row, **as_row(value["newImage"], "newImage")})
             return change.record(self._arrival(old is not None), images, key, then, now)
-        if kind == "reset" and (given or self._mode in (Mode.UPDATES, Mode.UNKNOWN)) and old is None:
+        if kind == "reset" and old is None and (given or self._mode is Mode.UPDATES):
             return change.record(Operation.REPLACE, images, key, None, images.image({**key_row, **given}))
         if given or (self._mode is Mode.UPDATES and old is None):
             now = images.image({**key_row, **given})

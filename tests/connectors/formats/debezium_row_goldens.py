@@ -369,6 +369,13 @@ UNWRAPPED = [
         {"unwrapped": True, "topic_prefix": "srv"},
     ),
     Golden(
+        "an unwrapped delete of a table that only its messages describe",
+        message(None, key_schema({"id": 1})),
+        ({"op": "delete", "key_before": "[1]", "after": None},),
+        None,
+        {"unwrapped": True, "topic_prefix": "srv"},
+    ),
+    Golden(
         "an unwrapped delete, left as a tombstone",
         message(None, {"id": 1}),
         ({"op": "delete", "key_before": "[1]"},),

@@ -20,7 +20,7 @@ EPOCH = "00000001"
 @dataclass(frozen=True)
 class Golden:
     """``records``: for each record what of it must be so; a field that is not named may be anything. ``ignored``: how
-    many messages are counted instead. ``quarantined``: members of the message's rows that are not told."""
+    many messages are counted instead."""
 
     name: str
     message: Message

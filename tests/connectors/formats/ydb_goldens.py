@@ -177,6 +177,19 @@ GOLDENS = [
         {"mode": "KEYS_ONLY"},
     ),
     Golden(
+        "an empty reset of a feed that nobody described empties no row",
+        message({"key": [1], "reset": {}}),
+        ({"op": "upsert", "after": '{"id":1}', "refetch": ("*",)},),
+        ONE,
+    ),
+    Golden(
+        "an empty reset of a feed of updates does",
+        message({"key": [1], "reset": {}}),
+        ({"op": "replace", "after": '{"id":1}', "refetch": ()},),
+        ONE,
+        {"mode": "UPDATES"},
+    ),
+    Golden(
         "an update of a feed of old images",
         message({"key": [1], "update": {}, "oldImage": {"v": "1"}}),
         ({"op": "upsert", "before": '{"id":1,"v":"1"}', "refetch": ("*",)},),
