@@ -61,7 +61,9 @@ def run(layer: str, tests: Path = TESTS) -> Outcome:
         command += [f"--ignore={tests / one}" for one in BUDGETS_S if one.startswith(f"{layer}/")]
         command += ["--numprocesses=2", "--dist=loadfile"] if layer in SIDE_BY_SIDE else []
         began = time.monotonic()
-        process = subprocess.Popen(command, cwd=tests.parent, stdin=subprocess.DEVNULL, start_new_session=True)
+        process = subprocess.Popen(
+            command, cwd=tests.parent, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=heed_interrupts
+        )
         try:
             status = process.wait(BUDGETS_S[layer] * GRACE)
         except subprocess.TimeoutExpired:
@@ -70,6 +72,11 @@ def run(layer: str, tests: Path = TESTS) -> Outcome:
             interrupt(process)
             raise
         return Outcome(layer, status, time.monotonic() - began, counts(report))
+
+
+def heed_interrupts() -> None:
+    """A shell lets what it runs in the background ignore them, and that is inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def interrupt(process: subprocess.Popen[bytes]) -> int:
