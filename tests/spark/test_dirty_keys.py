@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decisions import DecisionKind
 from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.steps import Outcome, TableResult
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from tests.spark.asked import Source, at, change, gap
@@ -205,27 +203,12 @@ def test_a_repair_leaves_rows_alone_that_were_fetched(spark: SparkSession, tmp_p
     assert table.rows() == [(1, "fetched", "w"), (2, "b", "w")]
 
 
-def test_dying_anywhere_loses_nothing(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table, source = made(spark, tmp_path, 1, 2)
-    source.away = True
-
-    def dies_at(point: str) -> None:
-        token = tmp_path / f"token-{uuid.uuid4().hex}"
-        token.touch()
-        monkeypatch.setenv(ARMED, f"{point}=raise:StagingUnavailable")
-        monkeypatch.setenv(TOKEN, str(token))
-
-    table.land([gap(table, 1), change(table, 5, id=1, v="held"), change(table, 5, id=2, v="b")])
-    dies_at("carry.after")
-    assert table.staged()[1].outcome is Outcome.FAILING and not list(tmp_path.glob("token-*"))
+def test_of_two_attempts_that_fetched_one_counts(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = made(spark, tmp_path, 1)
+    source.rows[1] = row(1, "first"), at(5)
+    table.land([gap(table, 1), change(table, 5, id=1, w="held")])
     job, _ = table.staged()
-    dies_at("merge.after_commit")
-    assert table.merged(job).outcome is Outcome.FAILING
-    assert table.rows() == [(1, "a", "w"), (2, "b", "w")] and waiting(table) == {"dirty": 1, "parked": 1}
-    source.away, source.rows[1] = False, (row(1, "fetched"), at(5))
-    job, _ = table.staged()
-    dies_at("merge.before_commit")
-    assert table.merged(job).outcome is Outcome.FAILING and table.rows()[0] == (1, "a", "w")
+    source.rows[1] = row(1, "second"), at(6)
     assert batch(table).outcome is Outcome.DONE
-    assert table.rows() == [(1, "held", "w"), (2, "b", "w")] and waiting(table) == {"fetched": 1}
+    assert table.rows() == [(1, "second", "w")] and waiting(table) == {"fetched": 1}
     assert table.merged(job).outcome is Outcome.FENCED

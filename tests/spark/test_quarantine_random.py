@@ -109,7 +109,7 @@ def _as_told(value: object) -> object:
 def test_all_keys_but_those_that_wait_are_as_at_the_source_and_in_the_end_all_are(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    seed, histories = seeds.seed(), seeds.histories(120)
+    seed, histories = seeds.seed(), seeds.histories(80)
     print(f"again: {seeds.SEED}={seed} {seeds.HISTORIES}={histories} pytest {Path(__file__).name}")
     played = Spoiled(spark, tmp_path, seed, histories)
     played.play()
