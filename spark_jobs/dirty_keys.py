@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -25,12 +24,12 @@ from airflow_cdc_provider.core.quarantine import own_key
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Regime, TableSchema
 from airflow_cdc_provider.staging.log import ChangeLog
-from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs import few_records
+from spark_jobs.absent_rows import without_row
 from spark_jobs.few_records import CarriedRecord
 from spark_jobs.fold import is_incomplete
 from spark_jobs.fold import own_key as key_column
-from spark_jobs.images import Images, typed
+from spark_jobs.images import Images
 from spark_jobs.job import Job
 from spark_jobs.log_slice import WindowSlice
 from spark_jobs.small_frames import small_frame, texts
@@ -91,15 +90,10 @@ def strays(entries: DataFrame, images: Images, target: Callable[[], DataFrame]) 
     ordered = F.struct("op", is_incomplete().alias("incomplete"), "phase", "order_key", "tx_id")
     first = entries.withColumn("k", key_column()).groupBy("k").agg(F.min_by(ordered, "order_key").alias("first"))
     partial = (F.col("first.op") == Operation.UPDATE.value) & F.col("first.incomplete") & F.col("first.phase").isNull()
-    asked = first.where(partial).select("k", "first.*").withColumn("keys", images.keys(F.col("k")))
-    keyed = asked.select(
-        "*", *(typed(schema.column(name), f"keys[{n}]").alias(f"_cdc_k{n}") for n, name in enumerate(schema.key))
-    )
+    asked = first.where(partial).select("k", "first.order_key", "first.tx_id")
     rows = target()
     live = rows.where(~F.col(DELETED)) if DELETED in rows.columns else rows
-    held = live.select(*(F.col(quoted(name)).alias(f"_cdc_t{n}") for n, name in enumerate(schema.key)))
-    same = (F.col(f"_cdc_k{n}").eqNullSafe(F.col(f"_cdc_t{n}")) for n in range(len(schema.key)))
-    found = keyed.join(held, reduce(lambda left, right: left & right, same), "left_anti").collect()
+    found = without_row(asked, images, live).collect()
     return [
         Dirty(
             ChangeRecord(

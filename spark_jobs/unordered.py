@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
@@ -19,10 +18,10 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.core.carry import Carried
 from airflow_cdc_provider.core.changes import FIELDS, Operation
 from airflow_cdc_provider.core.merge import GONE, LIVE, OP, ORDER
-from airflow_cdc_provider.targets.sparksql.names import quoted
+from spark_jobs.absent_rows import without_row
 from spark_jobs.carry_files import BESIDE
 from spark_jobs.fold import own_key
-from spark_jobs.images import Images, typed, typed_columns
+from spark_jobs.images import Images, typed_columns
 
 DELETE = Operation.DELETE.value
 LATE = "late: older than the barrier, and the target does not hold its row"
@@ -78,14 +77,7 @@ def _late(last: DataFrame, fold: UnorderedFold) -> DataFrame:
         late = late.join(fold.admitted, "order_key", "left_anti").select(last.columns)
     if not fold.was_retired or late.isEmpty():
         return late.limit(0)
-    schema = fold.images.schema
-    keyed = late.withColumn("keys", fold.images.keys(F.col("k")))
-    keyed = keyed.select(
-        "*", *(typed(schema.column(name), f"keys[{n}]").alias(f"_cdc_k{n}") for n, name in enumerate(schema.key))
-    )
-    held = fold.target().select(*(F.col(quoted(name)).alias(f"_cdc_t{n}") for n, name in enumerate(schema.key)))
-    same = [F.col(f"_cdc_k{n}").eqNullSafe(F.col(f"_cdc_t{n}")) for n in range(len(schema.key))]
-    return keyed.join(held, reduce(lambda left, right: left & right, same), "left_anti").select(last.columns)
+    return without_row(late, fold.images, fold.target())
 
 
 def _rows(staged: DataFrame, fold: UnorderedFold) -> DataFrame:
