@@ -169,9 +169,9 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
         lambda j: forge(j, "events", lambda rows: [*rows, rows[0]]),
     ),
     "a transaction is torn": ("commit equals the source", torn),
-    "a row is put back for somebody else": (
+    "a mark of a deleted row is wrong": (
         "commit equals the source",
-        lambda j: forge(j, "later", lambda rows: [row | {"_cdc_deleted": False} for row in rows]),
+        lambda j: forge(j, "later", lambda rows: [row | {"_cdc_deleted": not row["_cdc_deleted"]} for row in rows]),
     ),
     "a cursor goes back": (
         "cursor and fence never go back",
