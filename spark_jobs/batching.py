@@ -139,9 +139,7 @@ class Batching:
     def _something_waits(self) -> bool:
         """Not every record can be taken as it is."""
         carry, contents = self.control.carry, self._contents
-        if carry.waiting or carry.fetched or contents.valueless:
-            return True
-        return self._looks_for_strays
+        return bool(carry.waiting or carry.fetched or contents.valueless) or self._looks_for_strays
 
     @property
     def _looks_for_strays(self) -> bool:

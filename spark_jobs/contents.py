@@ -1,6 +1,6 @@
 """What the records of a batch are, before they are folded.
 
-Read here and not by Spark: the first query of an application costs seconds, and four narrow columns pass quickly.
+Read here and not by Spark: the first query of an application costs seconds, and a few narrow columns pass quickly.
 """
 
 from __future__ import annotations

@@ -40,13 +40,12 @@ def opened_copy(job: Job, task: TableTask, window: int) -> Iterator[Copy]:
         yield copy
 
 
-def copied_rows(work: TableWork, copy: Copy, rows: DataFrame) -> DataFrame:
-    """The rows of the copy, in the target's types, with the technical columns, each task's share in the target's order
-    or nearly so.
+def copied_rows(work: TableWork, copy: Copy, frame: DataFrame) -> DataFrame:
+    """``frame``, the rows of the copy, in the target's types, with the technical columns.
 
-    The shares follow the heap, which follows a growing key closely enough; a range shuffle would cost half the rate.
+    Each task's share stands in the target's order, or nearly so: the shares follow the heap, which follows a growing
+    key closely enough. A range shuffle would cost half the rate.
     """
-    frame = rows
     rule = work.task.rule
     if copy.schema.key:
         frame = frame.withColumn("_cdc_order", F.lit(copy.floor))

@@ -41,11 +41,11 @@ class SourceSide(Protocol):
 @contextmanager
 def source_side(job: Job, work: TableWork, copy: Copy) -> Iterator[SourceSide]:
     """Readable while the context is open, and the copy with it."""
+    if isinstance(copy.read, JdbcRead):
+        yield _Database(work.spark, work.task, copy.read, copy.schema)
+        return
     with copy_rows(job, work, copy) as rows:
-        if isinstance(copy.read, JdbcRead):
-            yield _Database(work.spark, work.task, copy.read, rows)
-        else:
-            yield _Fetched(work.spark, rows)
+        yield _Fetched(work.spark, rows)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,11 @@ class _Database:
     spark: SparkSession
     task: TableTask
     read: JdbcRead
-    rows: DataFrame
+    copied: TableSchema
+
+    @property
+    def rows(self) -> DataFrame:
+        return read_jdbc(self.spark, self.read, self.copied.names)
 
     def checksums(self, schema: TableSchema) -> Row:
         read = replace(self.read, query=checksums_query(self.task, schema), predicates=("TRUE",), casts={})

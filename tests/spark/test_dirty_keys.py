@@ -10,13 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decisions import DecisionKind
 from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.steps import Outcome, TableResult
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from tests.spark.asked import Source, at, change, gap
 from tests.spark.contract.sessions import small_session
+from tests.spark.contract.standing import control, require_accounted
 from tests.spark.hand_made import HandMade, Row
 from tests.spark.spoiled import decide, unreadable
 
@@ -37,19 +37,10 @@ def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> tuple[Ha
     return table, source
 
 
-def control(table: HandMade) -> ControlRecord:
-    found = table.held().control
-    assert found is not None
-    return found
-
-
 def waiting(table: HandMade) -> dict[str, int]:
     """What the carry-over holds. Every record of the last batch is in one place."""
-    told, carry = control(table).accounting, control(table).carry
-    if told:
-        assert told["read"] + told["waited"] == sum(told.values()) - told["read"] - told["waited"], told
-        assert min(told.values()) >= 0 and told["held"] == carry.dirty + carry.parked
-    return carry.counts
+    require_accounted(control(table))
+    return control(table).carry.counts
 
 
 def batch(table: HandMade, records: Sequence[ChangeRecord] = ()) -> TableResult:

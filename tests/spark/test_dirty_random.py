@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.steps import Outcome, TableTask
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from tests.model import seeds
 from tests.spark.contract.sessions import small_session
+from tests.spark.contract.standing import control, require_accounted
 from tests.spark.hand_made import HandMade, Row
 
 pytestmark = pytest.mark.jvm
@@ -112,26 +113,21 @@ def test_whatever_is_not_told_and_fetched_when_the_rows_end_as_at_the_source(
     for start, end in zip([0, *cuts], [*cuts, ticks], strict=True):
         source.now = min(ticks, end + random.randrange(ticks // 4))
         table.land(told[start:end])
-        batch(table, random)
+        batch(table)
     source.now, source.reliable = ticks, True
-    batch(table, random)
-    control = table.held().control
-    assert control and control.carry.waiting == 0
+    batch(table)
+    assert control(table).carry.waiting == 0
     rows = table.read_at(None)
     live = rows.where("NOT _cdc_deleted") if on_delete is OnDelete.SOFT else rows
     found = sorted((row["id"], row["v"], row["w"]) for row in live.collect())
     assert found == [(key, row["v"], row["w"]) for key in source.history if (row := source.row(key)[1])], seed
 
 
-def batch(table: HandMade, random: Random) -> None:
+def batch(table: HandMade) -> None:
     """Stage and merge what came; every record is accounted for."""
     job, staged = table.staged()
     if not staged.detail:
         assert staged.outcome is Outcome.UNCHANGED or (staged.problem and staged.problem.code in ("SRC999", "SRC020"))
         return
     assert table.merged(job).outcome is Outcome.DONE
-    control = table.held().control
-    assert control is not None
-    told, carry = control.accounting, control.carry
-    assert told["read"] + told["waited"] == sum(told.values()) - told["read"] - told["waited"], told
-    assert min(told.values()) >= 0 and told["held"] == carry.dirty + carry.parked, told
+    require_accounted(control(table))

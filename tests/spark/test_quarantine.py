@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.changelog import quarantine_path
-from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decisions import DecisionKind
 from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
@@ -18,6 +17,7 @@ from airflow_cdc_provider.core.quarantine import BadRecord, record_id
 from airflow_cdc_provider.core.steps import Outcome, TableResult
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from tests.spark.contract.sessions import small_session
+from tests.spark.contract.standing import control, require_accounted
 from tests.spark.hand_made import HandMade, Row
 from tests.spark.spoiled import RAW, decide, unreadable
 
@@ -38,19 +38,11 @@ def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> HandMade
     return table
 
 
-def control(table: HandMade) -> ControlRecord:
-    found = table.held().control
-    assert found is not None
-    return found
-
-
 def waiting(table: HandMade) -> tuple[int, int]:
     """How many records are in quarantine, and how many are parked behind them. Nothing is lost in between."""
-    carry, told = control(table).carry, control(table).accounting
-    if told:
-        assert told["read"] + told["waited"] == sum(told.values()) - told["read"] - told["waited"], told
-        assert min(told.values()) >= 0 and (told["quarantined"], told["held"]) == (carry.quarantined, carry.parked)
-    assert carry.quarantined == len(table.log.waiting(carry))
+    carry = control(table).carry
+    require_accounted(control(table))
+    assert carry.dirty == 0 and carry.quarantined == len(table.log.waiting(carry))
     return carry.quarantined, carry.parked
 
 

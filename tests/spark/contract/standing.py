@@ -14,6 +14,15 @@ def control(table: HandMade) -> ControlRecord:
     return found
 
 
+def require_accounted(record: ControlRecord) -> None:
+    """Every record that the last batch had read, or that had waited for it, is in one place."""
+    told, carry = record.accounting, record.carry
+    if told:
+        assert told["read"] + told["waited"] == sum(told.values()) - told["read"] - told["waited"], told
+        assert min(told.values()) >= 0, told
+        assert (told["quarantined"], told["held"]) == (carry.quarantined, carry.dirty + carry.parked), told
+
+
 def fence(table: HandMade, state: TableState = TableState.REPLICATING) -> ControlRecord:
     held = table.held()
     assert held.control is not None

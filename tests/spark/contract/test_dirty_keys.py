@@ -11,6 +11,7 @@ from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSch
 from tests.spark.asked import Source, at, change, gap, key_only
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
+from tests.spark.contract.standing import control
 from tests.spark.hand_made import Row
 
 pytestmark = pytest.mark.jvm
@@ -54,8 +55,7 @@ def test_rows_that_were_not_told_are_fetched_and_let_go_once_though_the_answer_i
     told = [(CHANGED, "fetched", "w"), (NEW, "fetched", "w"), (GAP, "fetched", "on top"), (STRAY, "fetched", "w")]
     told.append((PLAIN, "b", "w"))
     assert table.rows() == sorted([*told, (WAITS, "a", "w")])
-    control = table.held().control
-    assert control is not None and control.carry.counts == {"dirty": 1, "parked": 1, "fetched": 5}
+    assert control(table).carry.counts == {"dirty": 1, "parked": 1, "fetched": 5}
 
     source.rows[WAITS] = row(WAITS, "fetched"), at(5)
     job, _ = table.staged()
@@ -63,5 +63,4 @@ def test_rows_that_were_not_told_are_fetched_and_let_go_once_though_the_answer_i
         assert table.merged(job).outcome is Outcome.DONE
     assert table.merged(job).outcome is Outcome.FENCED
     assert table.rows() == sorted([*told, (WAITS, "fetched", "held")])
-    control = table.held().control
-    assert control is not None and control.carry.waiting == 0
+    assert control(table).carry.waiting == 0
