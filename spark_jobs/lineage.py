@@ -35,7 +35,7 @@ def with_roots(lives: DataFrame, names: Sequence[str]) -> DataFrame:
 
     ``ROOT`` is the key whose target row knows the rest, and whether that row was put and so may be missing; NULL where
     the row's own key knows the rest, or no row at all. ``root_born``: the chain began in this batch."""
-    lives = lives.withColumn("id", F.concat_ws("|", "life", "k"))
+    lives = lives.withColumn("id", F.concat_ws("|", "life", "k")).localCheckpoint()
     chained = _chains(lives)
     members = lives.join(chained, "id", "left").withColumn("chain", F.coalesce("chain", "id"))
     so_far = Window.partitionBy("chain").orderBy("last.order_key").rowsBetween(Window.unboundedPreceding, 0)

@@ -30,9 +30,7 @@ from airflow_cdc_provider.java import find_java
 AIRFLOWS_OWN = ("AIRFLOW_CONN_", "AIRFLOW_VAR_", "AIRFLOW__")
 UTC = "-Duser.timezone=UTC"
 LONG_RUNNING = frozenset({StepKind.SNAPSHOT, StepKind.RESYNC, StepKind.VERIFY})
-"""Steps that read tables whole: there the JIT compiler pays for itself; the others live from starting fast."""
-THROUGHPUT = "-XX:+UseParallelGC"
-"""Copies in a small heap take an eighth less time than under Java's default collector."""
+"""Steps that read tables whole; the others live from starting fast."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +108,7 @@ def submission(definition: Definition, kind: StepKind, step_url: str) -> Submiss
     Spark provider would fall back to YARN), ENV001 without a usable Java; NotInstalled or Retryable for jars."""
     local = spark_master(definition.spark.connection).startswith("local")
     class_path = job_class_path(job_jars(definition))
-    quick = kind not in LONG_RUNNING
-    options = [UTC, *(appcds.java_options(appcds.archive(class_path)) if quick else [THROUGHPUT])]
+    options = [UTC, *java_options(kind, class_path)]
     return Submission(
         name=f"cdc-{definition.name}-{kind}",
         connection=definition.spark.connection,
@@ -122,6 +119,11 @@ def submission(definition: Definition, kind: StepKind, step_url: str) -> Submiss
         jars=tuple(class_path),
         py_files=bundle.build(),
     )
+
+
+def java_options(kind: StepKind, class_path: Sequence[Path]) -> list[str]:
+    job = appcds.LONG_JOB if kind in LONG_RUNNING else appcds.SHORT_JOB
+    return appcds.java_options(appcds.archive(class_path), job)
 
 
 def spark_master(connection_id: str) -> str:

@@ -50,6 +50,9 @@ dag = build_dag(__file__)  # an Airflow DAG, made of replicators/shop.yaml
 STEPS_PER_ROUND = 150
 """Transactions the load generator makes before each further run; each changes up to 160 rows."""
 
+WRITER_RESTS_S = 0.2
+"""A writer without rests would take one of two cores from Airflow and Spark."""
+
 console = Console(highlight=False, soft_wrap=True)
 
 
@@ -75,7 +78,7 @@ def main() -> int:
 
 def replicate(started: float, airflow: EmbeddedAirflow, database: EmbeddedPostgres) -> bool:
     follow(started, airflow, "first run: copies the four tables")
-    load = shop.Load(database.dsn())
+    load = shop.Load(database.dsn(), rest_s=WRITER_RESTS_S)
     load.run(STEPS_PER_ROUND)
     load.truncate()
     follow(started, airflow, "second run: follows updates, deletes, key changes, key swaps and a truncate")

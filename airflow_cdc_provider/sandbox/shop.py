@@ -117,11 +117,13 @@ def build(dsn: str, size: Size, publication: str = "cdc_shop") -> None:
 class Load:
     """A writer that changes the shop in small transactions, from a seed, until told to stop.
 
-    ``done`` counts rows by kind of change. One ``step`` is one transaction.
+    ``done`` counts rows by kind of change. One ``step`` is one transaction; the writer rests ``rest_s`` seconds behind
+    each.
     """
 
     dsn: str
     seed: int = 1
+    rest_s: float = 0.05
     done: Counter[str] = field(default_factory=lambda: Counter())
 
     def __post_init__(self) -> None:
@@ -151,7 +153,7 @@ class Load:
     def _loop(self) -> None:
         try:
             with psycopg.connect(self.dsn) as connection:
-                while not self._stop.wait(0.05):
+                while not self._stop.wait(self.rest_s):
                     self._step(connection)
         except BaseException as error:
             self._error = error

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import psycopg
 
-from airflow_cdc_provider import appcds, jars
+from airflow_cdc_provider import jars
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import TableRule, Target
 from airflow_cdc_provider.core.steps import Step, StepKind, StepResult
-from airflow_cdc_provider.hooks.spark import LONG_RUNNING, THROUGHPUT, UTC
+from airflow_cdc_provider.hooks.spark import UTC, java_options
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.bench.figures import seconds
 from tests.spark.replicator import Replicator
@@ -79,8 +79,7 @@ class Rig:
 
 def submit(replicator: Replicator, step: Step) -> StepResult:
     """Run a step to its end as an application of its own. Raises with the driver's output where it fails."""
-    archive = appcds.archive(jars.ensure(["postgres", "delta"]))
-    options = [UTC, *([THROUGHPUT] if step.kind in LONG_RUNNING else appcds.java_options(archive))]
+    options = [UTC, *java_options(step.kind, jars.ensure(["postgres", "delta"]))]
     conf = {
         "spark.driver.extraJavaOptions": " ".join(options),
         "spark.driver.memory": "1g",
@@ -104,7 +103,7 @@ def run_bare(replicator: Replicator) -> float:
     """Seconds of an application that starts, counts ten rows and ends: what Spark itself costs."""
     step = replicator.step(StepKind.MERGE, tables=())
     job = Path(__file__).with_name("bare_start.py")
-    options = [UTC, *appcds.java_options(appcds.archive(jars.ensure(["postgres", "delta"])))]
+    options = [UTC, *java_options(step.kind, jars.ensure(["postgres", "delta"]))]
 
     def run() -> None:
         process: subprocess.Popen[str] = replicator.submit(

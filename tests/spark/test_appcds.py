@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,13 @@ from airflow_cdc_provider.java import find_java
 pytestmark = pytest.mark.jvm
 
 
-def test_a_driver_takes_most_of_its_classes_from_the_archive(tmp_path: Path) -> None:
+@pytest.mark.parametrize("job", [appcds.SHORT_JOB, appcds.LONG_JOB], ids=["short", "long"])
+def test_a_driver_takes_most_of_its_classes_from_the_archive(job: Sequence[str], tmp_path: Path) -> None:
     class_path = jars.ensure(["postgres", "delta"])
     archive = appcds.archive(class_path)
     assert archive is not None, "see the .failed file in the cache"
     loaded = tmp_path / "classes.log"
-    options = [*appcds.java_options(archive), f"-Xlog:class+load:file={loaded}"]
+    options = [*appcds.java_options(archive, job), f"-Xlog:class+load:file={loaded}"]
     (tmp_path / "job.py").touch()
     command = [str(appcds.package_folder("pyspark") / "bin" / "spark-submit"), "--master", "local[1]"]
     command += ["--driver-class-path", ":".join(map(str, class_path)), "--driver-java-options", " ".join(options)]
