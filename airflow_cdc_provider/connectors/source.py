@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar, Protocol, runtime_checkable
 
+from airflow_cdc_provider.core.changelog import Bridge
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.positions import Position
@@ -20,12 +21,14 @@ class News:
     """``anything`` new for our tables behind the position? ``limit`` is how far a window may reach; the position itself
     where the source cannot say: then the window ends where the stream falls silent, or is full. ``idle`` is the
     position an empty window may end at, where the stream moved on without changes of ours far enough to say so.
-    ``backlog_bytes`` is how much the source keeps for us; None where it does not say."""
+    ``backlog_bytes`` is how much the source keeps for us; None where it does not say.
+    ``bridge``: what the log has to say before the next window."""
 
     anything: bool
     limit: Position
     idle: Position | None = None
     backlog_bytes: int | None = None
+    bridge: Bridge | None = None
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def _news(replicator: Replicator, last: Manifest | None, tables: Sequence[str]) 
         news = replicator.source.news(last.hi, tables)
     except (PositionLost, IdentityChanged) as error:
         return StreamFacts(lost=error.problems[0])
-    return StreamFacts(news.anything, news.limit, news.idle)
+    return StreamFacts(news.anything, news.limit, news.idle, bridge=news.bridge)
 
 
 def _settled(rows: dict[str, TableRow], claims: Iterable[Claim], sealed: int, at: str) -> set[str]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
@@ -132,8 +133,9 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Hole:
-    """Something the stream will not tell. ``kind``: gap, overflow, expired, schema. No ``ids``: the whole table.
-    ``order_key``: a copy that stands there or later fills it; empty where no place in the stream can be named."""
+    """Something the stream will not tell. ``kind``: gap, overflow, expired, untold, schema. No ``ids``: the whole
+    table. ``order_key``: a copy that stands there or later fills it; empty where nobody can name a place in the stream.
+    """
 
     kind: str
     table: str
@@ -141,6 +143,15 @@ class Hole:
     ids: tuple[str, ...] = ()
     position: dict[str, str] = field(default_factory=dict)
     detail: str = ""
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """An empty window that has to be sealed before any other: it ends at ``position``. The stream left out changes of
+    the tables in ``untold``, for the reason that stands there: each gets a hole."""
+
+    position: Position
+    untold: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.core.changelog import DataFile, Hole, Manifest, TableSlice
+from airflow_cdc_provider.core.changelog import Bridge, DataFile, Hole, Manifest, TableSlice
 from airflow_cdc_provider.core.commands import Command, CommandKind
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decide import Decision, acknowledgeable, decide, effective_window
@@ -219,7 +219,7 @@ def test_a_resync_that_was_done_is_not_done_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "ids"), [("expired", ()), ("gap", ()), ("gap", ("[1]",)), ("overflow", ()), ("schema", ())]
+    ("kind", "ids"), [("expired", ()), ("untold", ()), ("gap", ()), ("gap", ("[1]",)), ("overflow", ()), ("schema", ())]
 )
 def test_no_table_steps_over_a_hole(kind: str, ids: tuple[str, ...]) -> None:
     holes = {3: manifest(3, ["public.a"], holes=(Hole(kind, "public.a", "g", ids),))}
@@ -230,6 +230,15 @@ def test_no_table_steps_over_a_hole(kind: str, ids: tuple[str, ...]) -> None:
     expected = Move.BLOCKED if kind == "schema" else Move.RECONCILE
     assert moves(decide(facts(late, B, log=gap, stream=NEW, definition=auto)))["public.a"] is expected
     assert moves(decide(facts(A, B, log=gap, stream=NEW)))["public.a"] is Move.STREAM, "the hole is behind it"
+
+
+def test_what_the_log_has_to_say_first_stops_everything_else() -> None:
+    bridge = Bridge({"slot": "5"}, {"public.a": "why"})
+    told = facts(A, B, stream=replace(NEW, bridge=bridge))
+    decision = decide(told)
+    assert (decision.bridge, decision.plan.extract, decision.follow) == (bridge, False, ("close_window",))
+    assert decision.needs_stream_lane
+    assert decide(replace(told, stream_lane=False)).bridge is None
 
 
 @pytest.mark.parametrize(("order_key", "move"), [("e", Move.STREAM), ("f", Move.STREAM), ("", Move.BLOCKED)])

@@ -15,7 +15,7 @@ from airflow_cdc_provider.control.gathering import Run
 from airflow_cdc_provider.control.opening import open_window
 from airflow_cdc_provider.control.reconciling import find_holes, pause_stream, resume_stream
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
-from airflow_cdc_provider.core.changelog import DataFile, Hole, Manifest, TableSlice
+from airflow_cdc_provider.core.changelog import Bridge, DataFile, Hole, Manifest, TableSlice
 from airflow_cdc_provider.core.commands import Command, CommandKind
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
@@ -44,7 +44,8 @@ def schema(table: str, key: tuple[str, ...] = ("id",)) -> TableSchema:
 
 
 class FileSource:
-    """Positions are numbers. ``changes``: table and position of each change; ``slot`` is None where there is none."""
+    """Positions are numbers. ``changes``: table and position of each change; ``slot`` is None where there is none.
+    ``untold``: tables that the stream left out for a while, and why."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -54,7 +55,8 @@ class FileSource:
 
     def read(self) -> dict[str, Any]:
         if not self.path.exists():
-            return {"identity": {"system": "7"}, "tables": [], "slot": None, "end": 100, "changes": [], "up": True}
+            start = {"identity": {"system": "7"}, "tables": [], "slot": None, "end": 100, "changes": [], "up": True}
+            return {**start, "untold": {}}
         body: dict[str, Any] = json.loads(self.path.read_text())
         if not body["up"]:
             raise SourceUnavailable(Problem("SRC001", "the source does not answer"))
@@ -87,8 +89,11 @@ class FileSource:
         if body["slot"] is None or body["slot"] > here:
             raise PositionLost(Problem("SRC030", "the slot is gone", do="airflow cdc resync shop"))
         anything = any(place > here and table in tables for table, place in body["changes"])
-        idle = {"slot": str(body["end"])} if not anything and body["end"] - here >= IDLE_STEP else None
-        return News(anything, {"slot": str(body["end"])}, idle)
+        limit = {**position, "slot": str(body["end"])}
+        idle = limit if not anything and body["end"] - here >= IDLE_STEP else None
+        told = " ".join(body["untold"])
+        bridge = Bridge({**position, "told": told}, body["untold"]) if told != position.get("told", "") else None
+        return News(anything, limit, idle, bridge=bridge)
 
     def acknowledge(self, position: Position) -> None:
         self.write(slot=max(self.read()["slot"], int(position["slot"])))
@@ -129,6 +134,9 @@ class World:
     source: FileSource = field(init=False)
     state: StateStore = field(init=False)
     told: list[str] = field(default_factory=list)
+    proof: dict[str, Any] = field(
+        default_factory=lambda: {"identical": True, "source_rows": 10, "target_rows": 10, "inexact": False}
+    )
 
     def __post_init__(self) -> None:
         self.definition = Definition(
@@ -178,9 +186,8 @@ class World:
         if "extract" in follow or "stage" in follow:
             self.merge(plan)
         if "verify" in follow:
-            said = {"identical": True, "source_rows": 10, "target_rows": 10}
             done = [
-                TableResult(table, Outcome.DONE, 10, window=plan.sealed + 1, fence=1, detail=said)
+                TableResult(table, Outcome.DONE, 10, window=plan.sealed + 1, fence=1, detail=self.proof)
                 for table in plan.stream
             ]
             self.say(plan.run_id, "verify", StepKind.VERIFY, done)

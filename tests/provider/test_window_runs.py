@@ -215,6 +215,17 @@ def test_verify_is_a_run_of_its_own_and_ends_its_request(world: World) -> None:
     done = world.replicator.state.command(command.id)
     assert done and done.result["identical"] is True
     assert [table["target_rows"] for table in done.result["tables"]] == [10, 10]
+    assert done.outcome == "identical"
+
+
+def test_a_proof_of_a_source_without_exact_snapshots_says_so(world: World) -> None:
+    world.run("r1")
+    world.proof = {**world.proof, "inexact": True}
+    command = world.ask(CommandKind.VERIFY)
+    assert world.run("r2").problems == ()
+    done = world.replicator.state.command(command.id)
+    assert done and done.outcome.startswith("identical; inexact")
+    assert all(table["inexact"] for table in done.result["tables"])
 
 
 def test_the_stream_lane_is_free_while_the_copy_of_the_same_run_goes_on(world: World) -> None:

@@ -141,6 +141,31 @@ def test_reconcile_auto_copies_every_table_again_after_a_lost_position(world: Wo
     assert world.open("r3").follow == ("close_window",)
 
 
+def test_a_table_that_the_stream_left_out_has_a_hole_and_the_others_go_on(world: World) -> None:
+    world.source.write(untold={"public.a": "it was outside for a while"})
+    world.source.change("public.b")
+    closing = world.run("r2")
+    assert [(problem.code, problem.where) for problem in closing.problems] == [("RUN003", "public.a")]
+    manifest = world.replicator.log.manifest(2)
+    assert manifest.lo["slot"] == manifest.hi["slot"]
+    assert [(hole.kind, hole.table, hole.detail) for hole in manifest.holes] == [
+        ("untold", "public.a", "it was outside for a while")
+    ]
+    assert world.control("public.b").window == 3
+    world.ask(CommandKind.RESYNC, "public.a")
+    assert world.run("r3").problems == ()
+    assert world.replicator.log.sealed() == 3, "it is told once"
+
+
+def test_reconcile_auto_copies_a_table_again_that_the_stream_left_out(world: World) -> None:
+    source = replace(world.definition.source, reconcile=Reconcile.AUTO)
+    world.definition = replace(world.definition, source=source)
+    world.source.write(untold={"public.a": "it was outside for a while"})
+    assert world.run("r2").problems == ()
+    assert world.control("public.a").window == 2
+    assert world.open("r3").follow == ("close_window",)
+
+
 def test_another_source_stops_the_replicator_and_names_what_changed(world: World) -> None:
     world.source.write(identity={"system": "8"})
     world.source.change("public.a")

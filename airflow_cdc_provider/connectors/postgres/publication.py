@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.postgres.catalog import read_catalogue
+from airflow_cdc_provider.connectors.postgres.positions import members_of, with_members
 from airflow_cdc_provider.connectors.postgres.schemas import Described
+from airflow_cdc_provider.core.changelog import Bridge
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.positions import Position
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -16,6 +19,18 @@ if TYPE_CHECKING:
 MEMBERS = """
 SELECT DISTINCT p.schemaname || '.' || p.tablename
 FROM pg_publication_tables p WHERE p.pubname = %s
+"""
+
+
+# A membership is dropped and made anew when its table leaves and returns, or gets another filter.
+MEMBERSHIPS = """
+SELECT n.nspname || '.' || c.relname AS name, coalesce(
+    (SELECT max(r.oid) FROM pg_publication_rel r WHERE r.prpubid = p.oid
+        AND (r.prrelid = c.oid OR r.prrelid IN (SELECT relid FROM pg_partition_ancestors(c.oid)))),
+    (SELECT s.oid FROM pg_publication_namespace s WHERE s.pnpubid = p.oid AND s.pnnspid = c.relnamespace),
+    CASE WHEN p.puballtables THEN p.oid END)::int8 AS membership
+FROM pg_publication p, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE p.pubname = %s AND n.nspname || '.' || c.relname = ANY(%s)
 """
 
 
@@ -29,6 +44,23 @@ def table_sql(table: Described) -> str:
 
 def members(connection: Connection[Any], publication: str) -> set[str]:
     return {row[0] for row in connection.execute(MEMBERS, (publication,))}
+
+
+def memberships(connection: Connection[Any], publication: str, tables: Sequence[str]) -> dict[str, int]:
+    """Oid of the membership of each table that is in the publication now."""
+    found = connection.execute(MEMBERSHIPS, (publication, list(tables))).fetchall()
+    return {name: membership for name, membership in found if membership is not None}
+
+
+def bridge(position: Position, found: Mapping[str, int], publication: str) -> Bridge | None:
+    """What the log has to say of memberships ``found`` that ``position`` does not name. Changes made while a table was
+    outside are not in the stream."""
+    known = members_of(position)
+    if found.items() <= known.items():
+        return None
+    returned = [table for table, membership in found.items() if known.get(table, membership) != membership]
+    why = f"it was outside publication {publication} for a while: changes made then were never sent"
+    return Bridge(with_members(position, {**known, **found}), dict.fromkeys(sorted(returned), why))
 
 
 def require_publication(connection: Connection[Any], publication: str, tables: Sequence[str], place: str) -> None:
@@ -47,8 +79,8 @@ def require_members(
         replace(
             not_a_member(publication, table, place),
             data="changes made while it was outside are not in the stream",
-            do=f"{add_statement(publication, table)}; "
-            f"then airflow cdc resync {replicator} --table {table.schema.table}",
+            do=f"{add_statement(publication, table)}; the table is copied anew then, or with `reconcile: manual` by "
+            f"airflow cdc resync {replicator} --table {table.schema.table}",
         )
         for table in described
         if table.schema.table not in there

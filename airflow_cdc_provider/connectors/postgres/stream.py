@@ -21,9 +21,12 @@ from airflow_cdc_provider.connectors.postgres.positions import (
     lsn_text,
     parse_lsn,
     position_of,
+    with_members,
 )
 from airflow_cdc_provider.connectors.postgres.publication import (
+    bridge,
     ensure_members,
+    memberships,
     no_table,
     quoted,
     require_members,
@@ -108,15 +111,17 @@ class Stream:
                 raise CheckFailed(*(no_table(table, self.client.place) for table in missing))
             described = [catalogue.tables[table] for table in tables]
             ensure_members(connection, self.options.publication, described, self.client.place)
+            members = memberships(connection, self.options.publication, tables)
             if self.look(connection) is not None:
-                return position_of(self._existing(connection).confirmed)
-            return position_of(create_main_slot(self.client, connection, self.options.slot))
+                return with_members(position_of(self._existing(connection).confirmed), members)
+            return with_members(position_of(create_main_slot(self.client, connection, self.options.slot)), members)
 
     def news(self, position: Position, tables: Sequence[str]) -> News:
         with self.client.session("news") as connection:
             slot = self._served(connection, position)
             require_publication(connection, self.options.publication, tables, self.client.place)
             self._claim(connection, take_over=False)
+            members = memberships(connection, self.options.publication, tables)
             flushed = parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text"))
             lo = lsn_of(position)
             anything = flushed > lo and self._anything(connection, lo, flushed, set(tables))
@@ -124,8 +129,9 @@ class Stream:
                 self._require_whole(connection, flushed)
             # A record may straddle a page, so an end of page need not be an end of record; any other place is one.
             far = flushed - lo >= WAL_SEGMENT_BYTES and flushed % WAL_PAGE_BYTES != 0
-            idle = position_of(flushed) if far and not anything else None
-            return News(anything, position_of(flushed), idle, max(0, flushed - slot.restart))
+            idle = {**position, **position_of(flushed)} if far and not anything else None
+            told = bridge(position, members, self.options.publication)
+            return News(anything, position_of(flushed), idle, max(0, flushed - slot.restart), told)
 
     def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         lo, limit = lsn_of(partition.lo), lsn_of(partition.limit)
