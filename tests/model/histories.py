@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from random import Random
 
 from tests.model.source import Change, Row, Source
@@ -21,6 +22,20 @@ NUMBERS = ("0.0", "-0.0", "NaN", "1.5", None)
 """Floats as text: as values 0.0 and -0.0 would be one row, and NaN none."""
 VALUES = (TEXTS, WIDE, NUMBERS)
 MOST_TRANSACTIONS, MOST_STATEMENTS = 3, 4
+
+
+class Telling(Enum):
+    """What a source leaves out of its changes. ``PARTLY``: columns of any change. ``WHOLE_UPSERTS``: not those of an
+    upsert, for a copy that ignores deletes cannot know whether a row that it holds is still there. ``WHOLE``: nothing,
+    and it never truncates: its changes mean the same in any order."""
+
+    PARTLY = auto()
+    WHOLE_UPSERTS = auto()
+    WHOLE = auto()
+
+    def of(self, change: Change) -> Change:
+        whole = self is Telling.WHOLE or (self is Telling.WHOLE_UPSERTS and change.op == "upsert")
+        return replace(change, known=None) if whole else change
 
 
 @dataclass(frozen=True)
@@ -44,10 +59,14 @@ class Story:
 
 
 def story(
-    seed: object, histories: int, windows: int, keyed: bool, only: int | None = None, whole_upserts: bool = False
+    seed: object,
+    histories: int,
+    windows: int,
+    keyed: bool,
+    only: int | None = None,
+    telling: Telling = Telling.PARTLY,
 ) -> Story:
-    """``only``: leave out what the other histories do. ``whole_upserts``: an upsert tells every column, for a copy that
-    ignores deletes cannot know whether a row that it holds is still there."""
+    """``only``: leave out what the other histories do."""
     table = Random(f"{seed} table")
     randoms = [Random(f"{seed} {number}") for number in range(histories)]
     held = [_start(random, number, keyed) for number, random in enumerate(randoms)]
@@ -58,10 +77,9 @@ def story(
         window: list[Told] = []
         for number, random in enumerate(randoms):
             window += [Told(number)] if number == copy_at else []
-            for transaction in _transactions(random, held, number, keyed, number == truncate_at):
-                mine = [change for change in transaction if number in kept or change.op == "truncate"]
-                if whole_upserts:
-                    mine = [replace(one, known=None) if one.op == "upsert" else one for one in mine]
+            truncated = number == truncate_at and telling is not Telling.WHOLE
+            for transaction in _transactions(random, held, number, keyed, truncated):
+                mine = [telling.of(one) for one in transaction if number in kept or one.op == "truncate"]
                 if mine:
                     made.source.commit(mine)
                     window.append(_told(random, number, mine))

@@ -8,22 +8,48 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.definition import OnDelete
 from spark_jobs.sessions import build
 from tests.model import seeds
-from tests.spark.random_stories import ON_DELETE, play
+from tests.model.histories import Story
+from tests.spark.random_stories import ON_DELETE, play, play_shuffled
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL, class_path
 
 REPORT = Path(__file__).parents[2] / "docs" / "properties-report.md"
+Play = Callable[[SparkSession, Path, str, int], Story]
+
+
+@dataclass(frozen=True)
+class Way:
+    """``table``: what the rows of the report call it."""
+
+    table: str
+    on_delete: OnDelete
+    play: Play
+
+
+def in_order(table: str, on_delete: OnDelete) -> Way:
+    keyed = table == "with key"
+    return Way(table, on_delete, lambda spark, at, seed, n: play(spark, at, keyed, on_delete, seed, n, whole=True))
+
+
+def in_any_order(on_delete: OnDelete) -> Way:
+    return Way("in any order", on_delete, lambda spark, at, seed, n: play_shuffled(spark, at, on_delete, seed, n))
+
+
 WAYS = (
-    (True, OnDelete.HARD),
-    (True, OnDelete.SOFT),
-    (True, OnDelete.IGNORE),
-    (False, OnDelete.HARD),
-    (False, OnDelete.IGNORE),
+    in_order("with key", OnDelete.HARD),
+    in_order("with key", OnDelete.SOFT),
+    in_order("with key", OnDelete.IGNORE),
+    in_order("without key", OnDelete.HARD),
+    in_order("without key", OnDelete.IGNORE),
+    *map(in_any_order, OnDelete),
 )
 
 HEAD = """# Property report
@@ -33,22 +59,23 @@ share one table. It is told to the real jobs, with some records twice, and cut i
 table is truncated and copied again on the way. Each batch is merged twice, one of them staged by two attempts, too.
 Then **every version** of the Delta table is compared with the reference model (`tests/model/source.py`): it must be
 the source between two transactions. The same story staged as one batch must lead to the same end, and the whole log of
-a table with key, applied once more, must change no live row.
+a table with key, applied once more, must change no live row. Of a source that delivers in any order, everything is
+shuffled over all windows, and the end is compared.
 
 {figures}
 
 {python}, {cores} cores. To play a line again: `{seed}=… {histories}=… {on_delete}=… pytest
-tests/spark/test_merge_random.py -k hard` (without key: `test_keyless_random.py`).
+tests/spark/test_merge_random.py -k hard` (without key: `test_keyless_random.py`; in any
+order: `test_unordered_random.py`).
 
-| key | on_delete | seed | histories | transactions | changes | seconds |
+| table | on_delete | seed | histories | transactions | changes | seconds |
 |---|---|---|---|---|---|---|
 """
 
 
 @dataclass(frozen=True)
 class Line:
-    keyed: bool
-    on_delete: OnDelete
+    way: Way
     seed: str
     histories: int
     transactions: int
@@ -57,8 +84,8 @@ class Line:
 
     def __str__(self) -> str:
         cells = (
-            "yes" if self.keyed else "no",
-            self.on_delete.value,
+            self.way.table,
+            self.way.on_delete.value,
             self.seed,
             f"{self.histories:,}",
             f"{self.transactions:,}",
@@ -80,16 +107,16 @@ def main() -> int:
     lines: list[Line] = []
     try:
         while (left := count - sum(line.histories for line in lines)) > 0:
-            keyed, on_delete = WAYS[len(lines) % len(WAYS)]
+            way = WAYS[len(lines) % len(WAYS)]
             seed, histories = seeds.seed(), min(left, at_once)
             folder = Path(tempfile.mkdtemp(prefix="cdc-properties-"))
             began = time.monotonic()
-            told = play(spark, folder, keyed, on_delete, seed, histories, whole=True)
+            told = way.play(spark, folder, seed, histories)
             shutil.rmtree(folder)
             transactions = told.source.transactions
             changes = sum(map(len, transactions))
             took_s = time.monotonic() - began
-            lines.append(Line(keyed, on_delete, seed, histories, len(transactions), changes, took_s))
+            lines.append(Line(way, seed, histories, len(transactions), changes, took_s))
             print(lines[-1], flush=True)
     finally:
         spark.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -12,6 +13,7 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.core.definition import OnDelete
 from tests.model.histories import COLUMNS, KEY, Story
 from tests.model.source import Row, Rows
+from tests.spark.hand_made import HandMade
 from tests.spark.played import Commit, Played
 
 Keys = frozenset[Row]
@@ -29,7 +31,7 @@ class State:
 
 def judge(played: Played) -> None:
     """Raises AssertionError that tells one history whose rows are wrong, and what happened to it."""
-    found = _versions(played)
+    found = _versions(played.table, range(played.commits[-1].version + 1))
     wanted = State(Counter())
     commits = {commit.version: commit for commit in played.commits}
     position = 0
@@ -41,6 +43,20 @@ def judge(played: Played) -> None:
         assert not wrong, f"{what}: {_told(played.story, next(iter(wrong))[0], held.rows, wanted.rows)}"
         stray = (wanted.flagged - held.flagged) | (held.flagged - wanted.flagged - wanted.may)
         assert not stray, f"{what}: flagged {_told(played.story, next(iter(stray))[0], held.flagged, wanted.flagged)}"
+
+
+def judge_end(table: HandMade, told: Story) -> None:
+    """The newest version alone. Raises AssertionError as ``judge``."""
+    version = table.held().version
+    assert version is not None
+    source, end, on_delete = told.source, len(told.source.transactions), table.rule.on_delete
+    (held,) = _versions(table, [version])
+    start, rows = source.state_at(0), source.state_at(end)
+    wanted = source.kept(start, 0, end) if on_delete is OnDelete.IGNORE else rows
+    wrong = (held.rows - wanted) + (wanted - held.rows)
+    assert not wrong, _told(told, next(iter(wrong))[0], held.rows, wanted)
+    stray = (_keys(start) - _keys(rows)) - held.flagged if on_delete is OnDelete.SOFT else Keys()
+    assert not stray, f"not flagged: {_told(told, next(iter(stray))[0], held.flagged, stray)}"
 
 
 def _after(before: State, played: Played, since: int, commit: Commit) -> State:
@@ -60,21 +76,20 @@ def _keys(rows: Rows) -> Keys:
     return frozenset(row[:KEY] for row in rows)
 
 
-def _versions(played: Played) -> list[State]:
-    """Every version of the table, as one query over them all."""
-    path = f"{played.table.definition.target.location}/t"
-    count = played.commits[-1].version + 1
-    read = played.spark.read.format("delta")
-    frames = [read.option("versionAsOf", at).load(path).withColumn("version", F.lit(at)) for at in range(count)]
-    live: list[Rows] = [Counter() for _ in range(count)]
-    flagged: list[set[Row]] = [set() for _ in range(count)]
+def _versions(table: HandMade, numbers: Sequence[int]) -> list[State]:
+    """These versions of the table, as one query over them all."""
+    path = f"{table.definition.target.location}/t"
+    read = table.spark.read.format("delta")
+    frames = [read.option("versionAsOf", at).load(path).withColumn("version", F.lit(at)) for at in numbers]
+    live: dict[int, Rows] = {at: Counter() for at in numbers}
+    flagged: dict[int, set[Row]] = {at: set() for at in numbers}
     for row in reduce(DataFrame.unionByName, frames).collect():
         values = tuple(_as_told(row[name]) for name in COLUMNS)
-        if played.on_delete is OnDelete.SOFT and row["_cdc_deleted"]:
+        if table.rule.on_delete is OnDelete.SOFT and row["_cdc_deleted"]:
             flagged[row["version"]].add(values[:KEY])
         else:
             live[row["version"]][values] += 1
-    return [State(rows, frozenset(keys)) for rows, keys in zip(live, flagged, strict=True)]
+    return [State(live[at], frozenset(flagged[at])) for at in numbers]
 
 
 def _as_told(value: object) -> object:

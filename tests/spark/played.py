@@ -69,7 +69,7 @@ class Played:
         return records + later
 
     def _copy(self) -> None:
-        self.table.copy([_told_row(row) for row in self.story.source.state_at(self.position).elements()])
+        self.table.copy([told_row(row) for row in self.story.source.state_at(self.position).elements()])
         self.since = self.position
         self._note("copy")
 
@@ -105,5 +105,5 @@ class Played:
         self.commits.append(Commit(version, self.position, self.since, kind))
 
 
-def _told_row(row: Row) -> dict[str, object]:
+def told_row(row: Row) -> dict[str, object]:
     return {column.name: told(column, value) for column, value in zip(SHAPE, row, strict=True)}

@@ -1,19 +1,27 @@
-"""One random story, as it is cut, each batch twice; then the whole log once more; then all of it as one batch."""
+"""One random story, as it is cut, each batch twice; then the whole log once more; then all of it as one batch.
+
+Or told in any order: then only the end can be judged."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.steps import Outcome
+from airflow_cdc_provider.core.tables import Regime
 from tests.model import seeds
-from tests.model.histories import Story, story
-from tests.spark.judged import judge
-from tests.spark.played import Played
+from tests.model.histories import Story, Telling, story
+from tests.model.telling import KEYED, Teller
+from tests.spark.hand_made import HandMade
+from tests.spark.judged import judge, judge_end
+from tests.spark.played import Played, told_row
 
 ON_DELETE = "CDC_ON_DELETE"
 WINDOWS = 3
@@ -32,7 +40,8 @@ def play(
     spark: SparkSession, folder: Path, keyed: bool, on_delete: OnDelete, seed: str, histories: int, whole: bool
 ) -> Story:
     """``whole``: as one batch, too. Raises AssertionError that says how to play the story again."""
-    told = story(seed, histories, WINDOWS, keyed, seeds.only(), whole_upserts=on_delete is OnDelete.IGNORE)
+    telling = Telling.WHOLE_UPSERTS if on_delete is OnDelete.IGNORE else Telling.PARTLY
+    told = story(seed, histories, WINDOWS, keyed, seeds.only(), telling)
     try:
         cut = Played(spark, folder / "cut", told, on_delete).play()
         if keyed:
@@ -42,6 +51,27 @@ def play(
             judge(Played(spark, folder / "whole", told, on_delete, at_once=True).play())
     except AssertionError as error:
         raise AssertionError(f"{error}\n{replayed_by(keyed, on_delete, seed, histories)}") from error
+    return told
+
+
+def play_shuffled(spark: SparkSession, folder: Path, on_delete: OnDelete, seed: str, histories: int) -> Story:
+    """A source without order: everything it tells comes in any order, some of it twice. Raises as ``play``."""
+    told = story(seed, histories, WINDOWS, True, seeds.only(), Telling.WHOLE)
+    random = Random(f"{seed} order")
+    schema = replace(KEYED, regime=Regime.UNORDERED)
+    table, teller = HandMade(spark, folder, schema, on_delete), Teller(schema)
+    table.copy([told_row(row) for row in told.source.state_at(0).elements()])
+    sent = [record for window in told.windows for one in window for part in teller.tell(one) for record in part]
+    random.shuffle(sent)
+    cuts = [0, *sorted(random.randrange(len(sent) + 1) for _ in range(WINDOWS - 1)), len(sent)]
+    for start, end in pairwise(cuts):
+        result = table.apply(sent[start:end])
+        assert result.outcome in (Outcome.DONE, Outcome.UNCHANGED), result.problem
+    try:
+        judge_end(table, told)
+    except AssertionError as error:
+        again = f"{seeds.SEED}={seed} {seeds.HISTORIES}={histories} {ON_DELETE}={on_delete}"
+        raise AssertionError(f"{error}\nagain: {again} pytest tests/spark/test_unordered_random.py") from error
     return told
 
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
-from random import Random
 
 import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.carry import NOTHING
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
+from airflow_cdc_provider.core.definition import OnBadRecord
 from airflow_cdc_provider.core.steps import Outcome
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, Regime, TableSchema
 from tests.spark.hand_made import HandMade, Row
@@ -99,48 +93,6 @@ def test_a_repair_leaves_keys_alone_that_wait_in_the_carry_over(table: HandMade)
     table.merged(job)
     assert table.rows() == [(1, "b"), (2, "c")]
     assert carried(table) == before == {"tombstone": 1}
-
-
-KEYS, HISTORIES, CHANGES = 3, 300, 6
-
-
-@pytest.mark.parametrize("on_delete", [OnDelete.HARD, OnDelete.SOFT])
-def test_any_order_any_repetition_and_any_cut_give_the_newest_rows(
-    spark: SparkSession, tmp_path: Path, on_delete: OnDelete
-) -> None:
-    """Each history has keys of its own, a NULL key among them all. What is delivered is shuffled and doubled."""
-    random = Random(seed := uuid.uuid4().hex)
-    print(f"seed {seed}")
-    table = HandMade(spark, tmp_path, SCHEMA, on_delete)
-    newest: dict[int | None, Row | None] = {}
-    keys = [None, *range(KEYS * HISTORIES)]
-    start = [row(key, "start") for key in keys if random.random() < 0.5]
-    newest.update({one["id"]: one for one in start})
-    table.copy(start)
-    sent = [_change(random, table, newest, random.choice(keys)) for _ in range(HISTORIES * CHANGES)]
-    sent += random.sample(sent, len(sent) // 5)
-    random.shuffle(sent)
-    for window in _cut(random, sent, 3):
-        result = table.apply([replace(one) for one in window])
-        assert result.outcome is Outcome.DONE, result.problem
-    soft = on_delete is OnDelete.SOFT
-    found = [one[:2] for one in table.rows(*(["_cdc_deleted"] if soft else [])) if not soft or not one[2]]
-    expected = [(one["id"], one["v"]) for one in newest.values() if one]
-    assert sorted(found, key=str) == sorted(expected, key=str)
-
-
-def _change(random: Random, table: HandMade, newest: dict[int | None, Row | None], key: int | None) -> ChangeRecord:
-    held = newest.get(key)
-    if held and random.random() < 0.4:
-        newest[key] = None
-        return table.delete(held)
-    newest[key] = row(key, random.choice("abc"))
-    return table.update(newest[key] or {}) if held else table.insert(newest[key] or {})
-
-
-def _cut(random: Random, sent: Sequence[ChangeRecord], windows: int) -> list[Sequence[ChangeRecord]]:
-    cuts = [0, *sorted(random.randrange(len(sent)) for _ in range(windows - 1)), len(sent)]
-    return [sent[a:b] for a, b in pairwise(cuts)]
 
 
 def test_a_table_without_carry_over_has_none(table: HandMade) -> None:
