@@ -9,6 +9,7 @@ from airflow_cdc_provider.cli.answer import Answer, Listing
 from airflow_cdc_provider.cli.finding import definitions, find
 from airflow_cdc_provider.cli.running import command
 from airflow_cdc_provider.core.carry import NOTHING
+from airflow_cdc_provider.core.cuts import catches_up
 from airflow_cdc_provider.core.index import Lane, TableRow
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.quarantine import DISCARDED
@@ -29,8 +30,9 @@ def status(args: argparse.Namespace) -> Answer:
             tables.append({"replicator": name, **_plain(row)})
             changed = sum(count for kind, count in row.changes.items() if kind != DISCARDED)
             waits = _waits(row)
+            reason = row.reason or _catching_up(row)
             rows.append(
-                (name, row.table, row.state, row.window, row.rows, changed, waits, row.fresh_at, row.reason, row.remedy)
+                (name, row.table, row.state, row.window, row.rows, changed, waits, row.fresh_at, reason, row.remedy)
             )
         requests += [to_plain(command) for command in state.pending(name)]
     lanes = {name: {lane.value: state.holder(name, lane) for lane in Lane} for name in names}
@@ -45,7 +47,15 @@ def _plain(row: TableRow) -> dict[str, Any]:
     plain: dict[str, Any] = to_plain(row)
     del plain["control"]
     carry = row.control.carry if row.control else NOTHING
-    return plain | {"quarantined": carry.quarantined, "dirty": carry.dirty, "parked": carry.parked}
+    waiting = {"quarantined": carry.quarantined, "dirty": carry.dirty, "parked": carry.parked}
+    return plain | waiting | {"catching_up": catches_up(row)}
+
+
+def _catching_up(row: TableRow) -> str:
+    if not catches_up(row):
+        return ""
+    assert row.control is not None
+    return f"the copy catches up, until window {row.control.high}"
 
 
 def _waits(row: TableRow) -> str:

@@ -69,11 +69,10 @@ def _end_verify(replicator: Replicator, command: Command, rows: Mapping[str, Tab
     said = {result.table: result for result in step.tables}
     tables = [_compared(row, said.get(table)) for table, row in rows.items() if command.names(table)]
     identical = bool(tables) and all(table["identical"] for table in tables)
-    told = (
-        "identical"
-        if identical
-        else "not identical: " + ", ".join(str(table["table"]) for table in tables if not table["identical"])
-    )
+    differing = ", ".join(str(table["table"]) for table in tables if not table["identical"])
+    told = "identical" if identical else f"not identical: {differing}"
+    if any(table["inexact"] for table in tables):
+        told += "; inexact: rows that changed while the source was read may differ"
     replicator.state.finish(command.id, told, {"tables": tables, "identical": identical})
 
 
@@ -86,6 +85,7 @@ def _compared(row: TableRow, result: TableResult | None) -> dict[str, Any]:
         "source_rows": detail.get("source_rows"),
         "target_rows": detail.get("target_rows"),
         "identical": done and detail.get("identical") is True,
+        "inexact": detail.get("inexact") is True,
         "differences": detail.get("differences", []),
         "state": row.state.value,
         "problem": str(result.problem) if result and result.problem else row.error or _waiting(row),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 
 from airflow_cdc_provider.core.definition import (
     Columns,
@@ -10,6 +11,7 @@ from airflow_cdc_provider.core.definition import (
     Condition,
     OnBadRecord,
     Quarantine,
+    Source,
     Staging,
     TableRule,
     Target,
@@ -41,6 +43,7 @@ def check(builder: Builder) -> None:
                 pass
     _check_twice(rules, builder)
     _check_bucket(builder)
+    _check_retain(builder)
 
 
 def _finder(builder: Builder, base: Path) -> Callable[..., Place]:
@@ -112,6 +115,24 @@ def _check_bucket(builder: Builder) -> None:
             found=f"{shown(target.connection)} and {shown(staging.connection)}",
             allowed="one connection per bucket",
             do="name the same `connection` twice, or use two buckets",
+        )
+
+
+def _check_retain(builder: Builder) -> None:
+    """What a source tells twice is known by the windows that are kept."""
+    source, staging = builder.built.get(("source",)), builder.built.get(("staging",))
+    if not isinstance(source, Source) or not isinstance(staging, Staging):
+        return
+    least = getattr(options_class("sources", source.type), "repeats_within", timedelta())
+    if staging.retain < least:
+        hours = int(least.total_seconds() // 3600)
+        builder.report.problem(
+            "DEF053",
+            f"a {source.type} source may tell a change again after {hours} hours, and staging keeps it for less",
+            _finder(builder, ("staging",))("retain"),
+            found=f"`retain` of {staging.retain.total_seconds() / 3600:g} hours",
+            allowed=f"{hours}h or more",
+            do="keep windows for longer: a change that is taken for a new one would take its row back",
         )
 
 

@@ -19,6 +19,7 @@ staging: {location: /data/lake/_cdc, retain: 7d}
 """
 
 
+SOURCE = "{type: postgres, connection: shop_db, publication: cdc_shop}"
 FOLDERS = "{type: delta, location: /data/lake/shop}"
 
 ONE_BUCKET = GOOD.replace("/data/lake/shop}", "s3://lake/shop, connection: aws_a}").replace(

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,16 @@ def test_status_shows_what_was_last_seen_of_every_table(cdc: Callable[..., Said]
         ("public.b", "replicating", 1, 10),
     ]
     assert "public.b" in cdc("status").out
+
+
+def test_status_tells_which_copies_catch_up(cdc: Callable[..., Said], world: World) -> None:
+    replicated(world)
+    state = world.replicator.state
+    row = state.tables("shop")["public.a"]
+    assert row.control is not None
+    state.record_tables("shop", [replace(row, control=replace(row.control, high=9))])
+    assert "the copy catches up, until window 9" in cdc("status", "shop").out
+    assert [table["catching_up"] for table in cdc("status", "shop", "--json").body["tables"]] == [True, False]
 
 
 def test_status_before_the_first_run_says_so(cdc: Callable[..., Said], world: World) -> None:

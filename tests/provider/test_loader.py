@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.definition import (
 )
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.loader import load_file
-from tests.provider.shop_yaml import GOOD, ONE_BUCKET, load, rule, swap
+from tests.provider.shop_yaml import GOOD, ONE_BUCKET, SOURCE, load, rule, swap
 
 SHOP = Path(__file__).parents[2] / "dags" / "replicators" / "shop.yaml"
 
@@ -50,7 +50,7 @@ def test_a_definition_survives_its_way_through_json() -> None:
 
 def test_a_salesforce_source_is_read_with_its_own_keys() -> None:
     crm = "{type: salesforce, connection: crm, idle: 30s, environment: sandbox, pubsub_tls: false}"
-    definition = load(swap("{type: postgres, connection: shop_db, publication: cdc_shop}", crm))
+    definition = load(swap(SOURCE, crm))
     told = from_plain(Definition, json.loads(json.dumps(to_plain(definition)))).source.options
     assert read_options(told) == SalesforceOptions(
         environment=Environment.SANDBOX, pubsub_tls=False, idle=timedelta(seconds=30)

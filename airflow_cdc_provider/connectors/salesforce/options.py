@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow_cdc_provider.core.definition import doc
 from airflow_cdc_provider.core.plain import from_plain
@@ -17,8 +17,14 @@ class Environment(StrEnum):
     SANDBOX = "sandbox"
 
 
+REPEATS_WITHIN = timedelta(hours=72)
+"""For how long Salesforce may publish an event once more."""
+
+
 @dataclass(frozen=True)
 class SalesforceOptions:
+    repeats_within: ClassVar[timedelta] = REPEATS_WITHIN
+
     channel: str = doc(
         "Channel the changes are read from: `/data/ChangeEvents`, `/data/<Name>__chn`, or that of one object.",
         "/data/ChangeEvents",

@@ -13,7 +13,7 @@ from airflow_cdc_provider.connectors.salesforce.check import find_problems
 from airflow_cdc_provider.connectors.salesforce.check_tables import refuse_rules
 from airflow_cdc_provider.connectors.salesforce.copying import open_copy, read_share, tables_of
 from airflow_cdc_provider.connectors.salesforce.news import news_behind
-from airflow_cdc_provider.connectors.salesforce.options import read_options
+from airflow_cdc_provider.connectors.salesforce.options import REPEATS_WITHIN, read_options
 from airflow_cdc_provider.connectors.salesforce.org import Org
 from airflow_cdc_provider.connectors.salesforce.positions import (
     first_place,
@@ -46,7 +46,7 @@ class SalesforceSource:
     has_transactions: ClassVar[bool] = True
     full_images: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = False
-    repeats_within: ClassVar[timedelta] = timedelta(hours=72)
+    repeats_within: ClassVar[timedelta] = REPEATS_WITHIN
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = read_options(source.options)
