@@ -127,7 +127,7 @@ def _check_retain(builder: Builder) -> None:
     if staging.retain < least:
         hours = int(least.total_seconds() // 3600)
         builder.report.problem(
-            "DEF053",
+            "DEF054",
             f"a {source.type} source may tell a change again after {hours} hours, and staging keeps it for less",
             _finder(builder, ("staging",))("retain"),
             found=f"`retain` of {staging.retain.total_seconds() / 3600:g} hours",
