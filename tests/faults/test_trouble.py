@@ -76,6 +76,19 @@ def test_a_table_of_somebody_else_is_left_alone_and_its_siblings_go_on(world: Wo
     place.rename(world.folder / "theirs")
 
 
+def test_a_table_that_was_outside_the_publication_for_a_while_is_copied_again(world: World) -> None:
+    assert quiet(world) == []
+    world.execute(f"alter publication cdc_{world.name} drop table accounts")
+    world.writer.step(5)
+    world.execute(f"alter publication cdc_{world.name} add table accounts")
+    with world.writer.still():
+        road = Road(world).go()
+    assert road.green and road.states["reconcile.resync"] == "success", road.said
+    log = world.replicator().log
+    holes = [hole for number in range(1, log.sealed() + 1) for hole in log.manifest(number).holes]
+    assert [hole.table for hole in holes if hole.kind == "untold"] == [ACCOUNTS.table]
+
+
 def test_a_lost_state_store_is_made_anew_and_what_was_paused_stays_so(world: World) -> None:
     asked(world, "pause", ACCOUNTS.table)
     for path in world.folder.glob("state.db*"):

@@ -215,7 +215,8 @@ def test_nothing_but_foreign_changes_seals_an_empty_window_at_the_limit(
     step = stream.step()
     result = replicator.run(step, extract.run)
     assert result.window is not None
-    assert (result.window.records, result.window.hi) == (0, step.limit)
+    assert result.window.records == 0
+    assert result.window.hi["slot"] == step.limit["slot"]
 
 
 def test_a_table_blocked_by_a_breaking_schema_does_not_cut_every_later_window(
