@@ -45,7 +45,18 @@ class Ignored:
     count: int
 
 
-StreamItem = ChangeRecord | TableSchema | Boundary | Ignored
+@dataclass(frozen=True)
+class HoleMet:
+    """What the stream cannot tell of ``table``: the window ends behind its transaction, with a hole of this ``kind``
+    (``core.changelog.Hole``)."""
+
+    table: str
+    kind: str
+    order_key: str
+    detail: str
+
+
+StreamItem = ChangeRecord | TableSchema | Boundary | Ignored | HoleMet
 """What a reader yields, in stream order. A TableSchema comes before the first record decoded with it."""
 
 
