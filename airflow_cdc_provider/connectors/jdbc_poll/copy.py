@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from airflow_cdc_provider.connectors.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.jdbc_poll.rows import Rows
 from airflow_cdc_provider.connectors.jdbc_poll.select import Selectable
-from airflow_cdc_provider.connectors.polling.intervals import Clock
-from airflow_cdc_provider.connectors.polling.places import floor_key, microseconds, places_of, position_of
+from airflow_cdc_provider.connectors.polling.intervals import Clock, anchor
 from airflow_cdc_provider.connectors.source import Copy, PagedRead
 from airflow_cdc_provider.core.definition import Condition
 from airflow_cdc_provider.core.plain import from_plain, to_plain
@@ -33,19 +32,16 @@ def open_copy(
     database: Database, selectable: Selectable, epoch: int, sealed: Position, partitions: int
 ) -> Iterator[Copy]:
     """``sealed`` is the end of the last sealed window."""
-    table = selectable.schema.table
     with database.session() as connection:
         now = database.now(connection)
         rows, least, most = connection.execute(selectable.extent()).one()
-    place = places_of(sealed, [table])[table]
-    floor = floor_key(epoch, max(place.round, microseconds(now)))
-    limit = position_of({table: Clock(now, database.options).planned(place)})
+    stands = anchor(sealed, selectable.schema.table, epoch, Clock(now, database.options))
     where = to_plain(tuple(selectable.where))
     shares = tuple(
         json.dumps({"low": low, "high": high, "where": where})
         for low, high in ranges(least, most, min(partitions, rows // ROWS_AT_ONCE))
     )
-    yield Copy(floor, limit, selectable.schema, PagedRead(shares), int(rows))
+    yield Copy(stands.floor, stands.position, selectable.schema, PagedRead(shares), int(rows))
 
 
 def ranges(least: object, most: object, parts: int) -> list[tuple[int | None, int | None]]:

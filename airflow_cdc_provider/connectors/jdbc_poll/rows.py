@@ -8,7 +8,8 @@ from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.jdbc_poll.select import Selectable
-from airflow_cdc_provider.connectors.jdbc_poll.values import arrow_type, in_utc, plain, told
+from airflow_cdc_provider.connectors.jdbc_poll.values import arrow_type, in_utc, plain
+from airflow_cdc_provider.connectors.polling.canonical import told
 from airflow_cdc_provider.connectors.polling.pages import Row
 from airflow_cdc_provider.core.tables import Kind
 

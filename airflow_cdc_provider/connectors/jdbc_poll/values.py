@@ -1,14 +1,11 @@
-"""Values of a driver as canonical JSON, as columns of a copy, and back into a query. Pure."""
+"""Values of a driver as columns of a copy, and canonical values back in a query. Pure."""
 
 from __future__ import annotations
 
-import json
-import math
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
-from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -23,7 +20,7 @@ Warn = Callable[[str], object]
 
 
 def plain(kind: LogicalType, value: Any, warn: Warn) -> Any:
-    """The value as Arrow takes it for a column of this kind, and as ``told`` writes it."""
+    """The value as Arrow takes it for a column of this kind, and as ``polling.canonical`` writes it."""
     if value is None:
         return None
     match kind.kind:
@@ -45,29 +42,6 @@ def plain(kind: LogicalType, value: Any, warn: Warn) -> Any:
             return bytes(value)
         case _:
             return _text(value, warn)
-
-
-def told(kind: LogicalType, value: Any) -> str:
-    """Canonical JSON of what ``plain`` made."""
-    if value is None:
-        return "null"
-    match kind.kind:
-        case Kind.BOOLEAN:
-            return "true" if value else "false"
-        case Kind.INT16 | Kind.INT32 | Kind.INT64:
-            return str(value)
-        case Kind.FLOAT32 | Kind.FLOAT64:
-            return repr(value) if math.isfinite(value) else json.dumps(_named(value))
-        case Kind.DECIMAL:
-            return f'"{value:f}"'
-        case Kind.DATE | Kind.TIMESTAMP:
-            return f'"{value.isoformat()}"'
-        case Kind.TIMESTAMPTZ:
-            return f'"{value.replace(tzinfo=None).isoformat()}Z"'
-        case Kind.BYTES:
-            return f'"{b64encode(value).decode("ascii")}"'
-        case _:
-            return encode_basestring(value)
 
 
 def asked(kind: LogicalType, value: Any, zoned: bool) -> Any:
@@ -130,10 +104,6 @@ def _text(value: Any, warn: Warn) -> str:
         warn(NUL_STRIPPED)
         return text.replace("\0", "")
     return text
-
-
-def _named(value: float) -> str:
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _lost(code: str, warn: Warn) -> None:

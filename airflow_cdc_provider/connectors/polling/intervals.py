@@ -14,12 +14,25 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from airflow_cdc_provider.connectors.polling.options import PollingOptions
-from airflow_cdc_provider.connectors.polling.places import Place, microseconds, place_of, places_of, position_of
+from airflow_cdc_provider.connectors.polling.places import (
+    Place,
+    floor_key,
+    microseconds,
+    place_of,
+    places_of,
+    position_of,
+)
 from airflow_cdc_provider.connectors.source import News, Partition
 from airflow_cdc_provider.core.positions import Position
 
 IDLE_FOR = timedelta(hours=1)
 """A table in which nothing happens is moved on when its interval is longer, not at every tick."""
+
+
+def deletes_since(lo: Place, options: PollingOptions) -> datetime:
+    """From when on deleted rows are to be asked for: those before the last audit are known."""
+    late = options.commit_latency + options.timestamp_latency
+    return max(lo.upto - options.timestamp_latency, lo.audited - late)
 
 
 class Asks(Protocol):
@@ -30,11 +43,12 @@ class Asks(Protocol):
 @dataclass(frozen=True)
 class Clock:
     """What a plan is made by: the source's time and the options. ``whole`` are tables that no column tells of: they
-    are copied anew in every run."""
+    are copied anew in every run. ``forgets``: how long the source tells of deleted rows, where it does at all."""
 
     now: datetime
     options: PollingOptions
     whole: frozenset[str] = frozenset()
+    forgets: timedelta | None = None
 
     def first(self) -> Place:
         """Where a table starts that is copied from now on."""
@@ -50,8 +64,9 @@ class Clock:
         return Place(number, max(place.upto, self.now - self.options.commit_latency), place.audited)
 
     def is_audit_due(self, place: Place) -> bool:
-        every = self.options.key_audit
-        return every is not None and place.after is None and self.now - place.audited >= every
+        every, unseen = self.options.key_audit, self.now - max(place.upto, place.audited)
+        due = every is not None and self.now - place.audited >= every
+        return place.after is None and (due or (self.forgets is not None and unseen >= self.forgets))
 
 
 def is_audit(lo: Place, limit: Place) -> bool:
@@ -89,3 +104,18 @@ def ends(partition: Partition) -> tuple[str, Place, Place]:
     """The table of a share, where it begins and where it ends."""
     table = partition.body["table"]
     return table, place_of(partition.lo[table]), place_of(partition.limit[table])
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """Where a copy stands, and how far its table could be read when it began."""
+
+    floor: str
+    position: Position
+
+
+def anchor(sealed: Position, table: str, epoch: int, clock: Clock) -> Anchor:
+    """Of a copy that begins now; ``sealed`` is the end of the last sealed window."""
+    place = places_of(sealed, [table])[table]
+    floor = floor_key(epoch, max(place.round, microseconds(clock.now)))
+    return Anchor(floor, position_of({table: clock.planned(place)}))

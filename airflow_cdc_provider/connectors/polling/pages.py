@@ -15,6 +15,10 @@ from airflow_cdc_provider.connectors.polling.places import After
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
 
+class DeletesForgotten(Exception):
+    """The source no longer tells which rows were deleted in the interval. Raised before its first page."""
+
+
 @dataclass(frozen=True)
 class Row:
     """A row as it is now. ``key``: canonical JSON array; ``image``: canonical JSON object of all columns, empty where

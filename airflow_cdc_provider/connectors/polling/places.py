@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from airflow_cdc_provider.core.errors import PositionLost, Problem
 from airflow_cdc_provider.core.positions import Position, epoch_prefix
@@ -92,6 +92,11 @@ def floor_key(epoch: int, number: int) -> str:
 def microseconds(moment: datetime) -> int:
     since = moment - EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def moment_of(number: int) -> datetime:
+    """When a round was planned, by the source's clock."""
+    return EPOCH + timedelta(microseconds=number)
 
 
 def written(moment: datetime) -> str:

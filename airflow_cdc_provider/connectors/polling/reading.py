@@ -7,14 +7,15 @@ from dataclasses import replace
 
 from airflow_cdc_provider.connectors.polling.intervals import ends, is_audit
 from airflow_cdc_provider.connectors.polling.options import PollingOptions
-from airflow_cdc_provider.connectors.polling.pages import Page, Query, Row
-from airflow_cdc_provider.connectors.polling.places import Place, order_key, position_of, written
+from airflow_cdc_provider.connectors.polling.pages import DeletesForgotten, Page, Query, Row
+from airflow_cdc_provider.connectors.polling.places import Place, moment_of, order_key, position_of, written
 from airflow_cdc_provider.connectors.source import Boundary, HoleMet, Partition, StreamItem
 from airflow_cdc_provider.core.changelog import AUDIT, RELOAD
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.tables import TableSchema
 
 NO_COLUMN = "no column tells when its rows are changed"
+FORGOTTEN = "the source no longer tells which rows were deleted; they are looked for by their keys"
 AUDIT_DUE = "rows that were deleted at the source are looked for by their keys"
 
 
@@ -30,19 +31,28 @@ def items(
     planned to. ``read`` gives the pages between two places; a table that is copied as a whole has none."""
     table, lo, limit = ends(partition)
     if is_audit(lo, limit):
-        yield HoleMet(table, AUDIT, order_key(epoch, limit.round, 0), AUDIT_DUE)
-        yield Boundary(partition.limit)
+        yield from _audit(table, epoch, limit, AUDIT_DUE)
         return
     rank = 0
-    for page in read(lo, limit):
-        if not rank and page.rows:
-            yield schema
-        for row in page.rows:
-            yield _record(row, table, schema, order_key(epoch, limit.round, rank))
-            rank += 1
-        if page.after:
-            yield Boundary(position_of({table: replace(limit, after=page.after)}))
+    try:
+        for page in read(lo, limit):
+            if not rank and page.rows:
+                yield schema
+            for row in page.rows:
+                yield _record(row, table, schema, order_key(epoch, limit.round, rank))
+                rank += 1
+            if page.after:
+                yield Boundary(position_of({table: replace(limit, after=page.after)}))
+    except DeletesForgotten:
+        place = Place(limit.round, lo.upto, moment_of(limit.round))
+        yield from _audit(table, epoch, place, FORGOTTEN)
+        return
     yield Boundary(partition.limit)
+
+
+def _audit(table: str, epoch: int, place: Place, why: str) -> Iterator[StreamItem]:
+    yield HoleMet(table, AUDIT, order_key(epoch, place.round, 0), why)
+    yield Boundary(position_of({table: place}))
 
 
 def whole(partition: Partition, epoch: int) -> Iterator[StreamItem]:
