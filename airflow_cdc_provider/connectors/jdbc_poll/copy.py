@@ -61,7 +61,7 @@ def read_share(database: Database, selectable: Selectable, share: str) -> Iterat
     rows = Rows(selectable)
     bounds = json.loads(share)
     low, high = bounds["low"], bounds["high"]
-    with database.session() as connection:
+    with database.session(autocommit=False) as connection:
         streamed = connection.execution_options(stream_results=True, max_row_buffer=ROWS_AT_ONCE)
         for some in streamed.execute(selectable.rows(low, high)).partitions(ROWS_AT_ONCE):
             yield rows.table(some)

@@ -81,11 +81,13 @@ class Database:
         return self.engine.dialect.name
 
     @contextmanager
-    def session(self) -> Iterator[sa.Connection]:
-        """A session in UTC, in a transaction that is only read."""
+    def session(self, autocommit: bool = True) -> Iterator[sa.Connection]:
+        """A session in UTC. Rows that come as they are asked for need a transaction."""
         engine = self.engine
         try:
             with engine.connect() as connection:
+                if autocommit:
+                    connection = connection.execution_options(isolation_level="AUTOCOMMIT")
                 for statement in SETTINGS.get(self.system, ()):
                     connection.exec_driver_sql(statement)
                 yield connection

@@ -106,10 +106,9 @@ class JdbcPollSource:
         """Each page is a statement of its own: the server keeps nothing open in between."""
         rows = Rows(selectable)
         with self.database.session() as connection:
-            asking = connection.execution_options(isolation_level="AUTOCOMMIT")
 
             def ask(query: Query) -> list[Row]:
-                return [rows.page_row(tuple(row)) for row in asking.execute(selectable.page(query))]
+                return [rows.page_row(tuple(row)) for row in connection.execute(selectable.page(query))]
 
             yield from pages(ask, first_query(lo, limit, self.options), self._sweeps(selectable))
 
