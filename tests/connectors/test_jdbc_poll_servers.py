@@ -175,7 +175,8 @@ def test_rows_of_mariadb_come_by_a_timestamp_that_the_server_keeps(mariadb: Embe
         cursor.execute("CREATE DATABASE shop")
         cursor.execute(
             "CREATE TABLE shop.items (id bigint unsigned, lang varchar(5), n int unsigned, t tinyint, "
-            "price decimal(10,3), note text, doc json, raw varbinary(5), kind enum('a','b'), tags set('x','y'), y year, at datetime(3),"
+            "price decimal(10,3), note text, doc json, raw varbinary(5), kind enum('a','b'), tags set('x','y'), y year,"
+            " at datetime(3),"
             " updated_at timestamp(6) NOT NULL, PRIMARY KEY (id, lang))"
         )
         cursor.execute("SET time_zone = '+05:00'")

@@ -58,8 +58,8 @@ def crm(org: SalesforceOrg, tmp_path: Path, spark: SparkSession) -> Crm:
             for one, row in org.ledger.state(table).items()
         }
 
-    options = {"objects": list(TABLES)}
-    made = Crm(tmp_path, spark, definition(tmp_path, "salesforce_poll", options, rules), ConnectionInfo("crm", extra=extra), "Id", truth)  # fmt: skip
+    plan = definition(tmp_path, "salesforce_poll", {"objects": list(TABLES)}, rules)
+    made = Crm(tmp_path, spark, plan, ConnectionInfo("crm", extra=extra), "Id", truth)
     made.green()
     assert made.differences() == []
     return made
