@@ -62,11 +62,13 @@ StreamItem = ChangeRecord | TableSchema | Boundary | Ignored | HoleMet
 
 @dataclass(frozen=True)
 class Partition:
-    """A share of a window that one task reads. ``body`` is JSON-able and holds no secret."""
+    """A share of a window that one task reads. ``body`` is JSON-able and holds no secret. ``table``: the only one whose
+    channel this is; where it cannot be read, that is its trouble alone."""
 
     lo: Position
     limit: Position
     body: Mapping[str, str]
+    table: str = ""
 
 
 @dataclass(frozen=True)

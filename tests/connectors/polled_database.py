@@ -40,7 +40,7 @@ class Polling:
             assert isinstance(copy.read, PagedRead)
             tables = [table for share in copy.read.shares for table in self.source.read_share(share, copy.schema)]
         made = [row for table in tables for row in table.to_pylist()]
-        self.rows[task.table] = {json.dumps([row[name] for name in copy.schema.key]): row for row in made}
+        self.rows[task.table] = {json.dumps([row[name] for name in copy.schema.key], default=str): row for row in made}
         return copy
 
     def window(self, *tasks: TableTask) -> list[StreamItem]:

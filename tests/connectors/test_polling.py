@@ -193,7 +193,7 @@ def test_a_table_that_comes_later_starts_where_the_first_of_the_others_stands() 
     assert places_of(position, ["s.a", "s.b", "s.c"])["s.c"] == Place(7, START, START)
     limit = {"s.c": text_of(Place(9, START + timedelta(hours=2), START))}
     (share,) = shares(position, limit)
-    assert place_of(share.lo["s.c"]).upto == START and share.body == {"table": "s.c"}
+    assert place_of(share.lo["s.c"]).upto == START and share.table == "s.c"
 
 
 def test_a_new_table_gets_its_place_in_the_log_though_nothing_happens() -> None:

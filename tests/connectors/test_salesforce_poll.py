@@ -214,8 +214,8 @@ def test_case_47_a_delete_that_left_the_recycle_bin_is_told_all_the_same(org: Sa
     with org.transaction() as tx:
         tx.purge("Invoice__c", invoices[0])
     org.clock.advance(2 * 3600)
-    (record,) = records(copy.window())
-    assert (record.op, record.key_before) == ("delete", f'["{invoices[0]}"]')
+    (record,) = [record for record in records(copy.window()) if record.op == "delete"]
+    assert record.key_before == f'["{invoices[0]}"]'
     assert copy.differences() == []
 
 
@@ -238,6 +238,7 @@ def test_case_47_deletes_that_nobody_tells_any_more_are_looked_for_by_keys(org: 
     assert (hole.table, hole.kind) == ("Invoice__c", "audit")
     if why == "purged":
         org.clock.advance(3600)
+        assert [type(item) for item in copy.window()] == [HoleMet, Boundary], "late deletes may lie before the purge"
     items = copy.window()
     assert len(records(items)) >= 1 and not [item for item in items if isinstance(item, HoleMet)]
     assert copy.differences() == []

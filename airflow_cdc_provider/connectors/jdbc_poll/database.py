@@ -83,14 +83,17 @@ class Database:
     @contextmanager
     def session(self, autocommit: bool = True) -> Iterator[sa.Connection]:
         """A session in UTC. Rows that come as they are asked for need a transaction."""
-        engine = self.engine
+        with self.errors(), self.engine.connect() as connection:
+            if autocommit:
+                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            for statement in SETTINGS.get(self.system, ()):
+                connection.exec_driver_sql(statement)
+            yield connection
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
         try:
-            with engine.connect() as connection:
-                if autocommit:
-                    connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-                for statement in SETTINGS.get(self.system, ()):
-                    connection.exec_driver_sql(statement)
-                yield connection
+            yield
         except sa.exc.DBAPIError as error:
             raise self._failure(error) from error
 

@@ -69,7 +69,9 @@ class JdbcPollSource:
             def holds_any(table: str, lo: Place, limit: Place) -> bool:
                 selectable = self._selectable(table)
                 query = first_query(lo, limit, self.options)
-                return connection.execute(selectable.holds_any(query, self._sweeps(selectable))).first() is not None
+                with self.database.errors():
+                    found = connection.execute(selectable.holds_any(query, self._sweeps(selectable))).first()
+                return found is not None
 
             return news_of(position, tables, clock, holds_any)
 

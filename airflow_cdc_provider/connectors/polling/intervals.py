@@ -23,6 +23,7 @@ from airflow_cdc_provider.connectors.polling.places import (
     position_of,
 )
 from airflow_cdc_provider.connectors.source import News, Partition
+from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.positions import Position
 
 IDLE_FOR = timedelta(hours=1)
@@ -80,7 +81,7 @@ def news_of(position: Position, tables: Sequence[str], clock: Clock, asks: Asks)
     moving: dict[str, Place] = {}
     for table, lo in places_of(position, tables).items():
         limit = clock.planned(lo)
-        if table in clock.whole or lo.after or is_audit(lo, limit) or (limit.upto > lo.upto and asks(table, lo, limit)):
+        if table in clock.whole or lo.after or is_audit(lo, limit) or _holds_any(table, lo, limit, asks):
             reading[table] = limit
         elif table not in position or limit.upto - lo.upto >= IDLE_FOR:
             moving[table] = limit
@@ -90,11 +91,19 @@ def news_of(position: Position, tables: Sequence[str], clock: Clock, asks: Asks)
     return News(False, position, {**position, **told} if moving else None)
 
 
+def _holds_any(table: str, lo: Place, limit: Place, asks: Asks) -> bool:
+    """What may not be asked is read all the same: the reading says for its table what is wrong, and stops no other."""
+    try:
+        return limit.upto > lo.upto and asks(table, lo, limit)
+    except CheckFailed:
+        return True
+
+
 def shares(lo: Position, limit: Position) -> list[Partition]:
     """One for each table that is to be read: Spark reads them side by side."""
     starts = position_of(places_of(lo, sorted(limit))) if limit else {}
     return [
-        Partition({table: starts[table]}, {table: limit[table]}, {"table": table})
+        Partition({table: starts[table]}, {table: limit[table]}, {}, table)
         for table in sorted(limit)
         if starts[table] != limit[table]
     ]
@@ -102,7 +111,7 @@ def shares(lo: Position, limit: Position) -> list[Partition]:
 
 def ends(partition: Partition) -> tuple[str, Place, Place]:
     """The table of a share, where it begins and where it ends."""
-    table = partition.body["table"]
+    table = partition.table
     return table, place_of(partition.lo[table]), place_of(partition.limit[table])
 
 
