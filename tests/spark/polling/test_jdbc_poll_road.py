@@ -137,9 +137,10 @@ def test_an_audit_that_would_delete_much_waits_for_a_yes(shop: Scene, database: 
     assert any("CPY004" in line and "key audit" in line for line in road.said), road.said
     assert len(shop.rows("public.a")) == 30
     assert shop.control("public.b").state.name is TableState.REPLICATING
-    request(shop.replicator(), CommandKind.RESYNC, {"tables": ["public.a"], "approve_deletes": True, "key": "yes"})
+    yes = {"tables": ["public.a"], "arguments": {"approve_deletes": True}, "key": "yes"}
+    request(shop.replicator(), CommandKind.RESYNC, yes)
     shop.with_options(key_audit=86400.0)
-    shop.settle()
+    shop.green()
     assert shop.differences() == []
 
 
