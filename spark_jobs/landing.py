@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
-from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
+from airflow_cdc_provider.connectors.source import Boundary, HoleMet, Ignored, StreamItem
 from airflow_cdc_provider.core.changelog import Hole
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.evolution import compare
@@ -76,7 +76,8 @@ def land(
 
     ``known`` is the schema each table had before the window. A change of it that cannot be applied by itself ends the
     window before its transaction; where that transaction is the window's first, the window ends after it, with a hole
-    of kind ``schema``. An ``overflow`` record ends it behind its transaction, with a hole of that kind for its table.
+    of kind ``schema``. An ``overflow`` record ends it behind its transaction, with a hole of that kind for its table; a
+    ``HoleMet`` does so with a hole of its own kind.
     ``progress`` is told the number of records so far. Raises StagingUnavailable; a failure leaves no file of this
     window.
     """
@@ -130,6 +131,8 @@ class _Landing:
                     return Cut.SIZE
             elif isinstance(item, Ignored):
                 self.open.ignored += item.count
+            elif isinstance(item, HoleMet):
+                self.open_overflows[item.table] = Hole(item.kind, item.table, item.order_key, detail=item.detail)
             elif not self._admit(item):
                 self.open = _Sum()
                 return Cut.SCHEMA

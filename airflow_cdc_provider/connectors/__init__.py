@@ -1,13 +1,17 @@
 """Source systems, one folder each. The registry names a connector's class and its options without importing them."""
 
 SOURCES: dict[str, str] = {
+    "jdbc_poll": "airflow_cdc_provider.connectors.jdbc_poll.source:JdbcPollSource",
     "postgres": "airflow_cdc_provider.connectors.postgres.source:PostgresSource",
     "salesforce": "airflow_cdc_provider.connectors.salesforce.source:SalesforceSource",
+    "salesforce_poll": "airflow_cdc_provider.connectors.salesforce_poll.source:SalesforcePollSource",
 }
 
 OPTIONS: dict[str, str] = {
+    "jdbc_poll": "airflow_cdc_provider.connectors.jdbc_poll.options:JdbcPollOptions",
     "postgres": "airflow_cdc_provider.connectors.postgres.options:PostgresOptions",
     "salesforce": "airflow_cdc_provider.connectors.salesforce.options:SalesforceOptions",
+    "salesforce_poll": "airflow_cdc_provider.connectors.salesforce_poll.options:SalesforcePollOptions",
 }
 
 FORMATS: dict[str, str] = {

@@ -45,17 +45,30 @@ class Ignored:
     count: int
 
 
-StreamItem = ChangeRecord | TableSchema | Boundary | Ignored
+@dataclass(frozen=True)
+class HoleMet:
+    """What the stream cannot tell of ``table``: the window ends behind its transaction, with a hole of this ``kind``
+    (``core.changelog.Hole``)."""
+
+    table: str
+    kind: str
+    order_key: str
+    detail: str
+
+
+StreamItem = ChangeRecord | TableSchema | Boundary | Ignored | HoleMet
 """What a reader yields, in stream order. A TableSchema comes before the first record decoded with it."""
 
 
 @dataclass(frozen=True)
 class Partition:
-    """A share of a window that one task reads. ``body`` is JSON-able and holds no secret."""
+    """A share of a window that one task reads. ``body`` is JSON-able and holds no secret. ``table``: the only one whose
+    channel this is; where it cannot be read, that is its trouble alone."""
 
     lo: Position
     limit: Position
     body: Mapping[str, str]
+    table: str = ""
 
 
 @dataclass(frozen=True)

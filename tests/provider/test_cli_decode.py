@@ -37,9 +37,10 @@ def written(path: Path, golden: Golden) -> tuple[str, str]:
     return str(schema), str(messages)
 
 
-def test_every_source_and_every_format_can_be_decoded() -> None:
+def test_every_source_of_messages_and_every_format_can_be_decoded() -> None:
+    """A source that is polled has rows, and no messages."""
     ours = {kind for kind, place in SOURCES.items() if place.startswith("airflow_cdc_provider.")}
-    assert SAVED.keys() == ours | FORMATS.keys()
+    assert SAVED.keys() == {kind for kind in ours if not kind.endswith("_poll")} | FORMATS.keys()
 
 
 @pytest.mark.parametrize(

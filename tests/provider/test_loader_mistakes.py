@@ -14,6 +14,10 @@ from tests.provider.shop_yaml import FOLDERS, GOOD, ONE_BUCKET, SOURCE, load, pr
 
 FORGETFUL = swap(SOURCE, "{type: salesforce, connection: crm}").replace("retain: 7d", "retain: 71h")
 
+POSTGRES = "{type: postgres, connection: shop_db, publication: cdc_shop}"
+CRM = "{type: salesforce_poll, connection: crm, objects: [Account]"
+ERP = "{type: jdbc_poll, connection: erp, driver: mysql+pymysql, timestamp_column: changed_at"
+
 BAD = [
     ("D-01 an empty file", "", "DEF001", "1:1"),
     ("D-01 a file of comments", "# nothing\n", "DEF001", "1:1"),
@@ -188,6 +192,12 @@ BAD = [
         "4:51",
     ),
     ("empty text", GOOD + "dag: {owner: ''}\n", "DEF018", "8:14"),
+    ("D-34 records are read too young", swap(POSTGRES, f"{CRM}, commit_latency: 30s}}"), "DEF035", "3:86"),
+    ("D-34 no latency at all", swap(POSTGRES, f"{CRM}, commit_latency: 0s}}"), "DEF017", "3:86"),
+    ("polled objects that nobody names", swap(POSTGRES, "{type: salesforce_poll, connection: crm}"), "DEF011", "3:9"),
+    ("a clock that is set forward", swap(POSTGRES, f"{ERP}, time_zone: Europe/Paris}}"), "DEF053", "3:108"),
+    ("a column for one table only", swap(POSTGRES, f"{ERP}, timestamp_columns: [a]}}"), "DEF018", "3:116"),
+    ("polled without a column", swap(POSTGRES, ERP.partition(", timestamp")[0] + "}"), "DEF011", "3:9"),
 ]
 
 
