@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
-from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
+from airflow_cdc_provider.connectors.source import Boundary, Ignored, Lost, StreamItem
 from airflow_cdc_provider.core.changelog import Hole
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.evolution import compare
@@ -42,12 +42,13 @@ class Limits:
 
 class Cut(StrEnum):
     """Why a window ends where it does: the stream was read to its limit, the window is full, a schema broke, the source
-    gave up telling the changes of a table one by one."""
+    gave up telling the changes of a table one by one, or has lost some."""
 
     LIMIT = "limit"
     SIZE = "size"
     SCHEMA = "schema"
     OVERFLOW = "overflow"
+    LOST = "lost"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ def land(
 
     ``known`` is the schema each table had before the window. A change of it that cannot be applied by itself ends the
     window before its transaction; where that transaction is the window's first, the window ends after it, with a hole
-    of kind ``schema``. An ``overflow`` record ends it behind its transaction, with a hole of that kind for its table.
+    of kind ``schema``. An ``overflow`` record ends it behind its transaction, with a hole of that kind for its table;
+    so does what is lost, with a hole of kind ``expired`` for every table.
     ``progress`` is told the number of records so far. Raises StagingUnavailable; a failure leaves no file of this
     window.
     """
@@ -104,6 +106,7 @@ class _Landing:
         self.holes: list[Hole] = []
         self.overflows: dict[str, Hole] = {}
         self.open_overflows: dict[str, Hole] = {}
+        self.lost: list[str] = []
         self.hi: dict[str, str] | None = None
         self.ended = _Sum()
         self.open = _Sum()
@@ -122,6 +125,8 @@ class _Landing:
             elif isinstance(item, Boundary):
                 self._end_transaction(touched, dict(item.position))
                 progress(self.ended.records)
+                if self.lost:
+                    return Cut.LOST
                 if self.overflows:
                     return Cut.OVERFLOW
                 if self.breaking or self.holes:
@@ -130,6 +135,8 @@ class _Landing:
                     return Cut.SIZE
             elif isinstance(item, Ignored):
                 self.open.ignored += item.count
+            elif isinstance(item, Lost):
+                self.lost.append(item.what)
             elif not self._admit(item):
                 self.open = _Sum()
                 return Cut.SCHEMA
@@ -141,7 +148,10 @@ class _Landing:
             hi=self.hi,
             files={name: table.finish() for name, table in self.tables.items()},
             schemas=tuple(self.schemas.values()),
-            holes=tuple(replace(hole, position=self.hi or {}) for hole in (*self.holes, *self.overflows.values())),
+            holes=tuple(
+                replace(hole, position=self.hi or {})
+                for hole in (*self.holes, *self.overflows.values(), *self._expired())
+            ),
             records=self.ended.records,
             ignored=self.ended.ignored + self.open.ignored,
         )
@@ -149,6 +159,9 @@ class _Landing:
     def discard(self) -> None:
         for table in self.tables.values():
             table.discard()
+
+    def _expired(self) -> list[Hole]:
+        return [Hole("expired", table, "", detail="; ".join(self.lost)) for table in self.tables if self.lost]
 
     def _keep(self, record: ChangeRecord) -> None:
         self.tables[record.table].rows.append(record)

@@ -45,7 +45,14 @@ class Ignored:
     count: int
 
 
-StreamItem = ChangeRecord | TableSchema | Boundary | Ignored
+@dataclass(frozen=True)
+class Lost:
+    """Something that was to be read here is gone for good: ``what`` says what. Every table has a hole there."""
+
+    what: str
+
+
+StreamItem = ChangeRecord | TableSchema | Boundary | Ignored | Lost
 """What a reader yields, in stream order. A TableSchema comes before the first record decoded with it."""
 
 
@@ -121,6 +128,15 @@ class FetchesRows(Protocol):
         the source says nothing about is left out.
 
         Raises SourceUnavailable where a retry can help."""
+
+
+@runtime_checkable
+class HoldsCopies(Protocol):
+    """A source whose stream tells its tables from their beginning: the first copy of a table is empty, at a place that
+    lies before everything the stream tells of it."""
+
+    def tells_all_behind(self, position: Position, table: str) -> bool:
+        """Nothing of the table lies up to ``position``, and all of it behind is served still."""
 
 
 class SourceConnector(Protocol):

@@ -35,6 +35,8 @@ def check(builder: Builder) -> None:
                 _check_columns(value, at, builder.report)
             case Condition():
                 _check_condition(value, at, builder.report)
+            case Source():
+                _check_source(value, at, builder.report)
             case Target():
                 _check_target(value, at, builder.report)
             case TableRule():
@@ -76,6 +78,13 @@ def _check_condition(condition: Condition, at: Callable[..., Place], report: Rep
     if not right:
         kind = "no value" if value is None else "a list" if isinstance(value, tuple) else "one value"
         report.problem("DEF027", f"`{op}` takes {wanted}", at("value"), found=kind, allowed=wanted)
+
+
+def _check_source(source: Source, at: Callable[..., Place], report: Report) -> None:
+    if not source.connection and getattr(options_class("sources", source.type), "needs_connection", True):
+        report.problem(
+            "DEF011", "required key `connection` of `source` is missing", at(), do="name an Airflow connection"
+        )
 
 
 def _check_target(target: Target, at: Callable[..., Place], report: Report) -> None:
