@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.definition import (
 )
 from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.selection import RESERVED_PREFIX, is_pattern, takes
-from airflow_cdc_provider.loader.kinds import options_class, table_naming, target_places
+from airflow_cdc_provider.loader.kinds import NEEDS, options_class, table_naming, target_places
 from airflow_cdc_provider.loader.report import Place, Report, shown
 from airflow_cdc_provider.loader.shape import Builder, Path
 
@@ -81,7 +81,7 @@ def _check_condition(condition: Condition, at: Callable[..., Place], report: Rep
 
 
 def _check_source(source: Source, at: Callable[..., Place], report: Report) -> None:
-    if not source.connection and getattr(options_class("sources", source.type), "needs_connection", True):
+    if not source.connection and getattr(options_class("sources", source.type), NEEDS, True):
         report.problem(
             "DEF011", "required key `connection` of `source` is missing", at(), do="name an Airflow connection"
         )

@@ -24,6 +24,9 @@ GROUPS = {
     "naming": "targets.naming",
 }
 
+NEEDS = "needs_connection"
+"""What the options of a source say that can do without a connection: False."""
+
 
 def known_kinds(registry: str) -> list[str]:
     """Names of the types in ``registry`` (``sources``, ``formats`` or ``targets``), sorted."""

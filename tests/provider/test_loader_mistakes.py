@@ -14,6 +14,11 @@ from tests.provider.shop_yaml import FOLDERS, GOOD, ONE_BUCKET, SOURCE, load, pr
 
 FORGETFUL = swap(SOURCE, "{type: salesforce, connection: crm}").replace("retain: 7d", "retain: 71h")
 
+
+def feed(keys: str) -> str:
+    return swap("{type: postgres, connection: shop_db, publication: cdc_shop}", f"{{type: kafka, connection: k, {keys}}}")
+
+
 BAD = [
     ("D-01 an empty file", "", "DEF001", "1:1"),
     ("D-01 a file of comments", "# nothing\n", "DEF001", "1:1"),
@@ -39,6 +44,13 @@ BAD = [
     ("D-10 a source without type", swap("type: postgres, ", ""), "DEF011", "3:9"),
     ("D-10 a key is missing", swap("target: {type: delta, location: /data/lake/shop}\n", ""), "DEF011", "1:1"),
     ("D-10 a key of the source type is missing", swap(", publication: cdc_shop", ""), "DEF011", "3:9"),
+    ("D-10 a source without connection", swap("connection: shop_db, ", ""), "DEF011", "3:9"),
+    ("D-10 a source of messages without format", feed("topics: [a]"), "DEF011", "3:9"),
+    ("D-10 topics are missing", feed("format: ydb"), "DEF011", "3:9"),
+    ("D-20 no topic", feed("format: ydb, topics: []"), "DEF020", "3:59"),
+    ("D-12 a format that is none", feed("topics: [a], format: debezum"), "DEF048", "3:59"),
+    ("D-09 a key of another format", feed("topics: [a], format: ydb, unwrapped: true"), "DEF010", "3:64"),
+    ("D-12 a mode that is none", feed("topics: [a], format: ydb, mode: ALL"), "DEF046", "3:70"),
     (
         "D-10 the target has no place",
         swap(FOLDERS, "{type: delta}"),

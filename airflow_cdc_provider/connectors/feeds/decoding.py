@@ -45,9 +45,7 @@ def items_of(decoder: Decoder, messages: Iterable[Message], tables: Collection[s
     A barrier holds for its own channel only, and the others may be behind it: it is counted, too."""
     for message in messages:
         for item in decoder.decode(message):
-            if not isinstance(item, ChangeRecord):
-                yield item
-            elif item.table in tables and item.op != Operation.BARRIER:
+            if not isinstance(item, ChangeRecord) or (item.table in tables and item.op != Operation.BARRIER):
                 yield item
             elif item.op == Operation.UNREADABLE and not item.table:
                 for table in sorted(tables):

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from airflow_cdc_provider.connectors.feeds.decoding import Format
 from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.connectors.source import Ignored
+from airflow_cdc_provider.core.changes import CONTROL_OPERATIONS, ChangeRecord
 from airflow_cdc_provider.core.tables import TableSchema
 
 
 @dataclass(frozen=True)
 class Told:
-    """``schemas``: table → schema, of those that have one. ``topics``: topic → the tables that its first messages are
-    of. ``mute``: tables whose messages tell no schema, and nobody else does."""
+    """``schemas``: table → schema, of those that have one. ``topics``: topic → the tables whose rows its first messages
+    tell; a topic that tells schemas only is none of theirs. ``mute``: tables whose messages tell no schema, and nobody
+    else does."""
 
     schemas: Mapping[str, TableSchema]
     topics: Mapping[str, frozenset[str]]
@@ -25,7 +26,6 @@ class Told:
         return tuple(sorted(named - self.schemas.keys()))
 
     def topics_of(self, tables: Iterable[str]) -> list[str]:
-        """The topics that hold messages of these tables, or may: some of no table that we know."""
         wanted = frozenset(tables)
         return sorted(topic for topic, of in self.topics.items() if of & wanted)
 
@@ -40,7 +40,6 @@ def discovered(form: Format, heads: Iterable[Message], declared: Mapping[str, Ta
         for item in decoder.decode(message):
             if isinstance(item, TableSchema):
                 schemas[item.table] = item
-                of.add(item.table)
-            elif not isinstance(item, Ignored) and item.table:
+            elif isinstance(item, ChangeRecord) and item.table and item.op not in CONTROL_OPERATIONS:
                 of.add(item.table)
     return Told({**schemas, **declared}, {topic: frozenset(of) for topic, of in topics.items()})

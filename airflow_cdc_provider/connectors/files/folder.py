@@ -65,9 +65,7 @@ class Folder:
     def files(self) -> list[File]:
         with self._guarded(""):
             return [
-                File(
-                    meta["path"], meta["size"], round(meta["last_modified"].timestamp() * 1000), meta["e_tag"] or ""
-                )
+                File(meta["path"], meta["size"], round(meta["last_modified"].timestamp() * 1000), meta["e_tag"] or "")
                 for chunk in obstore.list(self._store)
                 for meta in chunk
                 if not any(step.startswith(UNREAD) for step in meta["path"].split("/"))

@@ -44,11 +44,7 @@ def shares_of(lo: Position, limit: Position, listed: Iterable[File]) -> list[Par
     listed = list(listed)
     gone = set(limit.get(PLANNED, "").split()) - {_name(file) for file in listed}
     files = sorted(
-        (
-            file
-            for file in listed
-            if start.lacks(file) and (file.modified_ms <= end.horizon_ms or file.id in end.read)
-        ),
+        (file for file in listed if start.lacks(file) and (file.modified_ms <= end.horizon_ms or file.id in end.read)),
         key=lambda file: (file.modified_ms, file.path),
     )
     reached = position_of(end)

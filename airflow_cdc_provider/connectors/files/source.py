@@ -66,8 +66,8 @@ class FilesSource:
         return position_of(START)
 
     def news(self, position: Position, tables: Sequence[str]) -> News:
-        stable, lateness = (round(one.total_seconds() * 1000) for one in (self.options.stable_for, self.options.lateness))
-        return news_behind(position, self._listed, round(time.time() * 1000), stable, lateness)
+        stable_ms, lateness_ms = _ms(self.options.stable_for), _ms(self.options.lateness)
+        return news_behind(position, self._listed, round(time.time() * 1000), stable_ms, lateness_ms)
 
     def acknowledge(self, position: Position) -> None:
         """Files stay where they are."""
@@ -123,3 +123,7 @@ class FilesSource:
                 allowed="whole envelopes",
                 do="write the files without ExtractNewRecordState, or read the topic",
             )
+
+
+def _ms(length: timedelta) -> int:
+    return length // timedelta(milliseconds=1)
