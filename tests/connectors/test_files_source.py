@@ -20,7 +20,7 @@ from airflow_cdc_provider.connectors.formats.message import Message
 from airflow_cdc_provider.connectors.source import Boundary, Lost, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Condition, Comparison, Source, TableRule
+from airflow_cdc_provider.core.definition import Comparison, Condition, Source, TableRule
 from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.states import TableState
@@ -231,7 +231,7 @@ def test_marks_and_files_being_written_are_no_events(feed: Feed) -> None:
 def test_what_cannot_be_kept_is_refused(feed: Feed) -> None:
     feed.write("1.jsonl", "\n".join(map(line, messages())))
     (task,) = feed.tasks()
-    choosing = replace(task, rule=replace(task.rule, where=(Condition("id", Comparison.EQUAL, 1),)))
+    choosing = replace(task, rule=replace(task.rule, where=(Condition("id", Comparison.EQUAL, "x"),)))
     keyless = replace(task, schema=replace(task.schema, key=()))
     assert [one.code for one in feed.source.check([choosing, keyless])] == ["SRC072", "SRC073"]
     with pytest.raises(CheckFailed, match="SRC072"), feed.source.copy(choosing, 1, {}, 1):

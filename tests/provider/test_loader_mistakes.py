@@ -16,7 +16,9 @@ FORGETFUL = swap(SOURCE, "{type: salesforce, connection: crm}").replace("retain:
 
 
 def feed(keys: str) -> str:
-    return swap("{type: postgres, connection: shop_db, publication: cdc_shop}", f"{{type: kafka, connection: k, {keys}}}")
+    return swap(
+        "{type: postgres, connection: shop_db, publication: cdc_shop}", f"{{type: kafka, connection: k, {keys}}}"
+    )
 
 
 BAD = [

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from airflow_cdc_provider.connectors.feeds.discovery import Told
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.filters import literal
 from airflow_cdc_provider.core.steps import TableTask
 
 
@@ -16,15 +17,21 @@ def table_problems(tasks: Sequence[TableTask], told: Told) -> Iterator[Problem]:
 
 
 def rule_problems(task: TableTask) -> Iterator[Problem]:
-    if task.rule.where:
-        yield Problem(
-            "SRC072",
-            f"the rows of {task.table} cannot be chosen by `where`",
-            where=task.table,
-            found=f"{len(task.rule.where)} conditions",
-            allowed="all rows: an event need not tell what its row was before",
-            do="remove `where`, and choose rows where the table is read",
-        )
+    for condition in task.rule.where:
+        kind = task.schema.column(condition.column).type.kind
+        given = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+        for value in given:
+            try:
+                literal(kind, value) if value is not None else None
+            except ValueError as error:
+                yield Problem(
+                    "SRC072",
+                    f"`where` compares column {condition.column} of {task.table} with what it can never hold",
+                    where=task.table,
+                    found=f"{type(value).__name__}: {error}",
+                    allowed=f"a value of type {kind}",
+                    do="mend `where`",
+                )
     if not task.schema.key:
         yield Problem(
             "SRC073",

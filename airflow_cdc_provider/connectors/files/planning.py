@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 from airflow_cdc_provider.connectors.files.folder import ID_BYTES, File
-from airflow_cdc_provider.connectors.files.positions import Place, place_of, position_of
+from airflow_cdc_provider.connectors.files.positions import place_of, position_of
 from airflow_cdc_provider.connectors.source import News, Partition
 from airflow_cdc_provider.core.positions import Position
 

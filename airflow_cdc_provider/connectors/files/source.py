@@ -12,7 +12,7 @@ from typing import ClassVar
 from airflow_cdc_provider.connectors.feeds.check import refuse, rule_problems, table_problems
 from airflow_cdc_provider.connectors.feeds.copying import empty_copy
 from airflow_cdc_provider.connectors.feeds.declared import declared_schemas
-from airflow_cdc_provider.connectors.feeds.decoding import Format, items_of
+from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
 from airflow_cdc_provider.connectors.feeds.discovery import Told, discovered
 from airflow_cdc_provider.connectors.files.folder import File, Folder
 from airflow_cdc_provider.connectors.files.heads import heads_of
@@ -83,18 +83,17 @@ class FilesSource:
         place = self.folder.location
         if "gone" in partition.body:
             yield Lost(f"{partition.body['gone']} files were removed from {place} before they were read")
-        decoder = self.format.decoder_of(tables, epoch)
-        names = {task.table for task in tables}
+        made = reading(self.format, tables, epoch)
         for file in files_of(partition):
             data = self.folder.read(file.path)
             if data is None:
                 yield Lost(f"{file.path} was removed from {place} before it was read")
             else:
-                yield from items_of(decoder, messages_of(file.path, data), names)
+                yield from made.items(messages_of(file.path, data))
         yield Boundary(partition.limit)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        return self.format.reread(record, table.rule, schema)
+        return self.format.reread(record, table, schema)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
         """The files hold the first copy themselves."""

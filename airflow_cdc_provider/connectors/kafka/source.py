@@ -12,7 +12,7 @@ from typing import ClassVar
 from airflow_cdc_provider.connectors.feeds.check import refuse, rule_problems, table_problems
 from airflow_cdc_provider.connectors.feeds.copying import empty_copy
 from airflow_cdc_provider.connectors.feeds.declared import declared_schemas
-from airflow_cdc_provider.connectors.feeds.decoding import Format, items_of
+from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
 from airflow_cdc_provider.connectors.feeds.discovery import Told, discovered
 from airflow_cdc_provider.connectors.kafka.cluster import Cluster
 from airflow_cdc_provider.connectors.kafka.options import read_options
@@ -88,13 +88,13 @@ class KafkaSource:
         return [Partition(lo, limit, {"ranges": json.dumps(share)}) for share in in_shares(list(ranges_of(lo, limit)))]
 
     def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        decoder = self.format.decoder_of(tables, epoch)
+        made = reading(self.format, tables, epoch)
         messages = self.cluster.read([Range(*one) for one in json.loads(partition.body["ranges"])])
-        yield from items_of(decoder, messages, {task.table for task in tables})
+        yield from made.items(messages)
         yield Boundary(partition.limit)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        return self.format.reread(record, table.rule, schema)
+        return self.format.reread(record, table, schema)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
         """The topics hold the first copy themselves."""
