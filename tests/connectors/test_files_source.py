@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from airflow_cdc_provider.connectors.files.lines import lines_of, unpacked
 from airflow_cdc_provider.connectors.files.source import FilesSource
 from airflow_cdc_provider.connectors.formats.message import Message
 from airflow_cdc_provider.connectors.source import Boundary, Lost, StreamItem
@@ -202,6 +203,27 @@ def test_packed_lines_and_parquet_say_the_same_as_lines(feed: Feed) -> None:
     os.utime(feed.folder / "1.jsonl", (time.time() - HOUR_S,) * 2)
     packed = [item for item in feed.everything() if isinstance(item, ChangeRecord)]
     assert [one.order_key for one in packed] == [one.order_key for one in plain]
+
+
+def test_a_packed_file_that_ends_too_early_is_read_as_far_as_it_goes(feed: Feed) -> None:
+    sent = messages(40)
+    packed = gzip.compress("\n".join(map(line, sent)).encode())
+    feed.write("1.jsonl.gz", gzip.compress((line(sent[0]) + "\n").encode()) + packed)
+    whole = [item for item in feed.everything() if isinstance(item, ChangeRecord)]
+    assert len({one.event_id for one in whole}) < len(whole), "two packed files, one behind the other"
+    feed.write("1.jsonl.gz", packed[: len(packed) // 2])
+    *good, bad = [item for item in feed.everything() if isinstance(item, ChangeRecord)]
+    assert good and good == whole[1 : len(good) + 1]
+    assert bad.op == Operation.UNREADABLE
+
+
+@pytest.mark.parametrize("size", [2, 7, 4096])
+def test_lines_are_whole_however_the_pieces_come(size: int) -> None:
+    lines = [b"a" * number for number in range(60)]
+    content = b"\n".join(lines)
+    for data in (content, gzip.compress(content)):
+        pieces = [data[at : at + size] for at in range(0, len(data), size)]
+        assert list(lines_of(unpacked(pieces))) == lines
 
 
 def test_datastream_s_avro_files_are_read_record_by_record(tmp_path: Path) -> None:

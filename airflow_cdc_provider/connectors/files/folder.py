@@ -21,9 +21,11 @@ from airflow_cdc_provider.core.places import ALLOWED, FOLDER, S3, place_of
 from airflow_cdc_provider.core.s3 import s3_access
 
 if TYPE_CHECKING:
+    from obstore import GetResult
     from obstore.store import ClientConfig, RetryConfig, S3Config, S3Credential
 
 ID_BYTES = 8
+PIECE_BYTES = 1 << 20
 UNREAD = (".", "_")
 """How names begin that nobody is to read: files being written, and marks that all was written."""
 RETRIES: RetryConfig = {"max_retries": 5, "retry_timeout": timedelta(seconds=30)}
@@ -71,22 +73,18 @@ class Folder:
                 if not any(step.startswith(UNREAD) for step in meta["path"].split("/"))
             ]
 
-    def read(self, path: str) -> bytes | None:
-        """The whole file; None where there is none any more."""
+    def pieces(self, path: str) -> Iterator[bytes] | None:
+        """The file, piece by piece, as it is now; None where there is none any more."""
         with self._guarded(path):
             try:
-                return bytes(obstore.get(self._store, path).bytes())
+                found = obstore.get(self._store, path)
             except FileNotFoundError:
                 return None
+        return self._streamed(path, found)
 
-    def head(self, file: File, size: int) -> bytes:
-        """Its first bytes; none where it is gone."""
-        end = min(size, file.size)
-        with self._guarded(file.path):
-            try:
-                return bytes(obstore.get_range(self._store, file.path, start=0, end=end)) if end else b""
-            except FileNotFoundError:
-                return b""
+    def _streamed(self, path: str, found: GetResult) -> Iterator[bytes]:
+        with self._guarded(path):
+            yield from map(bytes, found.stream(PIECE_BYTES))
 
     @contextmanager
     def _guarded(self, path: str) -> Iterator[None]:

@@ -1,46 +1,68 @@
-"""Messages out of files: lines, Avro, Parquet, packed or not."""
+"""Messages out of files: lines, packed or not, Avro, Parquet."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Any
 
 from airflow_cdc_provider.connectors.files.folder import File, Folder
+from airflow_cdc_provider.connectors.files.lines import GZIP, Damaged, lines_of, unpacked
 from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.connectors.formats.saved import AVRO, GZIP, messages
-from airflow_cdc_provider.core.errors import CommandRefused
+from airflow_cdc_provider.connectors.formats.saved import AVRO, message_of_line
 
 PARQUET = b"PAR1"
-HEAD_BYTES = 256 << 10
 HEAD_MESSAGES = 50
+SHOWN_BYTES = 64 << 10
 
 
-def messages_of(path: str, data: bytes) -> Iterator[Message]:
-    """In the order of the file. What cannot be unpacked or opened is one message, for the decoder to say so."""
-    try:
-        if data.startswith(PARQUET):
-            yield from _rows(path, data)
-        else:
-            yield from messages(data, path, "")
-    except CommandRefused:
-        yield Message(data, topic=path, channel=path)
+def messages_of(path: str, pieces: Iterable[bytes]) -> Iterator[Message]:
+    """In the order of the file. Lines are taken one by one; what only makes sense as a whole is read as a whole. What
+    cannot be unpacked or opened is one message, for the decoder to say so."""
+    parts = iter(pieces)
+    start = next(parts, b"")
+    parts = chain([start], parts)
+    if start.startswith(PARQUET):
+        yield from _rows(path, b"".join(parts))
+    elif start.startswith(AVRO):
+        yield Message(b"".join(parts), topic=path, channel=path)
+    elif start.startswith(GZIP):
+        yield from _unpacked(path, parts, start)
+    else:
+        yield from _lines(path, parts, start)
 
 
 def head_of(folder: Folder, file: File) -> list[Message]:
-    """The first messages. A file that only makes sense as a whole is read as a whole."""
-    start = folder.head(file, HEAD_BYTES)
-    if len(start) == file.size or start.startswith((AVRO, GZIP, PARQUET)):
-        data = start if len(start) == file.size else folder.read(file.path) or b""
-    else:
-        data = start[: start.rfind(b"\n") + 1]
-    found = []
-    for message in messages_of(file.path, data):
-        found.append(message)
-        if len(found) == HEAD_MESSAGES:
-            break
-    return found
+    """The first messages."""
+    pieces = folder.pieces(file.path)
+    return [] if pieces is None else list(islice(messages_of(file.path, pieces), HEAD_MESSAGES))
+
+
+def _unpacked(path: str, parts: Iterable[bytes], start: bytes) -> Iterator[Message]:
+    """An Avro file may be packed as a whole."""
+    plain = unpacked(parts)
+    try:
+        first = next(plain, b"")
+        if first.startswith(AVRO):
+            yield Message(first + b"".join(plain), topic=path, channel=path)
+            return
+    except Damaged:
+        yield Message(start[:SHOWN_BYTES], topic=path, channel=path)
+        return
+    yield from _lines(path, chain([first], plain), start)
+
+
+def _lines(path: str, parts: Iterable[bytes], start: bytes) -> Iterator[Message]:
+    number = 0
+    try:
+        for line in lines_of(parts):
+            if line.strip():
+                yield message_of_line(line, path, number)
+            number += 1
+    except Damaged:
+        yield Message(start[:SHOWN_BYTES], topic=path, channel=path, offset=number)
 
 
 def _rows(path: str, data: bytes) -> Iterator[Message]:
@@ -58,7 +80,7 @@ def _rows(path: str, data: bytes) -> Iterator[Message]:
                     yield Message(_bytes(value), _bytes(row.get("key")), (), path, path, number)
                     number += 1
     except pa.ArrowException:
-        yield Message(data, topic=path, channel=path, offset=number)
+        yield Message(data[:SHOWN_BYTES], topic=path, channel=path, offset=number)
 
 
 def _bytes(value: Any) -> bytes | None:

@@ -85,11 +85,11 @@ class FilesSource:
             yield Lost(f"{partition.body['gone']} files were removed from {place} before they were read")
         made = reading(self.format, tables, epoch)
         for file in files_of(partition):
-            data = self.folder.read(file.path)
-            if data is None:
+            pieces = self.folder.pieces(file.path)
+            if pieces is None:
                 yield Lost(f"{file.path} was removed from {place} before it was read")
             else:
-                yield from made.items(messages_of(file.path, data))
+                yield from made.items(messages_of(file.path, pieces))
         yield Boundary(partition.limit)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
