@@ -39,8 +39,9 @@ def standing_before(job: Job, task: TableTask) -> Job:
     if not isinstance(job.source, HoldsCopies):
         return job
     log, sealed = job.log, job.step.window
+    end = log.manifest(sealed).hi if sealed else {}
     for number in range(sealed, max(log.oldest(), 1) - 1, -1):
-        if job.source.tells_all_behind(log.manifest(number).hi, task.table):
+        if job.source.tells_all_behind(log.manifest(number).hi, end, task.table):
             return replace(job, step=replace(job.step, window=number))
         if hole_of(log.manifest(number), task.table, ""):
             break

@@ -78,7 +78,7 @@ def land(
     ``known`` is the schema each table had before the window. A change of it that cannot be applied by itself ends the
     window before its transaction; where that transaction is the window's first, the window ends after it, with a hole
     of kind ``schema``. An ``overflow`` record ends it behind its transaction, with a hole of that kind for its table;
-    so does what is lost, with a hole of kind ``expired`` for every table.
+    so does what is lost, with a hole of kind ``expired`` for the tables it may have been of.
     ``progress`` is told the number of records so far. Raises StagingUnavailable; a failure leaves no file of this
     window.
     """
@@ -106,7 +106,7 @@ class _Landing:
         self.holes: list[Hole] = []
         self.overflows: dict[str, Hole] = {}
         self.open_overflows: dict[str, Hole] = {}
-        self.lost: list[str] = []
+        self.lost: list[Lost] = []
         self.hi: dict[str, str] | None = None
         self.ended = _Sum()
         self.open = _Sum()
@@ -136,7 +136,7 @@ class _Landing:
             elif isinstance(item, Ignored):
                 self.open.ignored += item.count
             elif isinstance(item, Lost):
-                self.lost.append(item.what)
+                self.lost.append(item)
             elif not self._admit(item):
                 self.open = _Sum()
                 return Cut.SCHEMA
@@ -161,7 +161,12 @@ class _Landing:
             table.discard()
 
     def _expired(self) -> list[Hole]:
-        return [Hole("expired", table, "", detail="; ".join(self.lost)) for table in self.tables if self.lost]
+        return [
+            Hole("expired", table, "", detail=lost.what)
+            for lost in self.lost
+            for table in self.tables
+            if not lost.tables or table in lost.tables
+        ]
 
     def _keep(self, record: ChangeRecord) -> None:
         self.tables[record.table].rows.append(record)

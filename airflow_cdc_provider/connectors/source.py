@@ -47,9 +47,11 @@ class Ignored:
 
 @dataclass(frozen=True)
 class Lost:
-    """Something that was to be read here is gone for good: ``what`` says what. Every table has a hole there."""
+    """Something that was to be read here is gone for good: ``what`` says what. It may have been of these ``tables``, or
+    of any where there are none: each of them has a hole there."""
 
     what: str
+    tables: tuple[str, ...] = ()
 
 
 StreamItem = ChangeRecord | TableSchema | Boundary | Ignored | Lost
@@ -135,8 +137,9 @@ class HoldsCopies(Protocol):
     """A source whose stream tells its tables from their beginning: the first copy of a table is empty, at a place that
     lies before everything the stream tells of it."""
 
-    def tells_all_behind(self, position: Position, table: str) -> bool:
-        """Nothing of the table lies up to ``position``, and all of it behind is served still."""
+    def tells_all_behind(self, start: Position, end: Position, table: str) -> bool:
+        """Nothing of the table lies up to ``start``, and all of it behind ``end`` is served still: what lies between
+        them stands in the change log."""
 
 
 class SourceConnector(Protocol):

@@ -42,6 +42,7 @@ SETTINGS = {
     "transaction.state.log.num.partitions": "1",
     "group.initial.rebalance.delay.ms": "0",
     "log.retention.check.interval.ms": "1000",
+    "log.initial.task.delay.ms": "1000",
 }
 # Ends the broker when the pipe on its input closes, which the kernel does for us however our own process ends.
 WATCH = 'read -r _; kill -TERM "$1"'

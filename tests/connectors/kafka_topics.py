@@ -67,6 +67,8 @@ class Topics:
         resource = ConfigResource(ResourceType.TOPIC, topic, {"retention.ms": "1", "segment.ms": "1"})
         self._done(self.admin.alter_configs([resource]))
         self._until(lambda: any(span.begin > 0 for span in self.source()._spans.values()))
+        kept = ConfigResource(ResourceType.TOPIC, topic, {"retention.ms": "-1"})
+        self._done(self.admin.alter_configs([kept]))
 
     def source(self, **options: Any) -> KafkaSource:
         """As each process makes its own."""

@@ -272,7 +272,7 @@ def test_a_copy_is_empty_and_stands_before_the_first_file(feed: Feed) -> None:
     (task,) = feed.tasks()
     start = feed.source.open_stream([])
     _, end = feed.window(start, [task])
-    assert feed.source.tells_all_behind(start, "d.t")
-    assert not feed.source.tells_all_behind(end, "d.t")
+    assert feed.source.tells_all_behind(start, end, "d.t")
+    assert not feed.source.tells_all_behind(end, end, "d.t")
     with feed.source.copy(task, 3, start, 1) as copy:
         assert (copy.floor, copy.rows, copy.schema) == ("00000003", 0, task.schema)

@@ -10,11 +10,11 @@ import pytest
 
 from airflow_cdc_provider.connectors.formats.message import Message
 from airflow_cdc_provider.connectors.kafka.source import KafkaSource
-from airflow_cdc_provider.connectors.source import StreamItem
+from airflow_cdc_provider.connectors.source import Lost, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
-from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable
+from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.simulator import Simulator
@@ -41,6 +41,10 @@ def messages(transactions: int = 8) -> list[Message]:
     return list(DebeziumEncoder(MYSQL, Random(1)).messages(history))
 
 
+def as_u(sent: Iterable[Message]) -> list[Message]:
+    return [one._replace(value=one.value and one.value.replace(OF_T, OF_U)) for one in sent]
+
+
 def told(items: Iterable[StreamItem]) -> list[str]:
     return sorted(item.event_id for item in items if isinstance(item, ChangeRecord))
 
@@ -62,13 +66,12 @@ def test_partitions_are_read_from_their_beginning_once(topics: Topics) -> None:
 
 def test_a_topic_of_no_table_of_ours_is_left_for_when_it_is(topics: Topics) -> None:
     topics.send(topics.make("d.t"), messages())
-    other = [one._replace(value=one.value and one.value.replace(OF_T, OF_U)) for one in messages()]
-    topics.send(topics.make("d.u"), other)
+    topics.send(topics.make("d.u"), as_u(messages()))
     tasks = topics.tasks()
     assert [task.table for task in tasks] == ["d.t", "d.u"]
     _, lo = topics.window({}, tasks[:1])
-    assert topics.source().tells_all_behind(lo, "d.u")
-    assert not topics.source().tells_all_behind(lo, "d.t")
+    assert topics.source().tells_all_behind(lo, lo, "d.u")
+    assert not topics.source().tells_all_behind(lo, lo, "d.t")
     later, _ = topics.window(lo, tasks)
     assert {item.table for item in later if isinstance(item, ChangeRecord)} == {"d.u"}
 
@@ -88,28 +91,56 @@ def test_transactions_that_were_given_up_are_left_out_and_open_ones_waited_for(t
     assert not topics.source().news(lo, ["d.t"]).anything
 
 
-def test_what_retention_took_before_it_was_read_is_a_lost_position(topics: Topics) -> None:
+def lost(items: Iterable[StreamItem]) -> list[Lost]:
+    return [item for item in items if isinstance(item, Lost)]
+
+
+def test_what_retention_took_before_it_was_read_is_a_hole_of_its_table(topics: Topics) -> None:
     topic = topics.make("d.t")
     topics.send(topic, messages())
     tasks = topics.tasks()
     _, lo = topics.window({}, tasks)
     topics.send(topic, messages())
     topics.forget(topic)
-    with pytest.raises(PositionLost, match=r"SRC080.*are gone"):
-        topics.source().news(lo, ["d.t"])
-    assert not topics.source().tells_all_behind({}, "d.t")
+    topics.send(topic, messages())
+    items, hi = topics.window(lo, tasks)
+    (hole,) = lost(items)
+    assert hole.tables == ("d.t",) and "are gone" in hole.what
+    again, _ = topics.window(hi, tasks)
+    assert told(again) and not lost(again)
+    assert not topics.source().tells_all_behind({}, {}, "d.t")
 
 
 def test_a_topic_that_was_made_anew_is_another_one(topics: Topics) -> None:
-    topic = topics.make("d.t")
+    topic, other = topics.make("d.t"), topics.make("d.u")
     topics.send(topic, messages())
+    topics.send(other, as_u(messages(4)))
     tasks = topics.tasks()
     _, lo = topics.window({}, tasks)
     topics.remove(topic)
     topics.make("d.t")
     topics.send(topic, [*messages(), *messages()])
-    with pytest.raises(PositionLost, match=r"SRC080.*made again"):
-        topics.source().news(lo, ["d.t"])
+    topics.send(other, as_u(messages()))
+    items, hi = topics.window(lo, tasks)
+    (hole,) = lost(items)
+    assert hole.tables == ("d.t",) and "made again" in hole.what
+    assert {item.table for item in items if isinstance(item, ChangeRecord)} == {"d.u"}
+    assert topics.source().tells_all_behind(hi, hi, "d.t"), "the new one is read from its beginning"
+    again, _ = topics.window(hi, tasks)
+    assert {item.table for item in again if isinstance(item, ChangeRecord)} == {"d.t"}
+
+
+def test_a_topic_that_is_there_no_more_is_a_hole_of_the_table_that_nobody_tells(topics: Topics) -> None:
+    topic, other = topics.make("d.t"), topics.make("d.u")
+    topics.send(topic, messages())
+    topics.send(other, as_u(messages()))
+    tasks = topics.tasks()
+    _, lo = topics.window({}, tasks)
+    topics.remove(topic)
+    items, hi = topics.window(lo, tasks)
+    (hole,) = lost(items)
+    assert hole.tables == ("d.t",) and "no more" in hole.what
+    assert topics.window(hi, tasks) == ([], hi)
 
 
 def test_a_partition_that_is_added_is_read_from_its_beginning(topics: Topics) -> None:

@@ -21,9 +21,12 @@ class Told:
     topics: Mapping[str, frozenset[str]]
 
     @property
+    def tables(self) -> frozenset[str]:
+        return frozenset[str]().union(*self.topics.values())
+
+    @property
     def mute(self) -> tuple[str, ...]:
-        named = frozenset[str]().union(*self.topics.values()) if self.topics else frozenset[str]()
-        return tuple(sorted(named - self.schemas.keys()))
+        return tuple(sorted(self.tables - self.schemas.keys()))
 
     def topics_of(self, tables: Iterable[str]) -> list[str]:
         wanted = frozenset(tables)

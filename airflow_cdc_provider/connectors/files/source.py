@@ -100,8 +100,9 @@ class FilesSource:
         refuse([*self._format_problems(), *rule_problems(table)])
         return empty_copy(table, epoch, sealed)
 
-    def tells_all_behind(self, position: Position, table: str) -> bool:
-        return place_of(position) == START
+    def tells_all_behind(self, start: Position, end: Position, table: str) -> bool:
+        """Whether somebody has removed files that were never read, nobody can tell."""
+        return place_of(start) == START
 
     @cached_property
     def _listed(self) -> list[File]:

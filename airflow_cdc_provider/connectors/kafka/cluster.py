@@ -53,6 +53,20 @@ class Cluster:
         found = {name: sorted(topic.partitions) for name, topic in self._metadata.topics.items() if not topic.error}
         return {name: partitions for name, partitions in sorted(found.items()) if partitions}
 
+    def vanished(self, topics: list[str]) -> set[str]:
+        """Those of them that do not exist. One that may not be seen is another matter: it fails."""
+        found = set()
+        kafka = _library()
+        with self._guarded("asking for topics"):
+            for name, future in self._described(topics).items() if topics else ():
+                try:
+                    future.result()
+                except kafka.KafkaException as error:
+                    if error.args[0].code() != kafka.KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        raise
+                    found.add(name)
+        return found
+
     def spans(self, channels: Sequence[Channel]) -> dict[Channel, Span]:
         """What these partitions serve; ``end`` is behind the last message that no open transaction holds back."""
         if not channels:
@@ -129,10 +143,14 @@ class Cluster:
             return self._admin.list_topics(timeout=ANSWER_S)
 
     def _ids(self, topics: list[str]) -> dict[str, str]:
-        kafka = _library()
-        futures = self._admin.describe_topics(kafka.TopicCollection(topics), request_timeout=ANSWER_S)
-        told = {name: str(future.result().topic_id) for name, future in futures.items()}
+        told = {name: str(future.result().topic_id) for name, future in self._described(topics).items()}
         return {name: one for name, one in told.items() if one != NO_ID}
+
+    def _described(self, topics: list[str]) -> dict[str, Any]:
+        futures: dict[str, Any] = self._admin.describe_topics(
+            _library().TopicCollection(topics), request_timeout=ANSWER_S
+        )
+        return futures
 
     @contextmanager
     def _consumer(self, settings: Mapping[str, str]) -> Iterator[Any]:

@@ -8,15 +8,15 @@ that knows no ids tells none.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from airflow_cdc_provider.connectors.source import News
-from airflow_cdc_provider.core.errors import PositionLost, Problem
 from airflow_cdc_provider.core.positions import Position
 
-WINDOW_MESSAGES = 2_000_000
+LOST = "lost"
+"""A name that no channel bears, in the end of a window: what of which channel is gone."""
 SHARE_MESSAGES = 250_000
 """What one task reads: an offset range may be split anywhere, since a message is decoded by itself."""
 
@@ -54,41 +54,32 @@ class Range(NamedTuple):
 
 
 def places_of(position: Position) -> dict[Channel, Place]:
-    return {_channel(name): _place(text) for name, text in position.items()}
+    """Without what else the end of a window says."""
+    return {_channel(name): _place(text) for name, text in position.items() if "/" in name}
 
 
 def position_of(places: Mapping[Channel, Place]) -> dict[str, str]:
     return {str(channel): str(place) for channel, place in places.items()}
 
 
-def news_behind(position: Position, spans: Mapping[Channel, Span], cluster: str) -> News:
-    """``spans``: the partitions of the topics that our tables are in. Raises PositionLost (SRC080) where something
-    between our place and what is served is gone. A topic that was never read, and whose first messages are gone, is
-    left out: its tables cannot be copied."""
-    places = places_of(position)
-    known = {channel.topic for channel in places}
-    starts: dict[Channel, int] = {}
-    for channel, span in spans.items():
-        place = places.get(channel)
-        if place is None and span.begin > 0 and channel.topic not in known:
-            continue
-        lost = _lost(place or Place(0), span)
-        if lost:
-            raise PositionLost(_gone(channel, place or Place(0), lost, cluster))
-        starts[channel] = place.offset if place else 0
-    ends = _within_a_window({channel: (start, spans[channel].end) for channel, start in starts.items()})
-    limit = {channel: Place(end, spans[channel].topic_id) for channel, end in ends.items()}
-    return News(any(ends[channel] > start for channel, start in starts.items()), position_of(limit))
-
-
 def ranges_of(lo: Position, limit: Position) -> Iterator[Range]:
+    """What is gone is stepped over here: whoever asks for ranges tells of it beside them."""
     places = places_of(lo)
+    gone = lost_of(limit)
     for channel, place in sorted(places_of(limit).items()):
         at = places[channel].offset if channel in places else 0
+        if str(channel) in gone:
+            continue
         while at < place.offset:
             stop = min(at + SHARE_MESSAGES, place.offset)
             yield Range(channel.topic, channel.partition, at, stop)
             at = stop
+
+
+def lost_of(limit: Position) -> dict[str, str]:
+    """Channel → what of it is gone between the place of the window's beginning and that of its end."""
+    told: dict[str, str] = json.loads(limit.get(LOST, "{}"))
+    return told
 
 
 def in_shares(ranges: Sequence[Range]) -> list[list[Range]]:
@@ -105,30 +96,13 @@ def in_shares(ranges: Sequence[Range]) -> list[list[Range]]:
     return shares
 
 
-def tells_all_behind(position: Position, spans: Mapping[Channel, Span], topics: Collection[str]) -> bool:
-    """None of these topics has been read, and each serves its first message still."""
-    places = places_of(position)
-    untouched = all(places[channel].offset == 0 for channel in places if channel.topic in topics)
-    served = [span.begin == 0 for channel, span in spans.items() if channel.topic in topics]
-    return untouched and bool(served) and all(served)
-
-
-def _lost(place: Place, span: Span) -> str:
-    if place.topic_id and span.topic_id and place.topic_id != span.topic_id:
-        return "the topic was deleted and made again"
-    if place.offset < span.begin:
-        return f"offsets {place.offset} to {span.begin - 1} are gone"
-    if place.offset > span.end:
-        return f"the partition ends at offset {span.end}"
-    return ""
-
-
-def _within_a_window(lags: Mapping[Channel, tuple[int, int]]) -> dict[Channel, int]:
-    """Of a long backlog, from each partition its share."""
-    behind = sum(end - start for start, end in lags.values())
-    if behind <= WINDOW_MESSAGES:
-        return {channel: end for channel, (_, end) in lags.items()}
-    return {channel: start + -(-(end - start) * WINDOW_MESSAGES // behind) for channel, (start, end) in lags.items()}
+def tells_all_behind(start: Position, end: Position, spans: Mapping[Channel, Span], topics: Collection[str]) -> bool:
+    """None of these topics has been read at ``start``, and each serves what lies behind ``end``."""
+    begun, read = places_of(start), places_of(end)
+    theirs = {channel: span for channel, span in spans.items() if channel.topic in topics}
+    untouched = all(begun[channel].offset == 0 for channel in theirs if channel in begun)
+    served = all(span.begin <= read.get(channel, Place(0)).offset for channel, span in theirs.items())
+    return bool(theirs) and untouched and served
 
 
 def _channel(name: str) -> Channel:
@@ -139,16 +113,3 @@ def _channel(name: str) -> Channel:
 def _place(text: str) -> Place:
     offset, _, topic_id = text.partition(" ")
     return Place(int(offset), topic_id)
-
-
-def _gone(channel: Channel, place: Place, lost: str, cluster: str) -> Problem:
-    return Problem(
-        "SRC080",
-        f"{channel.topic} does not serve our place in partition {channel.partition} any more",
-        where=f"{cluster}, partition {channel.partition} of {channel.topic}",
-        found=lost,
-        allowed=f"offset {place.offset}",
-        do="let the source tell all rows anew into new topics, name them in the YAML, and `airflow cdc resync`; "
-        "keep messages longer than the replicator may stand still",
-        data="the tables stand before what is gone; nothing was stepped over",
-    )

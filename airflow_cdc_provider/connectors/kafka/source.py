@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import cached_property
@@ -15,18 +15,20 @@ from airflow_cdc_provider.connectors.feeds.declared import declared_schemas
 from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
 from airflow_cdc_provider.connectors.feeds.discovery import Told, discovered
 from airflow_cdc_provider.connectors.kafka.cluster import Cluster
+from airflow_cdc_provider.connectors.kafka.news import news_behind
 from airflow_cdc_provider.connectors.kafka.options import read_options
 from airflow_cdc_provider.connectors.kafka.positions import (
+    LOST,
     Channel,
     Range,
     Span,
     in_shares,
-    news_behind,
+    lost_of,
     places_of,
     ranges_of,
     tells_all_behind,
 )
-from airflow_cdc_provider.connectors.source import Boundary, Copy, News, Partition, StreamItem
+from airflow_cdc_provider.connectors.source import Boundary, Copy, Lost, News, Partition, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
@@ -74,9 +76,11 @@ class KafkaSource:
         return {}
 
     def news(self, position: Position, tables: Sequence[str]) -> News:
-        wanted = self._topics_of(tables, {channel.topic for channel in places_of(position)})
+        read = {channel.topic for channel in places_of(position)}
+        wanted = self._topics_of(tables, read)
         spans = {channel: span for channel, span in self._spans.items() if channel.topic in wanted}
-        return news_behind(position, spans, self.cluster.place)
+        unseen = {topic for topic in read if self._is_ours(topic)} - {channel.topic for channel in self._spans}
+        return news_behind(position, spans, self.cluster.vanished(sorted(unseen)))
 
     def acknowledge(self, position: Position) -> None:
         """Messages are kept by the topic's own clock."""
@@ -85,12 +89,20 @@ class KafkaSource:
         """Nothing is kept for us."""
 
     def partitions(self, lo: Position, limit: Position) -> list[Partition]:
-        return [Partition(lo, limit, {"ranges": json.dumps(share)}) for share in in_shares(list(ranges_of(lo, limit)))]
+        """One more for what is gone."""
+        end = {name: text for name, text in limit.items() if name != LOST}
+        bodies = [{"ranges": json.dumps(share)} for share in in_shares(list(ranges_of(lo, limit)))]
+        if gone := lost_of(limit):
+            bodies.append({"ranges": "[]", "gone": json.dumps(self._told_lost(gone))})
+        return [Partition(lo, end, body) for body in bodies]
 
     def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        for what, of in json.loads(partition.body.get("gone", "[]")):
+            names = {task.table for task in tables}
+            yield Lost(what, tuple(of) if of else tuple(sorted(names - self._told.tables)))
         made = reading(self.format, tables, epoch)
-        messages = self.cluster.read([Range(*one) for one in json.loads(partition.body["ranges"])])
-        yield from made.items(messages)
+        if ranges := [Range(*one) for one in json.loads(partition.body["ranges"])]:
+            yield from made.items(self.cluster.read(ranges))
         yield Boundary(partition.limit)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
@@ -101,15 +113,15 @@ class KafkaSource:
         refuse(rule_problems(table))
         return empty_copy(table, epoch, sealed)
 
-    def tells_all_behind(self, position: Position, table: str) -> bool:
-        return tells_all_behind(position, self._spans, self._told.topics_of([table]))
+    def tells_all_behind(self, start: Position, end: Position, table: str) -> bool:
+        return tells_all_behind(start, end, self._spans, self._told.topics_of([table]))
 
     @cached_property
     def _spans(self) -> dict[Channel, Span]:
         channels = [
             Channel(topic, partition)
             for topic, partitions in self.cluster.topics().items()
-            if any(matches(pattern, topic) for pattern in self.options.topics)
+            if self._is_ours(topic)
             for partition in partitions
         ]
         return self.cluster.spans(channels)
@@ -123,6 +135,16 @@ class KafkaSource:
         ]
         messages = self.cluster.read(heads, **LITTLE) if heads else iter(())
         return discovered(self.format, messages, declared_schemas(self.options.schemas))
+
+    def _is_ours(self, topic: str) -> bool:
+        return any(matches(pattern, topic) for pattern in self.options.topics)
+
+    def _told_lost(self, gone: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+        """What is gone, and of which tables: those of the topic; none where it tells none any more."""
+        topics: dict[str, str] = {}
+        for channel, what in gone.items():
+            topics.setdefault(channel.rpartition("/")[0], what)
+        return [(what, sorted(self._told.topics.get(topic, ()))) for topic, what in topics.items()]
 
     def _topics_of(self, tables: Sequence[str], read: set[str]) -> set[str]:
         """Those of our tables; and what was read before and tells nothing now, for it was theirs."""
