@@ -15,6 +15,7 @@ import tempfile
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from airflow_cdc_provider.core.errors import CheckFailed
@@ -144,8 +145,8 @@ class EmbeddedKafka:
         return self.folder / "broker.properties"
 
     def _java(self, *words: str) -> list[str]:
-        class_path = os.pathsep.join(map(str, ensure([JARS])))
-        return [str(find_java().home / "bin" / "java"), *JAVA_OPTIONS, "-cp", class_path, *words]
+        class_path = os.pathsep.join(map(str, [*ensure([JARS]), _scala()]))
+        return [str(find_java().executable), *JAVA_OPTIONS, "-cp", class_path, *words]
 
     def _create(self) -> None:
         outside = f"CLIENT://{HOST}:{self.port},BROKER://{HOST}:{self._inner}"
@@ -185,3 +186,10 @@ class EmbeddedKafka:
         except OSError:
             return False
         return True
+
+
+def _scala() -> Path:
+    """Spark's own: Ivy, as Spark runs it, hands out no other."""
+    spec = find_spec("pyspark")
+    assert spec is not None and spec.origin is not None
+    return next(Path(spec.origin).parent.glob("jars/scala-library-2.13.*.jar"))

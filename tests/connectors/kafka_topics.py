@@ -8,7 +8,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
 
 from airflow_cdc_provider.connectors.formats.message import Message
 from airflow_cdc_provider.connectors.kafka.source import KafkaSource
@@ -64,11 +72,15 @@ class Topics:
 
     def forget(self, topic: str) -> None:
         """What is in the topic goes, as retention takes it."""
-        resource = ConfigResource(ResourceType.TOPIC, topic, {"retention.ms": "1", "segment.ms": "1"})
-        self._done(self.admin.alter_configs([resource]))
+        self._set(topic, **{"retention.ms": "1", "segment.ms": "1"})
         self._until(lambda: any(span.begin > 0 for span in self.source()._spans.values()))
-        kept = ConfigResource(ResourceType.TOPIC, topic, {"retention.ms": "-1"})
-        self._done(self.admin.alter_configs([kept]))
+        self._set(topic, **{"retention.ms": "-1"})
+
+    def _set(self, topic: str, **config: str) -> None:
+        kind = AlterConfigOpType.SET
+        entries = [ConfigEntry(name, value, incremental_operation=kind) for name, value in config.items()]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        self._done(self.admin.incremental_alter_configs([resource]))
 
     def source(self, **options: Any) -> KafkaSource:
         """As each process makes its own."""

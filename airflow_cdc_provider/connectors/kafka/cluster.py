@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.errors import NotInstalled, PositionLost, Problem
 ANSWER_S = 30.0
 SILENCE_S = 60.0
 BATCH = 2_000
+ERRORS_SHOWN = 3
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 READING = {
     "group.id": "airflow-cdc",  # the library asks for one; nothing is ever joined or committed
@@ -35,7 +36,7 @@ class Cluster:
 
     def __init__(self, connection: ConnectionInfo) -> None:
         self._connection = connection
-        self._last_error = ""
+        self._errors: dict[str, None] = {}
 
     @cached_property
     def settings(self) -> dict[str, str]:
@@ -170,15 +171,15 @@ class Cluster:
 
     def _note(self, error: Any) -> None:
         """What the library says by the way tells why it later runs out of time."""
-        self._last_error = str(error.str())
+        self._errors[str(error.str())] = None
 
     def _problem(self, doing: str, found: str) -> Problem:
-        why = f"{found}; {self._last_error}" if self._last_error and self._last_error not in found else found
+        self._admin.poll(0)
         return Problem(
             "SRC081",
             f"the Kafka cluster failed us in {doing}",
             where=f"{self.place}, connection {self._connection.connection_id}",
-            found=why,
+            found="; ".join([found, *list(self._errors)[:ERRORS_SHOWN]]),
             do="see to servers, TLS and SASL settings of the connection, and to the right to describe and read topics",
             data="nothing was read beyond the last sealed window; the next run goes on",
         )
