@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,9 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.errors import NotInstalled, PositionLost, Problem, SourceUnavailable
 
 ANSWER_S = 30.0
+TRY_S = 5.0
+HOPELESS = re.compile("authentication|ssl", re.IGNORECASE)
+"""What the library says, and tries again for ever all the same."""
 SILENCE_S = 60.0
 BATCH = 2_000
 ERRORS_SHOWN = 3
@@ -140,8 +144,16 @@ class Cluster:
 
     @cached_property
     def _metadata(self) -> Any:
+        kafka = _library()
         with self._guarded("asking for topics"):
-            return self._admin.list_topics(timeout=ANSWER_S)
+            give_up = time.monotonic() + ANSWER_S
+            while True:
+                try:
+                    return self._admin.list_topics(timeout=TRY_S)
+                except kafka.KafkaException:
+                    self._admin.poll(0)
+                    if time.monotonic() > give_up or any(HOPELESS.search(one) for one in self._errors):
+                        raise
 
     def _ids(self, topics: list[str]) -> dict[str, str]:
         told = {name: str(future.result().topic_id) for name, future in self._described(topics).items()}

@@ -61,6 +61,7 @@ def test_copies_follow_topics_of_several_tables_to_what_the_source_holds(
     for one in (first, second, later):
         send(topics, one, one.rest())
     feed.green()
+    feed.green()
     assert list(feed.differences(first, second, later)) == [], f"CDC_SEED={SEED}"
     assert set(feed.green().states) == {"open_window", "close_window"}, "nothing new: no Spark"
     assert {row.state for row in feed.rows_of().values()} == {TableState.REPLICATING}
