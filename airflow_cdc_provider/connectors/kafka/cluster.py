@@ -29,7 +29,7 @@ READING = {
     "isolation.level": "read_committed",
     "auto.offset.reset": "error",
     "enable.partition.eof": "true",
-    "queued.max.messages.kbytes": "65536",
+    "queued.max.messages.kbytes": "16384",
     "fetch.wait.max.ms": "100",
 }
 T = TypeVar("T")
