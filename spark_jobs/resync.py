@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import StepResult, TableResult
 from spark_jobs import harness
-from spark_jobs.copying import commit_copy, copied_rows, look, opened_copy, record_of
+from spark_jobs.copying import commit_copy, copied_rows, look, opened_copy, record_of, standing_before
 from spark_jobs.job import Job, TableWork
 from spark_jobs.key_audit import audit_keys, audit_window
 from spark_jobs.missing_rows import Missing, absent, live, require_yes
@@ -54,6 +54,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
     require_told_fence(task, held.control)
     if (window := audit_window(job.log, held.control)) is not None:
         return audit_keys(job, work, window)
+    job = standing_before(job, task)
     with opened_copy(job, task, job.step.window) as copy, copy_rows(job, work, copy) as new:
         failpoint("copy.anchored")
         old = open_writer(job.step.definition.target.type, work.spark, job.tables).read(task, held.version)

@@ -5,6 +5,8 @@ SOURCES: dict[str, str] = {
     "postgres": "airflow_cdc_provider.connectors.postgres.source:PostgresSource",
     "salesforce": "airflow_cdc_provider.connectors.salesforce.source:SalesforceSource",
     "salesforce_poll": "airflow_cdc_provider.connectors.salesforce_poll.source:SalesforcePollSource",
+    "kafka": "airflow_cdc_provider.connectors.kafka.source:KafkaSource",
+    "files": "airflow_cdc_provider.connectors.files.source:FilesSource",
 }
 
 OPTIONS: dict[str, str] = {
@@ -12,7 +14,12 @@ OPTIONS: dict[str, str] = {
     "postgres": "airflow_cdc_provider.connectors.postgres.options:PostgresOptions",
     "salesforce": "airflow_cdc_provider.connectors.salesforce.options:SalesforceOptions",
     "salesforce_poll": "airflow_cdc_provider.connectors.salesforce_poll.options:SalesforcePollOptions",
+    "kafka": "airflow_cdc_provider.connectors.kafka.options:KafkaOptions",
+    "files": "airflow_cdc_provider.connectors.files.options:FilesOptions",
 }
+
+TRANSPORTS = frozenset({"kafka", "files"})
+"""Sources that bring messages of any of the formats."""
 
 FORMATS: dict[str, str] = {
     "debezium": "airflow_cdc_provider.connectors.debezium.decode:DebeziumDecoder",
@@ -20,6 +27,12 @@ FORMATS: dict[str, str] = {
     "datastream": "airflow_cdc_provider.connectors.datastream.decode:DatastreamDecoder",
 }
 """Event formats: a decoder of messages each, whatever brings them."""
+
+FORMAT_OPTIONS: dict[str, str] = {
+    "debezium": "airflow_cdc_provider.connectors.debezium.options:DebeziumOptions",
+    "ydb": "airflow_cdc_provider.connectors.ydb.options:YdbOptions",
+    "datastream": "airflow_cdc_provider.connectors.datastream.options:DatastreamOptions",
+}
 
 SAVED: dict[str, str] = {
     **dict.fromkeys(FORMATS, "airflow_cdc_provider.connectors.formats.saved:decoded"),

@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.definition import (
 )
 from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.selection import RESERVED_PREFIX, is_pattern, takes
-from airflow_cdc_provider.loader.kinds import options_class, table_naming, target_places
+from airflow_cdc_provider.loader.kinds import NEEDS, options_class, table_naming, target_places
 from airflow_cdc_provider.loader.report import Place, Report, shown
 from airflow_cdc_provider.loader.shape import Builder, Path
 
@@ -81,7 +81,12 @@ def _check_condition(condition: Condition, at: Callable[..., Place], report: Rep
 
 
 def _check_source(source: Source, at: Callable[..., Place], report: Report) -> None:
-    misfits = getattr(options_class("sources", source.type), "misfits", None)
+    options = options_class("sources", source.type)
+    if not source.connection and getattr(options, NEEDS, True):
+        report.problem(
+            "DEF011", "required key `connection` of `source` is missing", at(), do="name an Airflow connection"
+        )
+    misfits = getattr(options, "misfits", None)
     for code, key, what, found, allowed in misfits(source) if misfits else ():
         report.problem(code, what, at(key), found=found, allowed=allowed)
 
