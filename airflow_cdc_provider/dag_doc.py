@@ -17,8 +17,9 @@ def _schema_of(target: Target) -> str:
 
 def dag_doc(definition: Definition, warnings: Iterable[Problem] = ()) -> str:
     source, target, staging = definition.source, definition.target, definition.staging
+    through = f"(connection {code(source.connection)})" if source.connection else "(no connection)"
     lines = [
-        f"Keeps copies of tables from **{source.type}** (connection {code(source.connection)}) in **{target.type}** at "
+        f"Keeps copies of tables from **{source.type}** {through} in **{target.type}** at "
         f"{code(target.location or target.catalog or _schema_of(target))}.",
         "",
         f"- schedule: {code(definition.schedule) if definition.schedule else 'by hand only'}, in UTC",

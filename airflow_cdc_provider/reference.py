@@ -56,11 +56,23 @@ def _rows(kind: Any, prefix: str) -> Iterator[str]:
 
 def _option_rows(kind: Any, prefix: str) -> Iterator[str]:
     registry = next(f.metadata["choices"] for f in fields(kind) if f.name == "type")
+    further: dict[str, str] = {}
     for name in known_kinds(registry):
-        options = options_class(registry, name)
-        hints = typing.get_type_hints(options)
-        for member in fields(options):
-            yield _row(f"{prefix}{member.name}", _value(hints[member.name]), member, f"Type `{name}`: ")
+        for member in fields(options_class(registry, name)):
+            further |= {member.metadata["choices"]: member.name} if "choices" in member.metadata else {}
+        yield from _rows_of_type(registry, name, prefix, f"Type `{name}`: ")
+    for inner, key in further.items():
+        for name in known_kinds(inner):
+            yield from _rows_of_type(inner, name, prefix, f"{key.capitalize()} `{name}`: ")
+
+
+def _rows_of_type(registry: str, name: str, prefix: str, before: str) -> Iterator[str]:
+    options = options_class(registry, name)
+    hints = typing.get_type_hints(options)
+    for member in fields(options):
+        choices = known_kinds(member.metadata["choices"]) if "choices" in member.metadata else []
+        value = ", ".join(f"`{choice}`" for choice in choices) or _value(hints[member.name])
+        yield _row(f"{prefix}{member.name}", value, member, before)
 
 
 def _row(path: str, value: str, member: Field[Any], before: str = "") -> str:

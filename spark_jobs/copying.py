@@ -11,13 +11,14 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.connectors.source import Copy, HoldsCopies
 from airflow_cdc_provider.core.cursors import ControlRecord, split_token
 from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.errors import Fenced, PositionLost, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.states import State
 from airflow_cdc_provider.core.steps import Outcome, TableResult, TableTask
+from airflow_cdc_provider.core.verdicts import hole_of
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.job import Job, TableWork
 from spark_jobs.progress import reported
@@ -30,6 +31,31 @@ PARTITIONS_PER_CORE = 4
 
 SMALL_ROWS = 50_000
 """Copies up to this size are written by one task into one file."""
+
+
+def standing_before(job: Job, task: TableTask) -> Job:
+    """Where the stream tells its tables from their beginning, the job with the last window before which it told nothing
+    of this table; any other job as it is. Raises PositionLost (CPY006) where the log does not reach back to there."""
+    if not isinstance(job.source, HoldsCopies):
+        return job
+    log, sealed = job.log, job.step.window
+    end = log.manifest(sealed).hi if sealed else {}
+    for number in range(sealed, max(log.oldest(), 1) - 1, -1):
+        if job.source.tells_all_behind(log.manifest(number).hi, end, task.table):
+            return replace(job, step=replace(job.step, window=number))
+        if hole_of(log.manifest(number), task.table, ""):
+            break
+    raise PositionLost(
+        Problem(
+            "CPY006",
+            f"neither source nor change log still tell {task.table} from its beginning",
+            where=task.table,
+            found=f"windows {log.oldest()} to {sealed} of the log",
+            do="let the source tell all its rows anew, into a topic or folder of its own, and name that in the YAML; "
+            "see docs/guides/event-feeds.md",
+            data="the target is as it was",
+        )
+    )
 
 
 @contextmanager

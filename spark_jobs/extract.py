@@ -7,12 +7,12 @@ stands or does not. Dies after it: the next attempt adopts the window.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from airflow_cdc_provider.core.changelog import Manifest, TableSlice, position_text
-from airflow_cdc_provider.core.errors import IdentityChanged, Problem, StagingInvalid
+from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, StagingInvalid
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.tables import TableSchema
@@ -30,8 +30,8 @@ def run(job: Job) -> StepResult:
     while following := _behind_overflow(job, landed[-1][0]):
         landed.append(land_window(following))
     manifests = [manifest for manifest, _ in landed]
-    tables = [_table_result(task, manifests) for task in job.step.tables]
-    return job.result(tables, _joined([window for _, window in landed]))
+    window = _joined([window for _, window in landed])
+    return job.result([_table_result(task, manifests, window.failed) for task in job.step.tables], window)
 
 
 def land_window(job: Job, limits: Limits | None = None) -> tuple[Manifest, WindowResult]:
@@ -46,16 +46,16 @@ def land_window(job: Job, limits: Limits | None = None) -> tuple[Manifest, Windo
         return _adopted(log.manifest(step.window))
     _require_joint(log, step)
     with job.phase("read"), reported(f"window {step.window}", lambda: Progress(records_so_far(log.store, step))):
-        shares = _shares(job, limits or Limits())
-        landed = _run_shares(job, shares)
+        read = _run_shares(job, _shares(job, limits or Limits()))
+        landed = [part for _, part in read.landed]
     with job.phase("seal"):
-        manifest = _manifest(log, step, shares, landed)
+        manifest = _manifest(log, step, read)
         for schema in {schema.schema_id: schema for part in landed for schema in part.schemas}.values():
             log.write_schema(schema)
         sealed = log.seal(manifest)
     if sealed.attempt != step.attempt:
         return _adopted(sealed)
-    return sealed, replace(_window_result(sealed), cut=_cut(landed))
+    return sealed, replace(_window_result(sealed), cut=_cut(landed), failed=read.failed)
 
 
 def _behind_overflow(job: Job, manifest: Manifest) -> Job | None:
@@ -91,19 +91,31 @@ def _shares(job: Job, limits: Limits) -> list[Share]:
     return [Share(step, job.secrets, known, partition, number, limits) for number, partition in enumerate(partitions)]
 
 
-def _run_shares(job: Job, shares: Sequence[Share]) -> list[Landed]:
+@dataclass(frozen=True)
+class _Read:
+    """``failed``: tables that could not be read, of a source that reads each by itself."""
+
+    landed: list[tuple[Share, Landed]]
+    failed: dict[str, Problem]
+
+
+def _run_shares(job: Job, shares: Sequence[Share]) -> _Read:
     if not shares:
-        return []
+        return _Read([], {})
     with missing_packages_are_named(job.step.definition.source.type):
         told = job.spark.sparkContext.parallelize(shares, len(shares)).map(land_share).collect()
     job.peak_memory_bytes["python_worker"] = max(one.peak_bytes for one in told)
-    for one in told:
-        if one.error:
-            raise one.error
-    return [one.landed for one in told if one.landed]
+    both = list(zip(shares, told, strict=True))
+    errors = [(share, one.error) for share, one in both if one.error]
+    for share, error in errors:
+        if len(errors) == len(shares) or not share.partition.table or not isinstance(error, CheckFailed):
+            raise error
+    failed = {share.partition.table: error.problems[0] for share, error in errors}
+    return _Read([(share, one.landed) for share, one in both if one.landed], failed)
 
 
-def _manifest(log: ChangeLog, step: Step, shares: Sequence[Share], landed: Sequence[Landed]) -> Manifest:
+def _manifest(log: ChangeLog, step: Step, read: _Read) -> Manifest:
+    landed = [part for _, part in read.landed]
     files = [written for part in landed for table in part.files.values() for written in table]
     times = [time for written in files for time in (written.commit_ts_min, written.commit_ts_max) if time]
     return Manifest(
@@ -111,7 +123,7 @@ def _manifest(log: ChangeLog, step: Step, shares: Sequence[Share], landed: Seque
         window=step.window,
         epoch=step.epoch,
         lo=step.lo,
-        hi=_hi(step.lo, shares, landed),
+        hi=_hi(step.lo, read),
         previous_sha256=log.manifest_sha256(step.window - 1),
         attempt=step.attempt,
         sealed_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -123,10 +135,10 @@ def _manifest(log: ChangeLog, step: Step, shares: Sequence[Share], landed: Seque
     )
 
 
-def _hi(lo: Position, shares: Sequence[Share], landed: Sequence[Landed]) -> dict[str, str]:
+def _hi(lo: Position, read: _Read) -> dict[str, str]:
     """The end of the last transaction of each channel; the limit, where the stream was read to it and held none."""
     hi = dict(lo)
-    for share, part in zip(shares, landed, strict=True):
+    for share, part in read.landed:
         if part.hi is not None:
             hi.update(part.hi)
         elif part.cut is Cut.LIMIT:
@@ -170,11 +182,14 @@ def _joined(windows: Sequence[WindowResult]) -> WindowResult:
         records=sum(one.records for one in windows),
         files=sum(one.files for one in windows),
         bytes=sum(one.bytes for one in windows),
+        failed={table: problem for one in windows for table, problem in one.failed.items()},
     )
 
 
-def _table_result(task: TableTask, manifests: Sequence[Manifest]) -> TableResult:
+def _table_result(task: TableTask, manifests: Sequence[Manifest], failed: Mapping[str, Problem]) -> TableResult:
     last = manifests[-1].window
+    if task.table in failed:
+        return TableResult(task.table, Outcome.FAILING, window=last, problem=failed[task.table])
     parts = [part for manifest in manifests if (part := manifest.tables.get(task.table))]
     rows = sum(part.rows for part in parts)
     if not rows:

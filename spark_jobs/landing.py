@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
-from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
+from airflow_cdc_provider.connectors.source import Boundary, HoleMet, Ignored, StreamItem
 from airflow_cdc_provider.core.changelog import Hole
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.evolution import compare
@@ -41,13 +41,13 @@ class Limits:
 
 
 class Cut(StrEnum):
-    """Why a window ends where it does: the stream was read to its limit, the window is full, a schema broke, the source
-    gave up telling the changes of a table one by one."""
+    """Why a window ends where it does: the stream was read to its limit, the window is full, a schema broke, a table
+    has a hole there."""
 
     LIMIT = "limit"
     SIZE = "size"
     SCHEMA = "schema"
-    OVERFLOW = "overflow"
+    HOLE = "hole"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ def land(
 
     ``known`` is the schema each table had before the window. A change of it that cannot be applied by itself ends the
     window before its transaction; where that transaction is the window's first, the window ends after it, with a hole
-    of kind ``schema``. An ``overflow`` record ends it behind its transaction, with a hole of that kind for its table.
+    of kind ``schema``. An ``overflow`` record ends it behind its transaction, with a hole of that kind for its table; a
+    ``HoleMet`` does so with a hole of its own kind.
     ``progress`` is told the number of records so far. Raises StagingUnavailable; a failure leaves no file of this
     window.
     """
@@ -102,8 +103,8 @@ class _Landing:
         self.schemas: dict[str, TableSchema] = {}
         self.breaking: dict[str, str] = {}
         self.holes: list[Hole] = []
-        self.overflows: dict[str, Hole] = {}
-        self.open_overflows: dict[str, Hole] = {}
+        self.whole_holes: dict[str, Hole] = {}
+        self.open_holes: dict[str, Hole] = {}
         self.hi: dict[str, str] | None = None
         self.ended = _Sum()
         self.open = _Sum()
@@ -122,14 +123,17 @@ class _Landing:
             elif isinstance(item, Boundary):
                 self._end_transaction(touched, dict(item.position))
                 progress(self.ended.records)
-                if self.overflows:
-                    return Cut.OVERFLOW
+                if self.whole_holes:
+                    return Cut.HOLE
                 if self.breaking or self.holes:
                     return Cut.SCHEMA
                 if self.ended.records >= self.limits.window_records:
                     return Cut.SIZE
             elif isinstance(item, Ignored):
                 self.open.ignored += item.count
+            elif isinstance(item, HoleMet):
+                for table in [item.table] if item.table else self.tables:
+                    self.open_holes[table] = Hole(item.kind, table, item.order_key, detail=item.detail)
             elif not self._admit(item):
                 self.open = _Sum()
                 return Cut.SCHEMA
@@ -141,7 +145,7 @@ class _Landing:
             hi=self.hi,
             files={name: table.finish() for name, table in self.tables.items()},
             schemas=tuple(self.schemas.values()),
-            holes=tuple(replace(hole, position=self.hi or {}) for hole in (*self.holes, *self.overflows.values())),
+            holes=tuple(replace(hole, position=self.hi or {}) for hole in (*self.holes, *self.whole_holes.values())),
             records=self.ended.records,
             ignored=self.ended.ignored + self.open.ignored,
         )
@@ -159,15 +163,15 @@ class _Landing:
             detail = self.breaking.pop(record.table)
             self.holes.append(Hole("schema", record.table, record.order_key, detail=detail))
         if record.op == Operation.OVERFLOW:
-            self.open_overflows[record.table] = Hole(OVERFLOW, record.table, record.order_key, detail=OVERFLOWED)
+            self.open_holes[record.table] = Hole(OVERFLOW, record.table, record.order_key, detail=OVERFLOWED)
 
     def _end_transaction(self, touched: set[str], position: dict[str, str]) -> None:
         for name in touched:
             self.tables[name].end_transaction()
         touched.clear()
         self.hi = position
-        self.overflows |= self.open_overflows
-        self.open_overflows.clear()
+        self.whole_holes |= self.open_holes
+        self.open_holes.clear()
         self.ended.records += self.open.records
         self.ended.ignored += self.open.ignored
         self.open = _Sum()

@@ -106,6 +106,8 @@ def _window_schemas(log: ChangeLog, window: WindowSlice, held: TableSchema, floo
         with log.store.open_input(file.path) as content:
             rows = pq.read_table(content, columns=["order_key", "schema_id"], filters=behind)
         for row in rows.group_by("schema_id").aggregate([("order_key", "min")]).to_pylist():
+            if not row["schema_id"]:  # of a record that is about no row, or that nobody could read
+                continue
             first[row["schema_id"]] = min(row["order_key_min"], first.get(row["schema_id"], row["order_key_min"]))
         if window.part.counts.get(Operation.SCHEMA.value):
             unknown += _unknown_initials(log, file.path, behind)

@@ -67,7 +67,7 @@ class RecordFile:
         self._parquet.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA), row_group_size=len(records))
         self.rows += len(records)
         self._counts.update(map(str, columns["op"]))
-        self._schema_ids.update(dict.fromkeys(columns["schema_id"]))
+        self._schema_ids.update(dict.fromkeys(filter(None, columns["schema_id"])))
         times = [*self._times, *(time for time in set(columns["commit_ts"]) if time is not None)]
         self._times = [min(times), max(times)] if times else []
 

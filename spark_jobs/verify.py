@@ -23,7 +23,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.connectors.source import Copy, HoldsCopies
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -61,6 +61,8 @@ def prove(job: Job, work: TableWork) -> TableResult:
     """One table. The outcome is DONE also where the sides differ: ``detail`` says so. Raises what landing, staging and
     merging raise, Fenced where the table takes no changes."""
     task = work.task
+    if isinstance(job.source, HoldsCopies):
+        raise Fenced(_has_no_rows(job, task))
     with opened_copy(job, task, job.step.window - 1) as copy:
         with work.phase("catch up"):
             landed = replace(job, step=replace(job.step, limit=dict(copy.position)))
@@ -81,6 +83,16 @@ def prove(job: Job, work: TableWork) -> TableResult:
         fence=caught_up.fence,
         window=job.step.window,
         detail=detail,
+    )
+
+
+def _has_no_rows(job: Job, task: TableTask) -> Problem:
+    return Problem(
+        "VER002",
+        f"{task.table} cannot be compared: its source tells changes, and no rows",
+        where=task.table,
+        found=f"source type {job.step.definition.source.type}",
+        do="compare the target with the database that the events come from",
     )
 
 

@@ -26,11 +26,21 @@ BUDGETS_S = {
     "provider": 180,
     "spark": 720,
     "spark/contract": 480,
+    "spark/feeds": 240,
     "spark/salesforce": 300,
+    "spark/polling": 240,
     "e2e": 720,
     "faults": 480,
 }
-SIDE_BY_SIDE = {"connectors", "provider", "spark", "spark/contract", "spark/salesforce"}
+SIDE_BY_SIDE = {
+    "connectors",
+    "provider",
+    "spark",
+    "spark/contract",
+    "spark/feeds",
+    "spark/polling",
+    "spark/salesforce",
+}
 """Layers of which two files are run at a time: most of their tests wait for one core."""
 GRACE = 1.5
 INTERRUPTED_LIMIT_S = 60

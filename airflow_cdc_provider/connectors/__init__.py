@@ -1,14 +1,25 @@
 """Source systems, one folder each. The registry names a connector's class and its options without importing them."""
 
 SOURCES: dict[str, str] = {
+    "jdbc_poll": "airflow_cdc_provider.connectors.jdbc_poll.source:JdbcPollSource",
     "postgres": "airflow_cdc_provider.connectors.postgres.source:PostgresSource",
     "salesforce": "airflow_cdc_provider.connectors.salesforce.source:SalesforceSource",
+    "salesforce_poll": "airflow_cdc_provider.connectors.salesforce_poll.source:SalesforcePollSource",
+    "kafka": "airflow_cdc_provider.connectors.kafka.source:KafkaSource",
+    "files": "airflow_cdc_provider.connectors.files.source:FilesSource",
 }
 
 OPTIONS: dict[str, str] = {
+    "jdbc_poll": "airflow_cdc_provider.connectors.jdbc_poll.options:JdbcPollOptions",
     "postgres": "airflow_cdc_provider.connectors.postgres.options:PostgresOptions",
     "salesforce": "airflow_cdc_provider.connectors.salesforce.options:SalesforceOptions",
+    "salesforce_poll": "airflow_cdc_provider.connectors.salesforce_poll.options:SalesforcePollOptions",
+    "kafka": "airflow_cdc_provider.connectors.kafka.options:KafkaOptions",
+    "files": "airflow_cdc_provider.connectors.files.options:FilesOptions",
 }
+
+TRANSPORTS = frozenset({"kafka", "files"})
+"""Sources that bring messages of any of the formats."""
 
 FORMATS: dict[str, str] = {
     "debezium": "airflow_cdc_provider.connectors.debezium.decode:DebeziumDecoder",
@@ -16,6 +27,12 @@ FORMATS: dict[str, str] = {
     "datastream": "airflow_cdc_provider.connectors.datastream.decode:DatastreamDecoder",
 }
 """Event formats: a decoder of messages each, whatever brings them."""
+
+FORMAT_OPTIONS: dict[str, str] = {
+    "debezium": "airflow_cdc_provider.connectors.debezium.options:DebeziumOptions",
+    "ydb": "airflow_cdc_provider.connectors.ydb.options:YdbOptions",
+    "datastream": "airflow_cdc_provider.connectors.datastream.options:DatastreamOptions",
+}
 
 SAVED: dict[str, str] = {
     **dict.fromkeys(FORMATS, "airflow_cdc_provider.connectors.formats.saved:decoded"),

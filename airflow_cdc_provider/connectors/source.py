@@ -45,17 +45,30 @@ class Ignored:
     count: int
 
 
-StreamItem = ChangeRecord | TableSchema | Boundary | Ignored
+@dataclass(frozen=True)
+class HoleMet:
+    """What the stream cannot tell of ``table``, or of any table where that is empty. The window ends behind its
+    transaction, with a hole of this ``kind`` (``core.changelog.Hole``)."""
+
+    table: str
+    kind: str
+    order_key: str
+    detail: str
+
+
+StreamItem = ChangeRecord | TableSchema | Boundary | Ignored | HoleMet
 """What a reader yields, in stream order. A TableSchema comes before the first record decoded with it."""
 
 
 @dataclass(frozen=True)
 class Partition:
-    """A share of a window that one task reads. ``body`` is JSON-able and holds no secret."""
+    """A share of a window that one task reads. ``body`` is JSON-able and holds no secret. ``table``: the only one whose
+    channel this is; where it cannot be read, that is its trouble alone."""
 
     lo: Position
     limit: Position
     body: Mapping[str, str]
+    table: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,6 +134,16 @@ class FetchesRows(Protocol):
         the source says nothing about is left out.
 
         Raises SourceUnavailable where a retry can help."""
+
+
+@runtime_checkable
+class HoldsCopies(Protocol):
+    """A source whose stream tells its tables from their beginning: the first copy of a table is empty, at a place that
+    lies before everything the stream tells of it."""
+
+    def tells_all_behind(self, start: Position, end: Position, table: str) -> bool:
+        """Nothing of the table lies up to ``start``, and all of it behind ``end`` is served still: what lies between
+        them stands in the change log."""
 
 
 class SourceConnector(Protocol):

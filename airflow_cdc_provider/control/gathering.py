@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from airflow_cdc_provider.connectors.source import HoldsCopies
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.core.changelog import Manifest
 from airflow_cdc_provider.core.errors import IdentityChanged, PositionLost, Retryable
@@ -19,6 +20,7 @@ from airflow_cdc_provider.core.index import Claim, Lane, TableRow
 from airflow_cdc_provider.core.runs import Mode
 from airflow_cdc_provider.core.selection import Selection, select
 from airflow_cdc_provider.core.states import TAKES_CHANGES, TableState
+from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.targets.target import Held
 
 READERS = 8
@@ -50,12 +52,13 @@ def gather(replicator: Replicator, run: Run) -> Gathered:
     target table that cannot be read is that table's trouble only."""
     at = utc_now()
     log, state, name = replicator.log, replicator.state, replicator.name
+    rows, commands, claims = state.tables(name), state.pending(name), state.claims(name)
     described = replicator.source.tables()
+    described += _silent(replicator, described, rows.values())
     selections, problems = select(replicator.definition, described, replicator.target.table_name)
     sealed = log.sealed()
     last = log.manifest(sealed) if sealed else None
     stream = _news(replicator, last, [selection.table for selection in selections])
-    rows, commands, claims = state.tables(name), state.pending(name), state.claims(name)
     settled = set() if stream.anything or commands or run.interval else _settled(rows, claims, sealed, at)
 
     reading = [selection for selection in selections if selection.table not in settled]
@@ -92,6 +95,18 @@ def _news(replicator: Replicator, last: Manifest | None, tables: Sequence[str]) 
     except (PositionLost, IdentityChanged) as error:
         return StreamFacts(lost=error.problems[0])
     return StreamFacts(news.anything, news.limit, news.idle, bridge=news.bridge)
+
+
+def _silent(replicator: Replicator, told: Sequence[TableSchema], rows: Iterable[TableRow]) -> list[TableSchema]:
+    """Tables of a source that is known by what it tells, and tells nothing of them now: as their copies hold them."""
+    if not isinstance(replicator.source, HoldsCopies):
+        return []
+    named = {schema.table for schema in told}
+    return [
+        row.control.schema
+        for row in rows
+        if row.control is not None and row.control.schema is not None and row.table not in named
+    ]
 
 
 def _settled(rows: dict[str, TableRow], claims: Iterable[Claim], sealed: int, at: str) -> set[str]:

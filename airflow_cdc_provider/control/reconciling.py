@@ -9,6 +9,7 @@ from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.opening import decision_of
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.rows import held_row
+from airflow_cdc_provider.core.changelog import ASKED_FOR
 from airflow_cdc_provider.core.definition import Reconcile
 from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -30,16 +31,18 @@ def find_holes(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str, ..
     run = replicator.run(run_id)
     plan = run.plan()
     holes: dict[str, str] = {}
+    asked_for = set()
     for number in range(plan.sealed + 1, replicator.log.sealed() + 1):
         manifest = replicator.log.manifest(number)
         for task in plan.named(plan.stream):
             hole = hole_of(manifest, task.table, task.control.floor if task.control else "")
             if hole and hole.kind != "schema":
                 holes[task.table] = f"{hole.kind} in window {number}"
+                asked_for |= {task.table} if hole.kind in ASKED_FOR else set()
     for table, what in holes.items():
         tell(f"{table}: {what}")
     auto = replicator.definition.source.reconcile is Reconcile.AUTO
-    found = tuple(table for table in holes if table not in plan.reconcile) if auto else ()
+    found = tuple(table for table in holes if table not in plan.reconcile and (auto or table in asked_for))
     run.write_holes(found)
     failpoint("holes.after")
     replicator.state.release(replicator.name, Lane.STREAM, run_id)

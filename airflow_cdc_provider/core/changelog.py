@@ -33,6 +33,11 @@ LOG = "LOG"
 WINDOWS = "windows"
 STEPS = "steps"
 
+AUDIT, RELOAD = "audit", "reload"
+ASKED_FOR = frozenset({AUDIT, RELOAD})
+"""Kinds of holes that are no loss: the definition wants the keys of a table compared, or the table has no other way
+than to be copied anew. They are filled without anybody being asked."""
+
 
 def table_folder(table: str) -> str:
     return quote(table, safe="")
@@ -133,9 +138,9 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Hole:
-    """Something the stream will not tell. ``kind``: gap, overflow, expired, untold, schema. No ``ids``: the whole
-    table. ``order_key``: a copy that stands there or later fills it; empty where nobody can name a place in the stream.
-    """
+    """Something the stream will not tell. ``kind``: gap, overflow, expired, untold, schema, audit, reload. No ``ids``:
+    the whole table. ``order_key``: a copy that stands there or later fills it; empty where nobody can name a place in
+    the stream."""
 
     kind: str
     table: str

@@ -112,7 +112,7 @@ class TableRule:
 @dataclass(frozen=True)
 class Source:
     type: str = doc("Kind of source.", choices="sources")
-    connection: str = doc("Airflow connection id.", form="connection")
+    connection: str = doc("Airflow connection id; every type but `files` in a folder needs one.", "", form="connection")
     reconcile: Reconcile = doc(
         "When the source no longer serves our position: `manual` blocks with the remedy, `auto` copies again.",
         Reconcile.MANUAL,

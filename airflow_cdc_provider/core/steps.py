@@ -107,7 +107,8 @@ def has_batch(staged: TableResult) -> bool:
 
 @dataclass(frozen=True)
 class WindowResult:
-    """What extract sealed, or found sealed by another attempt (``adopted``)."""
+    """What extract sealed, or found sealed by another attempt (``adopted``). ``failed``: tables that could not be read;
+    the window ends for them where it began."""
 
     window: int
     lo: dict[str, str]
@@ -117,6 +118,7 @@ class WindowResult:
     bytes: int
     adopted: bool = False
     cut: str = ""
+    failed: dict[str, Problem] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from airflow_cdc_provider.core.changelog import Hole, Manifest
+from airflow_cdc_provider.core.changelog import ASKED_FOR, Hole, Manifest
 from airflow_cdc_provider.core.commands import CommandKind
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import Reconcile
@@ -215,7 +215,8 @@ def _moving(facts: Facts, table: TableFacts, control: ControlRecord) -> Verdict:
 
 def _with_hole(facts: Facts, name: str, hole: Hole) -> Verdict:
     what = f"the change log has a hole for {name} ({hole.kind})"
-    if facts.definition.source.reconcile is Reconcile.AUTO and hole.kind != "schema":
+    auto = facts.definition.source.reconcile is Reconcile.AUTO and hole.kind != "schema"
+    if auto or hole.kind in ASKED_FOR:
         return Verdict(name, Move.RECONCILE, what)
     problem = Problem(
         "LOG004",

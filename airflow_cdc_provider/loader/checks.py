@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.definition import (
 )
 from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.selection import RESERVED_PREFIX, is_pattern, takes
-from airflow_cdc_provider.loader.kinds import options_class, table_naming, target_places
+from airflow_cdc_provider.loader.kinds import NEEDS, options_class, table_naming, target_places
 from airflow_cdc_provider.loader.report import Place, Report, shown
 from airflow_cdc_provider.loader.shape import Builder, Path
 
@@ -35,6 +35,8 @@ def check(builder: Builder) -> None:
                 _check_columns(value, at, builder.report)
             case Condition():
                 _check_condition(value, at, builder.report)
+            case Source():
+                _check_source(value, at, builder.report)
             case Target():
                 _check_target(value, at, builder.report)
             case TableRule():
@@ -76,6 +78,17 @@ def _check_condition(condition: Condition, at: Callable[..., Place], report: Rep
     if not right:
         kind = "no value" if value is None else "a list" if isinstance(value, tuple) else "one value"
         report.problem("DEF027", f"`{op}` takes {wanted}", at("value"), found=kind, allowed=wanted)
+
+
+def _check_source(source: Source, at: Callable[..., Place], report: Report) -> None:
+    options = options_class("sources", source.type)
+    if not source.connection and getattr(options, NEEDS, True):
+        report.problem(
+            "DEF011", "required key `connection` of `source` is missing", at(), do="name an Airflow connection"
+        )
+    misfits = getattr(options, "misfits", None)
+    for code, key, what, found, allowed in misfits(source) if misfits else ():
+        report.problem(code, what, at(key), found=found, allowed=allowed)
 
 
 def _check_target(target: Target, at: Callable[..., Place], report: Report) -> None:

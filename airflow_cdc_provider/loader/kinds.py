@@ -11,11 +11,25 @@ from typing import Any, cast
 
 from airflow_cdc_provider import connectors, targets
 
-BUILT_IN = {"sources": connectors.OPTIONS, "targets": targets.OPTIONS, "naming": targets.NAMING}
+BUILT_IN = {
+    "sources": connectors.OPTIONS,
+    "formats": connectors.FORMAT_OPTIONS,
+    "targets": targets.OPTIONS,
+    "naming": targets.NAMING,
+}
+GROUPS = {
+    "sources": "sources.options",
+    "formats": "formats.options",
+    "targets": "targets.options",
+    "naming": "targets.naming",
+}
+
+NEEDS = "needs_connection"
+"""What the options of a source say that can do without a connection: False."""
 
 
 def known_kinds(registry: str) -> list[str]:
-    """Names of the types in ``registry`` (``sources`` or ``targets``), sorted."""
+    """Names of the types in ``registry`` (``sources``, ``formats`` or ``targets``), sorted."""
     return sorted({*BUILT_IN[registry], *_outsiders(registry)})
 
 
@@ -60,5 +74,4 @@ def _load(registry: str, kind: str) -> Any:
 def _outsiders(registry: str) -> dict[str, EntryPoint]:
     """What other packages bring, by entry points of these groups. Looked up once: it reads the metadata of every
     installed package."""
-    group = {"sources": "sources.options", "targets": "targets.options", "naming": "targets.naming"}[registry]
-    return {point.name: point for point in entry_points(group=f"airflow_cdc_provider.{group}")}
+    return {point.name: point for point in entry_points(group=f"airflow_cdc_provider.{GROUPS[registry]}")}

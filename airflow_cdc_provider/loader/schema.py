@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from airflow_cdc_provider.core.definition import Definition, written
+from airflow_cdc_provider.core.definition import Definition, Source, written
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.loader.forms import DURATION, FORMS
-from airflow_cdc_provider.loader.kinds import known_kinds, options_class
+from airflow_cdc_provider.loader.kinds import NEEDS, known_kinds, options_class
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
@@ -31,29 +31,36 @@ def _object(kind: Any) -> dict[str, Any]:
     members = {f.name: f for f in fields(kind)}
     inline = [name for name, f in members.items() if f.metadata.get("inline")]
     if not inline:
-        return _closed(kind, members, {})
+        return _closed((kind,), members, {})
     own = {name: f for name, f in members.items() if name not in inline}
-    registry = own["type"].metadata["choices"]
-    variants = []
-    for name in known_kinds(registry):
-        extra = options_class(registry, name)
-        variant = _closed(kind, own, {f.name: f for f in fields(extra)}, extra)
-        variant["properties"]["type"] = {"const": name, "description": own["type"].metadata["doc"]}
-        variants.append(variant)
+    variants = list(_variants((kind,), own, {}))
     return variants[0] if len(variants) == 1 else {"oneOf": variants}
 
 
-def _closed(
-    kind: Any, own: Mapping[str, Field[Any]], extra: Mapping[str, Field[Any]], extra_kind: Any = None
-) -> dict[str, Any]:
-    hints = typing.get_type_hints(kind) | (typing.get_type_hints(extra_kind) if extra_kind else {})
-    members = {**own, **extra}
-    return {
-        "type": "object",
-        "properties": {name: _described(hints[name], member) for name, member in members.items()},
-        "required": [name for name, member in members.items() if _required(member)],
-        "additionalProperties": False,
-    }
+def _variants(
+    kinds: tuple[Any, ...], members: Mapping[str, Field[Any]], chosen: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """One per type that a key may name; where the keys of a type name a type in their turn, one for each of both."""
+    open_ = [name for name, f in members.items() if "choices" in f.metadata and name not in chosen]
+    if not open_:
+        yield _closed(kinds, members, chosen)
+        return
+    registry = members[open_[0]].metadata["choices"]
+    for name in known_kinds(registry):
+        extra = options_class(registry, name)
+        more = {f.name: f for f in fields(extra)}
+        yield from _variants((*kinds, extra), {**members, **more}, {**chosen, open_[0]: name})
+
+
+def _closed(kinds: tuple[Any, ...], members: Mapping[str, Field[Any]], chosen: Mapping[str, str]) -> dict[str, Any]:
+    hints = {name: hint for kind in kinds for name, hint in typing.get_type_hints(kind).items()}
+    properties = {name: _described(hints[name], member) for name, member in members.items()}
+    for name, value in chosen.items():
+        properties[name] = {"const": value, "description": members[name].metadata["doc"]}
+    required = [name for name, member in members.items() if _required(member)]
+    if kinds[0] is Source and all(getattr(kind, NEEDS, True) for kind in kinds[1:]):
+        required.append("connection")
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def _required(member: Field[Any]) -> bool:

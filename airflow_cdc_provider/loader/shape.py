@@ -70,14 +70,12 @@ class Builder:
         values, sound = self._members(kind, own, given, path)
         known: dict[str, Field[Any]] = dict(own)
         if inline and "type" in values:
-            extra = options_class(own["type"].metadata["choices"], values["type"])
-            options, _ = _fields(extra)
-            chosen, options_sound = self._members(extra, options, given, path)
+            chosen, options, options_sound = self._options(own["type"], values["type"], given, path)
             values[inline] = {name: to_plain(value) for name, value in chosen.items()}
             known |= options
             sound = sound and options_sound
         unknown = [key for text, (key, _) in given.items() if text not in known]
-        if inline and "type" not in values:
+        if inline and not _settled(known, values | values.get(inline, {})):
             unknown = [key for key in unknown if _never_of_a_type(key, known, given)]
         meant = self._unknown_keys(unknown, known)
         missing = [name for name, f in known.items() if name not in given and _required(f)]
@@ -88,6 +86,21 @@ class Builder:
             raise Unusable
         self.built[path] = kind(**values)
         return self.built[path]
+
+    def _options(
+        self, chooser: Field[Any], kind: str, given: Given, path: Path
+    ) -> tuple[dict[str, Any], dict[str, Field[Any]], bool]:
+        """The values of the keys that a type brings, these keys, and whether all could be built. A key of a type may
+        name a type in its turn."""
+        extra = options_class(chooser.metadata["choices"], kind)
+        known, _ = _fields(extra)
+        known = dict(known)
+        values, sound = self._members(extra, known, given, path)
+        for name, field_ in list(known.items()):
+            if "choices" in field_.metadata and name in values:
+                more, keys, more_sound = self._options(field_, values[name], given, path)
+                values, known, sound = values | more, known | keys, sound and more_sound
+        return values, known, sound
 
     def _members(self, kind: Any, known: Map[str, Field[Any]], given: Given, path: Path) -> tuple[dict[str, Any], bool]:
         """The values of the fields that are given, and whether all of them could be built."""
@@ -272,8 +285,13 @@ def _fields(kind: Any) -> tuple[dict[str, Field[Any]], str]:
 
 
 def _never_of_a_type(key: Scalar, known: Map[str, Field[Any]], given: Given) -> bool:
-    """Where the type is not known, other keys may belong to it; but not a secret, nor what stands for `type` itself."""
+    """Where a type is not known, other keys may belong to it; but not a secret, nor what stands for `type` itself."""
     return bool(SECRET_KEY.search(key.text)) or ("type" not in given and nearest(key.text, known) == "type")
+
+
+def _settled(known: Map[str, Field[Any]], values: Map[str, Any]) -> bool:
+    """Every type is named that brings keys."""
+    return all(name in values for name, member in known.items() if "choices" in member.metadata)
 
 
 def _required(member: Field[Any]) -> bool:

@@ -9,6 +9,7 @@ from tests.mutants.dirty_keys import DIRTY_KEYS
 from tests.mutants.folds import FOLDS
 from tests.mutants.formats import EVENT_FORMATS
 from tests.mutants.meanings import MEANINGS
+from tests.mutants.polling import POLLING
 from tests.mutants.quarantine import QUARANTINE
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
@@ -19,6 +20,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     *RUNS,
     *MEANINGS,
     *SALESFORCE,
+    *POLLING,
     *EVENT_FORMATS,
     *FOLDS,
     *QUARANTINE,

@@ -57,6 +57,17 @@ def test_a_salesforce_source_is_read_with_its_own_keys() -> None:
     )
 
 
+def test_a_source_of_messages_takes_the_keys_of_its_format_too() -> None:
+    postgres = "{type: postgres, connection: shop_db, publication: cdc_shop}"
+    feed = "{type: kafka, connection: k, topics: ['srv.*'], format: debezium, topic_prefix: srv, unwrapped: true}"
+    options = load(swap(postgres, feed)).source.options
+    assert (options["topics"], options["format"]) == (["srv.*"], "debezium")
+    assert (options["topic_prefix"], options["unwrapped"]) == ("srv", True)
+    files = "{type: files, location: /events, format: ydb, mode: UPDATES, lateness: 3h}"
+    source = load(swap(postgres, files)).source
+    assert (source.connection, source.options["mode"], source.options["lateness"]) == ("", "UPDATES", 10_800)
+
+
 def test_places_are_folders_or_buckets() -> None:
     for place in ("/", "/lake", "file:///lake", "s3://lake", "s3://my.lake-1/a/b/"):
         assert load(swap("/data/lake/shop", place)).target.location == place

@@ -14,6 +14,14 @@ from tests.provider.shop_yaml import FOLDERS, GOOD, ONE_BUCKET, SOURCE, load, pr
 
 FORGETFUL = swap(SOURCE, "{type: salesforce, connection: crm}").replace("retain: 7d", "retain: 71h")
 
+CRM = "{type: salesforce_poll, connection: crm, objects: [Account]"
+ERP = "{type: jdbc_poll, connection: erp, driver: mysql+pymysql, timestamp_column: changed_at"
+
+
+def feed(keys: str) -> str:
+    return swap(SOURCE, f"{{type: kafka, connection: k, {keys}}}")
+
+
 BAD = [
     ("D-01 an empty file", "", "DEF001", "1:1"),
     ("D-01 a file of comments", "# nothing\n", "DEF001", "1:1"),
@@ -39,6 +47,13 @@ BAD = [
     ("D-10 a source without type", swap("type: postgres, ", ""), "DEF011", "3:9"),
     ("D-10 a key is missing", swap("target: {type: delta, location: /data/lake/shop}\n", ""), "DEF011", "1:1"),
     ("D-10 a key of the source type is missing", swap(", publication: cdc_shop", ""), "DEF011", "3:9"),
+    ("D-10 a source without connection", swap("connection: shop_db, ", ""), "DEF011", "3:9"),
+    ("D-10 a source of messages without format", feed("topics: [a]"), "DEF011", "3:9"),
+    ("D-10 topics are missing", feed("format: ydb"), "DEF011", "3:9"),
+    ("D-20 no topic", feed("format: ydb, topics: []"), "DEF020", "3:59"),
+    ("D-12 a format that is none", feed("topics: [a], format: debezum"), "DEF048", "3:59"),
+    ("D-09 a key of another format", feed("topics: [a], format: ydb, unwrapped: true"), "DEF010", "3:64"),
+    ("D-12 a mode that is none", feed("topics: [a], format: ydb, mode: ALL"), "DEF046", "3:70"),
     (
         "D-10 the target has no place",
         swap(FOLDERS, "{type: delta}"),
@@ -188,6 +203,12 @@ BAD = [
         "4:51",
     ),
     ("empty text", GOOD + "dag: {owner: ''}\n", "DEF018", "8:14"),
+    ("D-34 records are read too young", swap(SOURCE, f"{CRM}, commit_latency: 30s}}"), "DEF035", "3:86"),
+    ("D-34 no latency at all", swap(SOURCE, f"{CRM}, commit_latency: 0s}}"), "DEF017", "3:86"),
+    ("polled objects that nobody names", swap(SOURCE, "{type: salesforce_poll, connection: crm}"), "DEF011", "3:9"),
+    ("a clock that is set forward", swap(SOURCE, f"{ERP}, time_zone: Europe/Paris}}"), "DEF053", "3:108"),
+    ("a column for one table only", swap(SOURCE, f"{ERP}, timestamp_columns: [a]}}"), "DEF018", "3:116"),
+    ("polled without a column", swap(SOURCE, ERP.partition(", timestamp")[0] + "}"), "DEF011", "3:9"),
 ]
 
 

@@ -258,7 +258,7 @@ def test_an_overflow_ends_the_window_behind_its_transaction_with_a_hole_of_its_t
         *transaction(3, record("public.b", 6)),
     ]
     landed = run(tmp_path, items)
-    assert (landed.cut, landed.hi, landed.records) == (Cut.OVERFLOW, {"slot": "0/2"}, 5)
+    assert (landed.cut, landed.hi, landed.records) == (Cut.HOLE, {"slot": "0/2"}, 5)
     (hole,) = landed.holes
     assert (hole.kind, hole.table, hole.order_key, hole.position) == ("overflow", "public.a", f"{4:050x}", landed.hi)
     assert keys(tmp_path, landed)["public.b"] == [f"{2:050x}", f"{5:050x}"]

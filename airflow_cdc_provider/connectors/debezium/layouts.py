@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_cdc_provider.connectors.debezium import converters, semantics
@@ -91,6 +91,8 @@ class Layouts:
             if known and shape(known) == shape(schema):
                 schema = known
             made = [converters.of_semantic(s, warnings.append) for _, s, _ in kept]
+        if Regime.DOUBLE in (REGIMES.get(connector), known.regime if known else None):
+            schema = replace(schema, regime=Regime.DOUBLE)
         missing = [name for name in schema.key if name not in schema.names]
         if missing:
             raise Unreadable(NO_KEY, f"the key column {missing[0]} is no column of {table}")

@@ -65,7 +65,7 @@ def messages(data: bytes, name: str, table: str) -> Iterator[Message]:
         return
     for number, line in enumerate(plain.splitlines()):
         if line.strip():
-            yield _message(line, topic, number)
+            yield message_of_line(line, topic, number)
 
 
 def unpacked(data: bytes) -> bytes:
@@ -77,7 +77,7 @@ def unpacked(data: bytes) -> bytes:
         raise CommandRefused(Problem("CLI018", "the file cannot be unpacked", found=type(error).__name__)) from error
 
 
-def _message(line: bytes, topic: str, number: int) -> Message:
+def message_of_line(line: bytes, topic: str, number: int) -> Message:
     """A line that is no JSON is handed on as it is: the decoder says what is wrong with it."""
     try:
         told = parse(line)

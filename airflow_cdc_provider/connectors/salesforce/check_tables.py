@@ -61,7 +61,7 @@ def _rule(task: TableTask) -> Iterator[Problem]:
     if task.rule.where:
         yield Problem(
             "SRC018",
-            f"a row filter on {task.table} cannot be kept: changes tell only the fields that changed",
+            f"a row filter on {task.table} cannot be kept: objects are copied whole",
             where=task.table,
             found="`where` in the table's rule",
             allowed="whole objects",

@@ -67,6 +67,11 @@ class Rest:
                 return
             answer = self.http.json("GET", answer["nextRecordsUrl"], headers=headers)
 
+    def count(self, soql: str, *, deleted: bool = False) -> int:
+        """What a query of COUNT() says."""
+        path = f"{self.root}/{'queryAll' if deleted else 'query'}"
+        return int(self.http.json("GET", path, params={"q": soql})["totalSize"])
+
     def tooling(self, soql: str) -> list[Row]:
         answer = self.http.json("GET", f"{self.root}/tooling/query", params={"q": soql})
         rows = list(answer["records"])

@@ -39,7 +39,8 @@ class Described:
 
     ``schema`` has every column that can be copied. ``compounds``: component -> its compound field. ``snapshot_only``
     are columns whose changes raise no event: they are as of the last copy or fetch. ``left_out``: field -> why it is no
-    column. ``modstamp`` is the column that tells of changes, empty where there is none.
+    column. ``modstamp`` is the column that tells of changes, empty where there is none. ``replicable``: Salesforce
+    tells which of its records were deleted.
     """
 
     schema: TableSchema
@@ -49,6 +50,7 @@ class Described:
     modstamp: str = ""
     queryable: bool = True
     retrievable: bool = True
+    replicable: bool = True
 
 
 def described(answer: Mapping[str, Any]) -> Described:
@@ -69,6 +71,7 @@ def described(answer: Mapping[str, Any]) -> Described:
         next((name for name in MODSTAMPS if name in names), ""),
         bool(answer.get("queryable", True)),
         bool(answer.get("retrieveable", True)),
+        bool(answer.get("replicateable", True)),
     )
 
 

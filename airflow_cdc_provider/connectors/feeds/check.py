@@ -1,0 +1,58 @@
+"""What a feed cannot keep of what the YAML asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from airflow_cdc_provider.connectors.feeds.discovery import Told
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.filters import literal
+from airflow_cdc_provider.core.steps import TableTask
+
+
+def table_problems(tasks: Sequence[TableTask], told: Told) -> Iterator[Problem]:
+    yield from (_mute(table) for table in told.mute)
+    for task in tasks:
+        yield from rule_problems(task)
+
+
+def rule_problems(task: TableTask) -> Iterator[Problem]:
+    for condition in task.rule.where:
+        kind = task.schema.column(condition.column).type.kind
+        given = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+        for value in given:
+            try:
+                literal(kind, value) if value is not None else None
+            except ValueError as error:
+                yield Problem(
+                    "SRC072",
+                    f"`where` compares column {condition.column} of {task.table} with what it can never hold",
+                    where=task.table,
+                    found=f"{type(value).__name__}: {error}",
+                    allowed=f"a value of type {kind}",
+                    do="mend `where`",
+                )
+    if not task.schema.key:
+        yield Problem(
+            "SRC073",
+            f"{task.table} has no key, and its events may come twice",
+            where=task.table,
+            found="no key in messages, schema or YAML",
+            do="name `key` in the YAML where columns identify a row, or leave the table out",
+        )
+
+
+def refuse(problems: Iterable[Problem]) -> None:
+    """Raises CheckFailed where there are any."""
+    if found := tuple(problems):
+        raise CheckFailed(*found)
+
+
+def _mute(table: str) -> Problem:
+    return Problem(
+        "SRC071",
+        f"nobody tells the columns of {table}",
+        where=table,
+        found="messages without a schema",
+        do="write its schema into the file that `schemas` under `source` names, or let the messages tell it",
+    )

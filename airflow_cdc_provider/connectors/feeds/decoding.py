@@ -1,0 +1,86 @@
+"""From the messages of a feed to the records of the tables that are copied. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from airflow_cdc_provider.connectors import FORMATS
+from airflow_cdc_provider.connectors.feeds.filtering import Filter, filters_of
+from airflow_cdc_provider.connectors.formats.message import Decoder, Message, Setting, Wanted
+from airflow_cdc_provider.connectors.formats.unreadable import (
+    WRONG_VALUE,
+    Understood,
+    message_of,
+    put_aside,
+    reread,
+)
+from airflow_cdc_provider.connectors.source import Ignored, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord, Operation
+from airflow_cdc_provider.core.positions import EPOCH_DIGITS
+from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import TableSchema
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format and the options it is read with."""
+
+    name: str
+    options: Mapping[str, Any]
+
+    def decoder(self, epoch: int = 1, tables: Mapping[str, Wanted] | None = None) -> Decoder:
+        made: Decoder = class_of("format", self.name, FORMATS)(Setting(epoch, tables, self.options))
+        return made
+
+    def reread(self, record: ChangeRecord, task: TableTask, schema: TableSchema) -> list[ChangeRecord]:
+        """See ``SourceConnector.reread``. What turns out to be of another table is left out: that has it, too."""
+        made = reading(self, [replace(task, schema=schema)], int(record.order_key[:EPOCH_DIGITS], 16))
+        message = message_of(record)
+        found = reread(record, made.decoder.codec, made.decoder)
+        if message is None or found == [record]:
+            return found
+        return [made.taken(one, message) for one in found if one.table == record.table]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What of the messages of a feed is about these tables."""
+
+    decoder: Decoder
+    tables: Collection[str]
+    filters: Mapping[str, Filter]
+    epoch: int
+
+    def items(self, messages: Iterable[Message]) -> Iterator[StreamItem]:
+        """What is about no single table is counted; a message of which nobody can tell the table is an ``unreadable``
+        record of every table, for it may be of any: none steps over it.
+
+        A barrier holds for its own channel only, and the others may be behind it: it is counted, too."""
+        for message in messages:
+            for item in self.decoder.decode(message):
+                if not isinstance(item, ChangeRecord):
+                    yield item
+                elif item.table in self.tables and item.op != Operation.BARRIER:
+                    yield self.taken(item, message)
+                elif item.op == Operation.UNREADABLE and not item.table:
+                    for table in sorted(self.tables):
+                        yield replace(item, table=table)
+                else:
+                    yield Ignored(1)
+
+    def taken(self, record: ChangeRecord, message: Message) -> ChangeRecord:
+        """The record as the table's ``where`` has it."""
+        told = self.filters[record.table].told(record) if record.table in self.filters else record
+        if isinstance(told, ChangeRecord):
+            return told
+        reason = f"{WRONG_VALUE} `where` asks for the column {told.column}, which the message does not tell"
+        known = Understood(record.table, tail=record.order_key[EPOCH_DIGITS:], schema_id=record.schema_id)
+        return put_aside(self.decoder.codec, self.epoch, message, reason, replace(known, key=record.key))
+
+
+def reading(form: Format, tasks: Sequence[TableTask], epoch: int) -> Reading:
+    wanted = {task.table: Wanted(task.rule, task.schema) for task in tasks}
+    return Reading(form.decoder(epoch, wanted), wanted.keys(), filters_of(tasks), epoch)

@@ -1,0 +1,48 @@
+"""Which tables a feed is about, as the first messages of its topics or files tell. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from airflow_cdc_provider.connectors.feeds.decoding import Format
+from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.core.changes import CONTROL_OPERATIONS, ChangeRecord
+from airflow_cdc_provider.core.tables import TableSchema
+
+
+@dataclass(frozen=True)
+class Told:
+    """``schemas``: table → schema, of those that have one. ``topics``: topic → the tables whose rows its first messages
+    tell; a topic that tells schemas only is none of theirs. ``mute``: tables whose messages tell no schema, and nobody
+    else does."""
+
+    schemas: Mapping[str, TableSchema]
+    topics: Mapping[str, frozenset[str]]
+
+    @property
+    def tables(self) -> frozenset[str]:
+        return frozenset[str]().union(*self.topics.values())
+
+    @property
+    def mute(self) -> tuple[str, ...]:
+        return tuple(sorted(self.tables - self.schemas.keys()))
+
+    def topics_of(self, tables: Iterable[str]) -> list[str]:
+        wanted = frozenset(tables)
+        return sorted(topic for topic, of in self.topics.items() if of & wanted)
+
+
+def discovered(form: Format, heads: Iterable[Message], declared: Mapping[str, TableSchema]) -> Told:
+    """What is declared counts more than what is told."""
+    decoder = form.decoder()
+    schemas: dict[str, TableSchema] = {}
+    topics: dict[str, set[str]] = {}
+    for message in heads:
+        of = topics.setdefault(message.topic, set())
+        for item in decoder.decode(message):
+            if isinstance(item, TableSchema):
+                schemas[item.table] = item
+            elif isinstance(item, ChangeRecord) and item.table and item.op not in CONTROL_OPERATIONS:
+                of.add(item.table)
+    return Told({**schemas, **declared}, {topic: frozenset(of) for topic, of in topics.items()})

@@ -1,0 +1,1 @@
+"""Messages in the files of a folder or bucket."""

@@ -1,0 +1,130 @@
+"""A folder or bucket of files of events as a source connector."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from functools import cached_property
+from typing import ClassVar
+
+from airflow_cdc_provider.connectors.feeds.check import refuse, rule_problems, table_problems
+from airflow_cdc_provider.connectors.feeds.copying import empty_copy
+from airflow_cdc_provider.connectors.feeds.declared import declared_schemas
+from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
+from airflow_cdc_provider.connectors.feeds.discovery import Told, discovered
+from airflow_cdc_provider.connectors.files.folder import File, Folder
+from airflow_cdc_provider.connectors.files.heads import heads_of
+from airflow_cdc_provider.connectors.files.options import read_options
+from airflow_cdc_provider.connectors.files.planning import files_of, news_behind, shares_of
+from airflow_cdc_provider.connectors.files.positions import START, place_of, position_of
+from airflow_cdc_provider.connectors.files.reading import head_of, messages_of
+from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleMet, News, Partition, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Source
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Regime, TableSchema
+
+ORDERED_BY_OFFSET = "unwrapped"
+"""Events that tell no place of their own: lines of different files cannot be put into an order."""
+
+
+class FilesSource:
+    """A folder is one stream for all its tables: which table a file is of, only its content tells. Files are read once,
+    whole, and belong to whoever writes them: none is ever removed."""
+
+    ordering: ClassVar[Regime] = Regime.SINGLE
+    has_transactions: ClassVar[bool] = False
+    full_images: ClassVar[bool] = False
+    exact_snapshot: ClassVar[bool] = True
+    repeats_within: ClassVar[timedelta] = timedelta(0)
+
+    def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
+        self.options = read_options(source.options)
+        self.format = Format(self.options.format, source.options)
+        self.folder = Folder(self.options.location, connection)
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        try:
+            return [*self._format_problems(), *table_problems(tables, self._told)]
+        except CheckFailed as error:
+            return list(error.problems)
+
+    def identity(self) -> dict[str, str]:
+        return {"location": self.folder.location}
+
+    def tables(self) -> list[TableSchema]:
+        """Those that the first lines of the files tell, and those that are declared."""
+        return [schema for _, schema in sorted(self._told.schemas.items())]
+
+    def open_stream(self, tables: Sequence[str]) -> Position:
+        """Before the first file, whatever was read before."""
+        return position_of(START)
+
+    def news(self, position: Position, tables: Sequence[str]) -> News:
+        stable_ms, lateness_ms = _ms(self.options.stable_for), _ms(self.options.lateness)
+        return news_behind(position, self._listed, round(time.time() * 1000), stable_ms, lateness_ms)
+
+    def acknowledge(self, position: Position) -> None:
+        """Files stay where they are."""
+
+    def drop_stream(self) -> None:
+        """Nothing is kept for us."""
+
+    def partitions(self, lo: Position, limit: Position) -> list[Partition]:
+        """As the folder is now: what came late since is read, too."""
+        return shares_of(lo, limit, self.folder.files())
+
+    def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        place = self.folder.location
+        if "gone" in partition.body:
+            what = f"{partition.body['gone']} files were removed from {place} before they were read"
+            yield HoleMet("", "expired", "", what)
+        made = reading(self.format, tables, epoch)
+        for file in files_of(partition):
+            pieces = self.folder.pieces(file.path)
+            if pieces is None:
+                yield HoleMet("", "expired", "", f"{file.path} was removed from {place} before it was read")
+            else:
+                yield from made.items(messages_of(file.path, pieces))
+        yield Boundary(partition.limit)
+
+    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
+        return self.format.reread(record, table, schema)
+
+    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
+        """The files hold the first copy themselves."""
+        refuse([*self._format_problems(), *rule_problems(table)])
+        return empty_copy(table, epoch, sealed)
+
+    def tells_all_behind(self, start: Position, end: Position, table: str) -> bool:
+        """Whether somebody has removed files that were never read, nobody can tell."""
+        return place_of(start) == START
+
+    @cached_property
+    def _listed(self) -> list[File]:
+        return self.folder.files()
+
+    @cached_property
+    def _told(self) -> Told:
+        declared = declared_schemas(self.options.schemas)
+        return discovered(self.format, heads_of(self._listed, lambda file: head_of(self.folder, file)), declared)
+
+    def _format_problems(self) -> Iterator[Problem]:
+        if self.format.options.get(ORDERED_BY_OFFSET):
+            yield Problem(
+                "SRC076",
+                "unwrapped rows in files have no order",
+                where=self.folder.location,
+                found="unwrapped: true",
+                allowed="whole envelopes",
+                do="write the files without ExtractNewRecordState, or read the topic",
+            )
+
+
+def _ms(length: timedelta) -> int:
+    return length // timedelta(milliseconds=1)

@@ -1,0 +1,1 @@
+"""Any SQL table with a timestamp of its last change, over SQLAlchemy."""

@@ -1,0 +1,138 @@
+"""Any SQL table with a timestamp of its last change, as a source connector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from airflow_cdc_provider.connectors.jdbc_poll.catalog import Described, read_catalogue
+from airflow_cdc_provider.connectors.jdbc_poll.check import find_problems, refuse, stamp_of
+from airflow_cdc_provider.connectors.jdbc_poll.copy import conditions_of, open_copy, read_share
+from airflow_cdc_provider.connectors.jdbc_poll.database import Database
+from airflow_cdc_provider.connectors.jdbc_poll.options import read_options
+from airflow_cdc_provider.connectors.jdbc_poll.rows import Rows
+from airflow_cdc_provider.connectors.jdbc_poll.select import Selectable
+from airflow_cdc_provider.connectors.polling.intervals import Clock, ends, news_of, shares
+from airflow_cdc_provider.connectors.polling.pages import Page, Query, Row, pages
+from airflow_cdc_provider.connectors.polling.places import Place, position_of
+from airflow_cdc_provider.connectors.polling.reading import first_query, items
+from airflow_cdc_provider.connectors.source import Copy, News, Partition, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Condition, Source
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Regime, TableSchema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class JdbcPollSource:
+    """The database keeps nothing for us, so there is nothing to acknowledge and nothing to drop. A row comes whole, as
+    it is when it is read: states in between are never seen, and a row that is gone is not seen at all."""
+
+    ordering: ClassVar[Regime] = Regime.SINGLE
+    has_transactions: ClassVar[bool] = False
+    full_images: ClassVar[bool] = True
+    exact_snapshot: ClassVar[bool] = False
+    repeats_within: ClassVar[timedelta] = timedelta(0)
+
+    def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
+        self.options = read_options(source.options)
+        self.database = Database(connection, self.options)
+        self._described: dict[str, Described] = {}
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        return find_problems(self.database, tables)
+
+    def identity(self) -> dict[str, str]:
+        return self.database.identity()
+
+    def tables(self) -> list[TableSchema]:
+        with self.database.session() as connection:
+            self._described = read_catalogue(connection, self.options.schemas)
+        return [one.schema for one in self._described.values()]
+
+    def open_stream(self, tables: Sequence[str]) -> Position:
+        first = self._clock().first()
+        return position_of(dict.fromkeys(tables, first))
+
+    def news(self, position: Position, tables: Sequence[str]) -> News:
+        with self.database.session() as connection:
+            clock = Clock(self.database.now(connection), self.options)
+
+            def holds_any(table: str, lo: Place, limit: Place) -> bool:
+                selectable = self._selectable(table)
+                query = first_query(lo, limit, self.options)
+                with self.database.errors():
+                    found = connection.execute(selectable.holds_any(query, self._sweeps(selectable))).first()
+                return found is not None
+
+            return news_of(position, tables, clock, holds_any)
+
+    def acknowledge(self, position: Position) -> None:
+        """A table forgets nothing."""
+
+    def drop_stream(self) -> None:
+        """The database keeps nothing for a reader."""
+
+    def partitions(self, lo: Position, limit: Position) -> list[Partition]:
+        return shares(lo, limit)
+
+    def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        table = ends(partition)[0]
+        task = next(task for task in tables if task.table == table)
+        selectable = self._selectable(table, task.schema, task.rule.where)
+        refuse(selectable, self.database)
+        yield from items(partition, task.schema, epoch, partial(self._pages, selectable))
+
+    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
+        """There are none: what a driver gives can be written down."""
+        return [record]
+
+    def read_share(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
+        """The rows of one share of a copy, in the table's types. Runs wherever Spark's task runs."""
+        return read_share(self.database, self._selectable(schema.table, schema, conditions_of(share)), share)
+
+    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
+        selectable = self._selectable(table.table, table.schema, table.rule.where)
+        refuse(selectable, self.database)
+        return open_copy(self.database, selectable, epoch, sealed, partitions)
+
+    def _pages(self, selectable: Selectable, lo: Place, limit: Place) -> Iterator[Page]:
+        """Each page is a statement of its own: the server keeps nothing open in between."""
+        rows = Rows(selectable)
+        with self.database.session() as connection:
+
+            def ask(query: Query) -> list[Row]:
+                return [rows.page_row(tuple(row)) for row in connection.execute(selectable.page(query))]
+
+            yield from pages(ask, first_query(lo, limit, self.options), self._sweeps(selectable))
+
+    def _clock(self) -> Clock:
+        with self.database.session() as connection:
+            return Clock(self.database.now(connection), self.options)
+
+    def _sweeps(self, selectable: Selectable) -> bool:
+        return selectable.stamp in selectable.described.nullable
+
+    def _selectable(self, table: str, schema: TableSchema | None = None, where: Sequence[Condition] = ()) -> Selectable:
+        described = self._described.get(table) or self._describe(table)
+        return Selectable(
+            described,
+            schema or described.schema,
+            stamp_of(described, self.options),
+            self.options.offset,
+            self.database.system,
+            where,
+        )
+
+    def _describe(self, table: str) -> Described:
+        with self.database.session() as connection:
+            self._described |= read_catalogue(connection, self.options.schemas, table)
+        return self._described[table]

@@ -1,0 +1,110 @@
+"""Values of a driver as columns of a copy, and canonical values back in a query. Pure."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from airflow_cdc_provider.core.tables import Kind, LogicalType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAN_LOST, ZERO_DATE, NUL_STRIPPED = "nan_lost", "zero_date", "nul_stripped"
+EXACT = Context(prec=76, rounding=ROUND_HALF_UP)
+Warn = Callable[[str], object]
+
+
+def plain(kind: LogicalType, value: Any, warn: Warn) -> Any:
+    """The value as Arrow takes it for a column of this kind, and as ``polling.canonical`` writes it."""
+    if value is None:
+        return None
+    match kind.kind:
+        case Kind.BOOLEAN:
+            return bool(value)
+        case Kind.INT16 | Kind.INT32 | Kind.INT64:
+            return int(value)
+        case Kind.FLOAT32 | Kind.FLOAT64:
+            return float(value)
+        case Kind.DECIMAL:
+            return _decimal(kind, value, warn)
+        case Kind.DATE:
+            return value if isinstance(value, date) else _lost(ZERO_DATE, warn)
+        case Kind.TIMESTAMP:
+            return value.replace(tzinfo=None) if isinstance(value, datetime) else _lost(ZERO_DATE, warn)
+        case Kind.TIMESTAMPTZ:
+            return in_utc(value) if isinstance(value, datetime) else _lost(ZERO_DATE, warn)
+        case Kind.BYTES:
+            return bytes(value)
+        case _:
+            return _text(value, warn)
+
+
+def asked(kind: LogicalType, value: Any, zoned: bool) -> Any:
+    """A canonical value, as ``json.loads`` gives it, for a query. ``zoned``: times take their zone along."""
+    match kind.kind:
+        case Kind.DECIMAL:
+            return Decimal(value)
+        case Kind.DATE:
+            return date.fromisoformat(value)
+        case Kind.TIMESTAMP:
+            return datetime.fromisoformat(value)
+        case Kind.TIMESTAMPTZ:
+            moment = datetime.fromisoformat(value)
+            return moment if zoned else moment.replace(tzinfo=None)
+        case Kind.BYTES:
+            return b64decode(value)
+        case Kind.UUID:
+            return UUID(value)
+        case _:
+            return value
+
+
+def arrow_type(kind: LogicalType) -> pa.DataType:
+    import pyarrow as pa
+
+    types = {
+        Kind.BOOLEAN: pa.bool_(),
+        Kind.INT16: pa.int16(),
+        Kind.INT32: pa.int32(),
+        Kind.INT64: pa.int64(),
+        Kind.FLOAT32: pa.float32(),
+        Kind.FLOAT64: pa.float64(),
+        Kind.BYTES: pa.binary(),
+        Kind.DATE: pa.date32(),
+        Kind.TIMESTAMP: pa.timestamp("us"),
+        Kind.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
+    }
+    if kind.kind is Kind.DECIMAL:
+        return pa.decimal128(kind.precision, kind.scale)
+    return types.get(kind.kind, pa.string())
+
+
+def in_utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _decimal(kind: LogicalType, value: Any, warn: Warn) -> Decimal | None:
+    assert kind.scale is not None
+    number = value if isinstance(value, Decimal) else Decimal(value)
+    if not number.is_finite():
+        warn(NAN_LOST)
+        return None
+    number = number.quantize(Decimal(1).scaleb(-kind.scale), context=EXACT)
+    return number if number else abs(number)
+
+
+def _text(value: Any, warn: Warn) -> str:
+    text = f"{value:f}" if isinstance(value, Decimal) and value.is_finite() else str(value)
+    if "\0" in text:
+        warn(NUL_STRIPPED)
+        return text.replace("\0", "")
+    return text
+
+
+def _lost(code: str, warn: Warn) -> None:
+    warn(code)

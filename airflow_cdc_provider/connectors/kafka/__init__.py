@@ -1,0 +1,1 @@
+"""Messages in the topics of Kafka, or of whatever speaks its protocol."""

@@ -1,0 +1,164 @@
+"""Topics as a source connector."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from functools import cached_property
+from typing import ClassVar
+
+from airflow_cdc_provider.connectors.feeds.check import refuse, rule_problems, table_problems
+from airflow_cdc_provider.connectors.feeds.copying import empty_copy
+from airflow_cdc_provider.connectors.feeds.declared import declared_schemas
+from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
+from airflow_cdc_provider.connectors.feeds.discovery import Told, discovered
+from airflow_cdc_provider.connectors.kafka.cluster import Cluster
+from airflow_cdc_provider.connectors.kafka.news import news_behind
+from airflow_cdc_provider.connectors.kafka.options import read_options
+from airflow_cdc_provider.connectors.kafka.positions import (
+    LOST,
+    Channel,
+    Range,
+    Span,
+    in_shares,
+    lost_of,
+    places_of,
+    ranges_of,
+    tells_all_behind,
+)
+from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleMet, News, Partition, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Source
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.selection import matches
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Regime, TableSchema
+
+HEAD_MESSAGES = 20
+LITTLE = {"queued.max.messages.kbytes": "2048", "fetch.message.max.bytes": "65536"}
+"""For the first messages of many topics: the library would fetch as many more as it has room for."""
+
+
+class KafkaSource:
+    """Each partition is a channel of its own. Topics are read when a table of theirs is copied, so that one that is
+    added later is read from its beginning."""
+
+    ordering: ClassVar[Regime] = Regime.SINGLE
+    has_transactions: ClassVar[bool] = False
+    full_images: ClassVar[bool] = False
+    exact_snapshot: ClassVar[bool] = True
+    repeats_within: ClassVar[timedelta] = timedelta(0)
+
+    def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
+        self.options = read_options(source.options)
+        self.format = Format(self.options.format, source.options)
+        self.cluster = Cluster(connection)
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        try:
+            return [*self._topic_problems(), *table_problems(tables, self._told)]
+        except CheckFailed as error:
+            return list(error.problems)
+
+    def identity(self) -> dict[str, str]:
+        return self.cluster.identity()
+
+    def tables(self) -> list[TableSchema]:
+        """Those that the first messages of the topics tell, and those that are declared."""
+        return [schema for _, schema in sorted(self._told.schemas.items())]
+
+    def open_stream(self, tables: Sequence[str]) -> Position:
+        """Before the first message of every topic, whatever was read before."""
+        return {}
+
+    def news(self, position: Position, tables: Sequence[str]) -> News:
+        read = {channel.topic for channel in places_of(position)}
+        wanted = self._topics_of(tables, read)
+        spans = {channel: span for channel, span in self._spans.items() if channel.topic in wanted}
+        unseen = {topic for topic in read if self._is_ours(topic)} - {channel.topic for channel in self._spans}
+        return news_behind(position, spans, self.cluster.vanished(sorted(unseen)))
+
+    def acknowledge(self, position: Position) -> None:
+        """Messages are kept by the topic's own clock."""
+
+    def drop_stream(self) -> None:
+        """Nothing is kept for us."""
+
+    def partitions(self, lo: Position, limit: Position) -> list[Partition]:
+        """One more for what is gone."""
+        end = {name: text for name, text in limit.items() if name != LOST}
+        bodies = [{"ranges": json.dumps(share)} for share in in_shares(list(ranges_of(lo, limit)))]
+        if gone := lost_of(limit):
+            bodies.append({"ranges": "[]", "gone": json.dumps(self._told_lost(gone))})
+        return [Partition(lo, end, body) for body in bodies]
+
+    def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        for what, of in json.loads(partition.body.get("gone", "[]")):
+            names = {task.table for task in tables}
+            for table in of or sorted(names - self._told.tables) or [""]:
+                yield HoleMet(table, "expired", "", what)
+        made = reading(self.format, tables, epoch)
+        if ranges := [Range(*one) for one in json.loads(partition.body["ranges"])]:
+            yield from made.items(self.cluster.read(ranges))
+        yield Boundary(partition.limit)
+
+    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
+        return self.format.reread(record, table, schema)
+
+    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
+        """The topics hold the first copy themselves."""
+        refuse(rule_problems(table))
+        return empty_copy(table, epoch, sealed)
+
+    def tells_all_behind(self, start: Position, end: Position, table: str) -> bool:
+        return tells_all_behind(start, end, self._spans, self._told.topics_of([table]))
+
+    @cached_property
+    def _spans(self) -> dict[Channel, Span]:
+        channels = [
+            Channel(topic, partition)
+            for topic, partitions in self.cluster.topics().items()
+            if self._is_ours(topic)
+            for partition in partitions
+        ]
+        return self.cluster.spans(channels)
+
+    @cached_property
+    def _told(self) -> Told:
+        heads = [
+            Range(channel.topic, channel.partition, span.begin, min(span.end, span.begin + HEAD_MESSAGES))
+            for channel, span in self._spans.items()
+            if span.end > span.begin
+        ]
+        messages = self.cluster.read(heads, **LITTLE) if heads else iter(())
+        return discovered(self.format, messages, declared_schemas(self.options.schemas))
+
+    def _is_ours(self, topic: str) -> bool:
+        return any(matches(pattern, topic) for pattern in self.options.topics)
+
+    def _told_lost(self, gone: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+        """What is gone, and of which tables: those of the topic; none where it tells none any more."""
+        topics: dict[str, str] = {}
+        for channel, what in gone.items():
+            topics.setdefault(channel.rpartition("/")[0], what)
+        return [(what, sorted(self._told.topics.get(topic, ()))) for topic, what in topics.items()]
+
+    def _topics_of(self, tables: Sequence[str], read: set[str]) -> set[str]:
+        """Those of our tables; and what was read before and tells nothing now, for it was theirs."""
+        silent = {channel.topic for channel in self._spans if not self._told.topics.get(channel.topic)}
+        return {*self._told.topics_of(tables), *(read & silent)}
+
+    def _topic_problems(self) -> Iterator[Problem]:
+        if not self._spans:
+            yield Problem(
+                "SRC083",
+                "no topic is there to be read",
+                where=self.cluster.place,
+                found="no match among the topics that the connection can see",
+                allowed=", ".join(self.options.topics),
+                do="mend `topics`, or let the connection's user describe and read them",
+            )

@@ -1,0 +1,130 @@
+"""From where to where a table is read next. Pure.
+
+Interval: ``upto of the last one - timestamp_latency <= timestamp <= source's clock - commit_latency``. So a change is
+read if it was committed at most both latencies after its timestamp: in the interval that was planned next after its
+commit, or, where its timestamp is younger, in a later one. An interval that was left open goes on where its last page
+ended, under the same end: a change in bulk that is larger than a window comes to an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from airflow_cdc_provider.connectors.polling.options import PollingOptions
+from airflow_cdc_provider.connectors.polling.places import (
+    Place,
+    floor_key,
+    microseconds,
+    place_of,
+    places_of,
+    position_of,
+)
+from airflow_cdc_provider.connectors.source import News, Partition
+from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.positions import Position
+
+IDLE_FOR = timedelta(hours=1)
+"""A table in which nothing happens is moved on when its interval is longer, not at every tick."""
+
+
+def deletes_since(lo: Place, options: PollingOptions) -> datetime:
+    """From when on deleted rows are to be asked for: those before the last audit are known."""
+    late = options.commit_latency + options.timestamp_latency
+    return max(lo.upto - options.timestamp_latency, lo.audited - late)
+
+
+class Asks(Protocol):
+    def __call__(self, table: str, lo: Place, limit: Place) -> bool:
+        """Whether the interval holds anything."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What a plan is made by: the source's time and the options. ``whole`` are tables that no column tells of: they
+    are copied anew in every run. ``forgets``: how long the source tells of deleted rows, where it does at all."""
+
+    now: datetime
+    options: PollingOptions
+    whole: frozenset[str] = frozenset()
+    forgets: timedelta | None = None
+
+    def first(self) -> Place:
+        """Where a table starts that is copied from now on."""
+        return Place(microseconds(self.now), self.now - self.options.commit_latency, self.now)
+
+    def planned(self, place: Place) -> Place:
+        """Where the next reading of the table ends. The source's clock may have gone back; a place never does."""
+        number = max(place.round + 1, microseconds(self.now))
+        if place.after:
+            return Place(number, place.upto, place.audited)
+        if self.is_audit_due(place):
+            return Place(number, place.upto, self.now)
+        return Place(number, max(place.upto, self.now - self.options.commit_latency), place.audited)
+
+    def is_audit_due(self, place: Place) -> bool:
+        every, unseen = self.options.key_audit, self.now - max(place.upto, place.audited)
+        due = every is not None and self.now - place.audited >= every
+        return place.after is None and (due or (self.forgets is not None and unseen >= self.forgets))
+
+
+def is_audit(lo: Place, limit: Place) -> bool:
+    """The reading asks for a comparison of keys, and for nothing else."""
+    return lo.audited != limit.audited
+
+
+def news_of(position: Position, tables: Sequence[str], clock: Clock, asks: Asks) -> News:
+    """Every table is asked for by itself. ``limit`` has the tables that are to be read, and no other."""
+    reading: dict[str, Place] = {}
+    moving: dict[str, Place] = {}
+    for table, lo in places_of(position, tables).items():
+        limit = clock.planned(lo)
+        if table in clock.whole or lo.after or is_audit(lo, limit) or _holds_any(table, lo, limit, asks):
+            reading[table] = limit
+        elif table not in position or limit.upto - lo.upto >= IDLE_FOR:
+            moving[table] = limit
+    told = position_of({**reading, **moving})
+    if reading:
+        return News(True, told)
+    return News(False, position, {**position, **told} if moving else None)
+
+
+def _holds_any(table: str, lo: Place, limit: Place, asks: Asks) -> bool:
+    """What may not be asked is read all the same: the reading says for its table what is wrong, and stops no other."""
+    try:
+        return limit.upto > lo.upto and asks(table, lo, limit)
+    except CheckFailed:
+        return True
+
+
+def shares(lo: Position, limit: Position) -> list[Partition]:
+    """One for each table that is to be read: Spark reads them side by side."""
+    starts = position_of(places_of(lo, sorted(limit))) if limit else {}
+    return [
+        Partition({table: starts[table]}, {table: limit[table]}, {}, table)
+        for table in sorted(limit)
+        if starts[table] != limit[table]
+    ]
+
+
+def ends(partition: Partition) -> tuple[str, Place, Place]:
+    """The table of a share, where it begins and where it ends."""
+    table = partition.table
+    return table, place_of(partition.lo[table]), place_of(partition.limit[table])
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """Where a copy stands, and how far its table could be read when it began."""
+
+    floor: str
+    position: Position
+
+
+def anchor(sealed: Position, table: str, epoch: int, clock: Clock) -> Anchor:
+    """Of a copy that begins now; ``sealed`` is the end of the last sealed window."""
+    place = places_of(sealed, [table])[table]
+    floor = floor_key(epoch, max(place.round, microseconds(clock.now)))
+    return Anchor(floor, position_of({table: clock.planned(place)}))

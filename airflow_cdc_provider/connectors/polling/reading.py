@@ -1,0 +1,79 @@
+"""One reading of a table, as the items of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from airflow_cdc_provider.connectors.polling.intervals import ends, is_audit
+from airflow_cdc_provider.connectors.polling.options import PollingOptions
+from airflow_cdc_provider.connectors.polling.pages import DeletesForgotten, Page, Query, Row
+from airflow_cdc_provider.connectors.polling.places import Place, moment_of, order_key, position_of, written
+from airflow_cdc_provider.connectors.source import Boundary, HoleMet, Partition, StreamItem
+from airflow_cdc_provider.core.changelog import AUDIT, RELOAD
+from airflow_cdc_provider.core.changes import ChangeRecord, Operation
+from airflow_cdc_provider.core.tables import TableSchema
+
+NO_COLUMN = "no column tells when its rows are changed"
+FORGOTTEN = "the source no longer tells which rows were deleted; they are looked for by their keys"
+AUDIT_DUE = "rows that were deleted at the source are looked for by their keys"
+
+
+def first_query(lo: Place, limit: Place, options: PollingOptions) -> Query:
+    """An interval that goes on does not begin again with the overlap."""
+    return Query(lo.upto - options.timestamp_latency, limit.upto, options.page_rows, lo.after)
+
+
+def items(
+    partition: Partition, schema: TableSchema, epoch: int, read: Callable[[Place, Place], Iterator[Page]]
+) -> Iterator[StreamItem]:
+    """Every row as a whole, or as deleted. A window may end behind every page; behind the last one it ends where it was
+    planned to. ``read`` gives the pages between two places; a table that is copied as a whole has none."""
+    table, lo, limit = ends(partition)
+    if is_audit(lo, limit):
+        yield from _audit(table, epoch, limit, AUDIT_DUE)
+        return
+    rank = 0
+    try:
+        for page in read(lo, limit):
+            if not rank and page.rows:
+                yield schema
+            for row in page.rows:
+                yield _record(row, table, schema, order_key(epoch, limit.round, rank))
+                rank += 1
+            if page.after:
+                yield Boundary(position_of({table: replace(limit, after=page.after)}))
+    except DeletesForgotten:
+        place = Place(limit.round, lo.upto, moment_of(limit.round))
+        yield from _audit(table, epoch, place, FORGOTTEN)
+        return
+    yield Boundary(partition.limit)
+
+
+def _audit(table: str, epoch: int, place: Place, why: str) -> Iterator[StreamItem]:
+    yield HoleMet(table, AUDIT, order_key(epoch, place.round, 0), why)
+    yield Boundary(position_of({table: place}))
+
+
+def whole(partition: Partition, epoch: int) -> Iterator[StreamItem]:
+    """A table that can only be copied anew."""
+    table, _, limit = ends(partition)
+    yield HoleMet(table, RELOAD, order_key(epoch, limit.round, 0), NO_COLUMN)
+    yield Boundary(partition.limit)
+
+
+def _record(row: Row, table: str, schema: TableSchema, order: str) -> ChangeRecord:
+    return ChangeRecord(
+        table,
+        Operation.DELETE if row.deleted else Operation.UPSERT,
+        order,
+        schema.schema_id,
+        key_before=row.key,
+        key=None if row.deleted else row.key,
+        after=None if row.deleted else row.image,
+        after_complete=not row.deleted,
+        commit_ts=row.stamp,
+        position=f'{{"timestamp":"{written(row.stamp)}"}}' if row.stamp else "{}",
+        event_id=order,
+        warnings=row.warnings,
+    )

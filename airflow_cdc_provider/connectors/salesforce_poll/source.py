@@ -1,0 +1,157 @@
+"""Objects of a Salesforce org as a source connector that polls them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from airflow_cdc_provider.connectors.polling.intervals import (
+    IDLE_FOR,
+    Clock,
+    anchor,
+    deletes_since,
+    ends,
+    news_of,
+    shares,
+)
+from airflow_cdc_provider.connectors.polling.pages import DeletesForgotten, Page
+from airflow_cdc_provider.connectors.polling.places import Place, position_of
+from airflow_cdc_provider.connectors.polling.reading import first_query, items, whole
+from airflow_cdc_provider.connectors.salesforce.bulk import BulkRefused
+from airflow_cdc_provider.connectors.salesforce.check_tables import refuse_rules
+from airflow_cdc_provider.connectors.salesforce.copying import OVER_REST, read_share
+from airflow_cdc_provider.connectors.salesforce.org import Org
+from airflow_cdc_provider.connectors.salesforce.types import Described, described
+from airflow_cdc_provider.connectors.salesforce_poll.check import find_problems
+from airflow_cdc_provider.connectors.salesforce_poll.objects import Object
+from airflow_cdc_provider.connectors.salesforce_poll.options import read_options
+from airflow_cdc_provider.connectors.salesforce_poll.reading import deleted, holds_any, interval
+from airflow_cdc_provider.connectors.source import Copy, News, PagedRead, Partition, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Source
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Regime, TableSchema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DELETES_TOLD_FOR = timedelta(days=14)
+"""Salesforce tells of deleted records for 15 days, or less."""
+TOLD_ALL_THE_SAME = frozenset({"SystemModstamp", "LastActivityDate", "PhotoUrl"})
+"""Columns that events do not carry, and queries do."""
+
+
+class SalesforcePollSource:
+    """Salesforce keeps nothing for us. A record comes whole, as it is when it is read; deletes are told for 15 days."""
+
+    ordering: ClassVar[Regime] = Regime.SINGLE
+    has_transactions: ClassVar[bool] = False
+    full_images: ClassVar[bool] = True
+    exact_snapshot: ClassVar[bool] = False
+    repeats_within: ClassVar[timedelta] = timedelta(0)
+
+    def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
+        self.options = read_options(source.options)
+        self.org = Org(connection, self.options.org, replicator)
+        self._described: dict[str, Described] = {}
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        return find_problems(self.org, self.options, tables)
+
+    def identity(self) -> dict[str, str]:
+        return self.org.identity()
+
+    def tables(self) -> list[TableSchema]:
+        """The objects that the definition lists; those that this user does not see, that cannot be queried, or that
+        have no id are left out."""
+        found = map(described, self.org.rest.describe_all(sorted(self.options.objects)))
+        self._described = {one.schema.table: one for one in found if one.queryable and one.schema.key}
+        return [one.schema for one in self._described.values()]
+
+    def open_stream(self, tables: Sequence[str]) -> Position:
+        return position_of(dict.fromkeys(tables, self._clock().first()))
+
+    def news(self, position: Position, tables: Sequence[str]) -> News:
+        return news_of(position, tables, self._clock(tables), self._holds_any)
+
+    def acknowledge(self, position: Position) -> None:
+        """Salesforce forgets by its own clock."""
+
+    def drop_stream(self) -> None:
+        """Salesforce keeps nothing for a reader."""
+
+    def partitions(self, lo: Position, limit: Position) -> list[Partition]:
+        return shares(lo, limit)
+
+    def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        table = ends(partition)[0]
+        task = next(task for task in tables if task.table == table)
+        refuse_rules([task])
+        if not self._stamp(table):
+            yield from whole(partition, epoch)
+            return
+        yield from items(partition, task.schema, epoch, partial(self._pages, self._object(table, task.schema)))
+
+    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
+        """There are none: a page that cannot be read is read again."""
+        return [record]
+
+    def read_share(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
+        """The rows of one share of a copy, in the table's types. Runs wherever Spark's task runs."""
+        return read_share(self.org, share, schema)
+
+    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
+        """In as many shares as Salesforce makes pages."""
+        return self._copy(table, epoch, sealed)
+
+    @contextmanager
+    def _copy(self, task: TableTask, epoch: int, sealed: Position) -> Iterator[Copy]:
+        refuse_rules([task])
+        schema = task.schema
+        stands = anchor(sealed, task.table, epoch, self._clock())
+        columns = self._of(task.table).snapshot_only - TOLD_ALL_THE_SAME
+        untold = tuple(name for name in schema.names if name in columns)
+        try:
+            with self.org.bulk.query(schema) as job:
+                read = PagedRead(tuple(json.dumps({"page": page}) for page in job.pages), job.rows)
+                yield Copy(stands.floor, stands.position, schema, read, job.rows, untold=untold)
+        except BulkRefused:
+            yield Copy(stands.floor, stands.position, schema, PagedRead((OVER_REST,)), rows=0, untold=untold)
+
+    def _pages(self, one: Object, lo: Place, limit: Place) -> Iterator[Page]:
+        return interval(one, first_query(lo, limit, self.options), deletes_since(lo, self.options))
+
+    def _holds_any(self, table: str, lo: Place, limit: Place) -> bool:
+        """Before a quiet table is moved on unread, deletes that no query shows are asked for, too."""
+        one = self._object(table)
+        if holds_any(one, first_query(lo, limit, self.options)):
+            return True
+        if limit.upto - lo.upto < IDLE_FOR:
+            return False
+        try:
+            return bool(deleted(one, deletes_since(lo, self.options), limit.upto))
+        except DeletesForgotten:
+            return True
+
+    def _clock(self, tables: Sequence[str] = ()) -> Clock:
+        unstamped = frozenset(table for table in tables if not self._stamp(table))
+        return Clock(self.org.rest.now(), self.options, unstamped, DELETES_TOLD_FOR)
+
+    def _object(self, table: str, schema: TableSchema | None = None) -> Object:
+        found = self._of(table)
+        return Object(self.org, found, schema or found.schema, self._stamp(table))
+
+    def _stamp(self, table: str) -> str:
+        return self.options.timestamp_columns.get(table) or self._of(table).modstamp
+
+    def _of(self, table: str) -> Described:
+        if table not in self._described:
+            self._described[table] = described(self.org.rest.describe(table))
+        return self._described[table]

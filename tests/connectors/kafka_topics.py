@@ -1,0 +1,110 @@
+"""Topics of one test on a real broker, and a replicator's source that reads them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
+
+from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.connectors.kafka.source import KafkaSource
+from airflow_cdc_provider.connectors.source import Boundary, StreamItem
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Source, TableRule
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
+
+WAIT_S = 30
+
+
+class Topics:
+    """Topics of one test, and a replicator's source that reads them."""
+
+    def __init__(self, broker: EmbeddedKafka, prefix: str) -> None:
+        self.broker = broker
+        self.prefix = prefix
+        self.admin = AdminClient(broker.client)
+
+    def make(self, name: str, partitions: int = 1, **config: str) -> str:
+        topic = f"{self.prefix}.{name}"
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        self._done(self.admin.create_topics([NewTopic(topic, partitions, 1, config=settings)]))
+        self._until(lambda: topic in self.admin.list_topics(timeout=WAIT_S).topics)
+        return topic
+
+    def remove(self, topic: str) -> None:
+        self._done(self.admin.delete_topics([topic]))
+        self._until(lambda: topic not in self.admin.list_topics(timeout=WAIT_S).topics)
+
+    def add_partition(self, topic: str, total: int) -> None:
+        self._done(self.admin.create_partitions([NewPartitions(topic, total)]))
+        self._until(lambda: len(self.admin.list_topics(timeout=WAIT_S).topics[topic].partitions) == total)
+
+    def send(self, topic: str, messages: Iterable[Message], **settings: Any) -> None:
+        producer = Producer({**self.broker.client, **settings})
+        for one in messages:
+            producer.produce(topic, one.value, one.key, headers=list(one.headers))
+        assert producer.flush(WAIT_S) == 0
+
+    def begun(self, topic: str, messages: Iterable[Message]) -> Producer:
+        """A transaction that is open still."""
+        producer = Producer({**self.broker.client, "transactional.id": f"{topic}-{time.monotonic()}"})
+        producer.init_transactions(WAIT_S)
+        producer.begin_transaction()
+        for one in messages:
+            producer.produce(topic, one.value, one.key)
+        producer.flush(WAIT_S)
+        return producer
+
+    def forget(self, topic: str) -> None:
+        """What is in the topic goes, as retention takes it."""
+        self._set(topic, **{"retention.ms": "1", "segment.ms": "1"})
+        self._until(lambda: any(span.begin > 0 for span in self.source()._spans.values()))
+        self._set(topic, **{"retention.ms": "-1"})
+
+    def _set(self, topic: str, **config: str) -> None:
+        kind = AlterConfigOpType.SET
+        entries = [ConfigEntry(name, value, incremental_operation=kind) for name, value in config.items()]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        self._done(self.admin.incremental_alter_configs([resource]))
+
+    def source(self, **options: Any) -> KafkaSource:
+        """As each process makes its own."""
+        told = {"topics": [f"{self.prefix}.*"], "format": "debezium", "topic_prefix": self.prefix, **options}
+        return KafkaSource(Source("kafka", "k", options=told), ConnectionInfo("k", extra=self.broker.client), "feed")
+
+    def tasks(self) -> list[TableTask]:
+        return [TableTask(o.table, "t", o, TableRule(o.table), "", TableState.PENDING) for o in self.source().tables()]
+
+    def window(self, lo: Position, tasks: Sequence[TableTask]) -> tuple[list[StreamItem], Position]:
+        source = self.source()
+        news = source.news(lo, [task.table for task in tasks])
+        if not news.anything:
+            return [], lo
+        items = [item for part in source.partitions(lo, news.limit) for item in source.read(part, tasks, 1)]
+        (end,) = {json.dumps(dict(item.position)) for item in items if isinstance(item, Boundary)}
+        return items, {**lo, **json.loads(end)}
+
+    def _done(self, futures: dict[Any, Any]) -> None:
+        for future in futures.values():
+            future.result(WAIT_S)
+
+    def _until(self, true: Any) -> None:
+        give_up = time.monotonic() + WAIT_S
+        while not true():
+            assert time.monotonic() < give_up
+            time.sleep(0.1)

@@ -1,0 +1,149 @@
+"""A table that is written to while it is polled, and a plain copy of it. Shares nothing with a database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from airflow_cdc_provider.connectors.polling.intervals import Clock, ends, news_of, shares
+from airflow_cdc_provider.connectors.polling.options import PollingOptions
+from airflow_cdc_provider.connectors.polling.pages import Page, Query, Row, pages
+from airflow_cdc_provider.connectors.polling.places import Place, floor_key, microseconds, place_of, position_of
+from airflow_cdc_provider.connectors.polling.reading import first_query, items
+from airflow_cdc_provider.connectors.source import Boundary, HoleMet, News, Partition, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+COLUMNS = (Column("k", LogicalType(Kind.TEXT), False), Column("v", LogicalType(Kind.INT64)))
+SCHEMA = TableSchema("s.t", COLUMNS, ("k",))
+
+
+@dataclass(frozen=True)
+class Write:
+    """Committed ``at`` seconds, its timestamp ``late`` seconds before; none at all where that is None."""
+
+    at: int
+    key: str
+    late: int | None
+    value: int
+    gone: bool = False
+
+
+@dataclass
+class Polled:
+    """``now_s`` is the source's clock, in seconds."""
+
+    options: PollingOptions
+    writes: Sequence[Write]
+    now_s: int = 0
+    page_s: int = 0
+    held: dict[str, int] = field(default_factory=dict)
+    floor: str = ""
+    asked: int = 0
+    position: Position = field(default_factory=dict)
+    behind: list[ChangeRecord] = field(default_factory=list)
+
+    @property
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.now_s)
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(self.now, self.options)
+
+    def rows(self) -> dict[str, Write]:
+        """As everybody sees them now."""
+        rows: dict[str, Write] = {}
+        for write in self.writes:
+            if write.at <= self.now_s:
+                rows[write.key] = write
+        return {key: write for key, write in rows.items() if not write.gone}
+
+    def ask(self, query: Query) -> list[Row]:
+        self.asked += 1
+        self.now_s += self.page_s
+        found = []
+        for write in self.rows().values():
+            stamp = None if write.late is None else START + timedelta(seconds=write.at - write.late)
+            key = json.dumps([write.key])
+            if query.unstamped != (stamp is None):
+                continue
+            if stamp is None:
+                inside = query.after is None or key > query.after.key
+            elif query.after and query.after.stamp:
+                inside = (stamp, key) > (query.after.stamp, query.after.key) and stamp <= query.upto
+            else:
+                inside = query.since <= stamp <= query.upto
+            if inside:
+                found.append(Row(stamp, key, json.dumps({"k": write.key, "v": write.value})))
+        return sorted(found, key=lambda row: (row.stamp or START, row.key))[: query.rows]
+
+    def open(self) -> None:
+        self.position = position_of({"s.t": self.clock.first()})
+
+    def copy(self, sealed: Position) -> None:
+        place = place_of(sealed["s.t"])
+        self.floor = floor_key(1, max(place.round, microseconds(self.now)))
+        self.held = {key: write.value for key, write in self.rows().items()}
+
+    def news(self) -> News:
+        def asks(table: str, lo: Place, limit: Place) -> bool:
+            return any(page.rows for page in self.pages(lo, limit))
+
+        return news_of(self.position, ["s.t"], self.clock, asks)
+
+    def pages(self, lo: Place, limit: Place) -> Iterator[Page]:
+        yield from pages(self.ask, first_query(lo, limit, self.options), sweep=True)
+
+    def window(self, limit: Position, boundaries: int) -> list[StreamItem]:
+        """One window that ends behind so many boundaries at the latest. Its records wait until ``apply``."""
+        taken: list[StreamItem] = []
+        for partition in shares(self.position, limit):
+            for item in self.items(partition):
+                taken.append(item)
+                if isinstance(item, Boundary):
+                    boundaries -= 1
+                    self.position = {**self.position, **item.position}
+                    if not boundaries:
+                        break
+        self.behind += [item for item in taken if isinstance(item, ChangeRecord)]
+        return taken
+
+    def items(self, partition: Partition) -> Iterator[StreamItem]:
+        assert ends(partition)[0] == "s.t"
+        return items(partition, SCHEMA, 1, self.pages)
+
+    def apply(self) -> None:
+        """Each record behind the floor of the copy, in the order of their keys."""
+        for record in sorted(self.behind, key=lambda record: record.order_key):
+            if record.order_key > self.floor:
+                (key,) = json.loads(record.key_before or "")
+                self.held.pop(key, None)
+                if record.after is not None:
+                    self.held[key] = json.loads(record.after)["v"]
+        self.behind.clear()
+
+    def catch_up(self, boundaries: int = 10**9) -> None:
+        """Windows until there is no more, at one moment of the clock."""
+        for _ in range(10_000):
+            news = self.news()
+            if not news.anything:
+                return
+            before = self.position
+            self.window(news.limit, boundaries)
+            self.apply()
+            if "after" not in json.loads(self.position["s.t"]) and "after" not in json.loads(before["s.t"]):
+                return
+        raise AssertionError("there is no end of it")
+
+
+def records(taken: Sequence[StreamItem]) -> list[ChangeRecord]:
+    return [item for item in taken if isinstance(item, ChangeRecord)]
+
+
+def holes(taken: Sequence[StreamItem]) -> list[HoleMet]:
+    return [item for item in taken if isinstance(item, HoleMet)]

@@ -1,0 +1,63 @@
+"""A connector for a database, and a plain copy of one table kept by it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from airflow_cdc_provider.connectors.jdbc_poll.source import JdbcPollSource
+from airflow_cdc_provider.connectors.source import Boundary, Copy, PagedRead, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Columns, Condition, Source, TableRule
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.selection import selected_schema
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import TableTask
+
+Row = dict[str, Any]
+
+
+class Polling:
+    """Windows are applied as they are read. A latency of a second is as long as a test waits for nothing."""
+
+    def __init__(self, driver: str, info: ConnectionInfo, **options: Any) -> None:
+        given = {"driver": driver, "timestamp_column": "updated_at", "commit_latency": 1, **options}
+        self.source = JdbcPollSource(Source("jdbc_poll", "db", options=given), info, "shop")
+        self.position: Position = {}
+        self.rows: dict[str, dict[str, Row]] = {}
+
+    def task(
+        self, table: str, columns: Columns | None = None, where: Sequence[Condition] = (), key: Sequence[str] = ()
+    ) -> TableTask:
+        rule = TableRule(table, columns=columns or Columns(), where=tuple(where), key=tuple(key))
+        schema = selected_schema(rule, next(one for one in self.source.tables() if one.table == table))
+        return TableTask(table, table, schema, rule, "0" * 64, TableState.REPLICATING)
+
+    def copy(self, task: TableTask) -> Copy:
+        with self.source.copy(task, 1, self.position, 4) as copy:
+            assert isinstance(copy.read, PagedRead)
+            tables = [table for share in copy.read.shares for table in self.source.read_share(share, copy.schema)]
+        made = [row for table in tables for row in table.to_pylist()]
+        self.rows[task.table] = {json.dumps([row[name] for name in copy.schema.key], default=str): row for row in made}
+        return copy
+
+    def window(self, *tasks: TableTask) -> list[StreamItem]:
+        news = self.source.news(self.position, [task.table for task in tasks])
+        if not news.anything:
+            self.position = news.idle or self.position
+            return []
+        items: list[StreamItem] = []
+        for partition in self.source.partitions(self.position, news.limit):
+            for item in self.source.read(partition, tasks, 1):
+                items.append(item)
+                if isinstance(item, Boundary):
+                    self.position = {**self.position, **item.position}
+        return items
+
+
+def images(items: Sequence[StreamItem]) -> list[tuple[str, Any]]:
+    """Operation and image, or key where the row is gone."""
+    found = [item for item in items if isinstance(item, ChangeRecord)]
+    return [(str(one.op), json.loads(one.after or one.key_before or "null")) for one in found]

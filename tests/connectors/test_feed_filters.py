@@ -1,0 +1,73 @@
+"""Rows chosen by ``where``: the copy is what the source holds of them, whatever its events tell of before."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from airflow_cdc_provider.connectors.feeds.check import rule_problems
+from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
+from airflow_cdc_provider.core.changes import ChangeRecord, Operation
+from airflow_cdc_provider.core.definition import Comparison, Condition, TableRule
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import TableTask
+from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.folded import in_order
+from tests.connectors.formats.simulator import COLUMNS, Simulator
+from tests.model import seeds
+
+MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
+FORM = Format("debezium", {"format": "debezium", "topic_prefix": "p"})
+FEW = Condition("id", Comparison.LESS, 4)
+NAMED = Condition("name", Comparison.EQUAL, "a")
+
+
+def task(manner: Manner, *where: Condition) -> TableTask:
+    schema = manner.table
+    return TableTask(schema.table, "t", schema, TableRule(schema.table, where=where), "", TableState.PENDING)
+
+
+@pytest.mark.parametrize("where", [(FEW,), (NAMED,), (FEW, NAMED)], ids=str)
+def test_the_copy_is_what_the_source_holds_of_the_chosen_rows(where: tuple[Condition, ...]) -> None:
+    seed = seeds.seed()
+    for number in range(seeds.histories(25)):
+        random = Random(f"{seed} {number}")
+        history = Simulator(random, moves=True, late_check=False).history(8)
+        messages = list(DebeziumEncoder(MYSQL, random).messages(history))
+        made = reading(FORM, [task(MYSQL, *where)], 1)
+        found = [item for item in made.items(messages) if isinstance(item, ChangeRecord)]
+        chosen = {
+            row[0]
+            for row in history.end.values()
+            if (FEW not in where or row[0] < 4) and (NAMED not in where or row[1] == "a")
+        }
+        held = {json.loads(key)[0] for key in in_order(found, COLUMNS)}
+        assert held == chosen, f"CDC_SEED={seed}, history {number}"
+
+
+def test_a_column_that_is_not_told_leaves_its_record_unread() -> None:
+    postgres = Manner("postgresql", schemas=True, transactions=True, headers=True)
+    wide = Condition("wide", Comparison.IS_NULL)
+    undecided = []
+    for number in range(20):
+        random = Random(f"wide {number}")
+        messages = list(
+            DebeziumEncoder(postgres, random).messages(Simulator(random, moves=False, late_check=False).history(8))
+        )
+        made = reading(FORM, [task(postgres, wide)], 1)
+        told = [item for item in made.items(messages) if isinstance(item, ChangeRecord)]
+        undecided += [one for one in told if one.op == Operation.UNREADABLE]
+    assert undecided
+    assert all("the column wide" in (one.after or "") and one.key for one in undecided)
+    one = undecided[0]
+    assert FORM.reread(one, task(postgres, wide), postgres.table)[0].op == Operation.UNREADABLE
+    (taken,) = FORM.reread(one, task(postgres), postgres.table)
+    assert (taken.order_key, taken.key) == (one.order_key, one.key)
+
+
+def test_a_value_that_a_column_never_holds_is_told() -> None:
+    wrong = task(MYSQL, Condition("at", Comparison.EQUAL, "noon"), replace(FEW, value="four"))
+    assert [problem.code for problem in rule_problems(wrong)] == ["SRC072", "SRC072"]

@@ -1,0 +1,98 @@
+"""The schema a table of a feed is read with, and what stays as the YAML says when its messages change."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from random import Random
+
+from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
+from airflow_cdc_provider.connectors.feeds.discovery import discovered
+from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.connectors.source import Ignored
+from airflow_cdc_provider.core.changes import ChangeRecord, Operation
+from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.selection import selected_schema
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Regime, TableSchema
+from tests.connectors.formats import ydb_goldens
+from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.simulator import Simulator
+
+MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
+FORM = Format("debezium", {"topic_prefix": "p"})
+
+
+def messages(manner: Manner = MYSQL) -> list[Message]:
+    history = Simulator(Random("schemas"), moves=False, late_check=False).history(5)
+    return list(DebeziumEncoder(manner, Random(1)).messages(history))
+
+
+def widened(message: Message) -> Message:
+    """The same change when the table had a column more."""
+    told = json.loads(message.value or b"null")
+    if told is None:
+        return message
+    for image in told["schema"]["fields"]:
+        image["fields"] = [*image["fields"], {"type": "string", "optional": True, "field": "more"}]
+    for image in ("before", "after"):
+        if told["payload"][image] is not None:
+            told["payload"][image]["more"] = "x"
+    return message._replace(value=json.dumps(told).encode())
+
+
+def test_a_key_of_the_yaml_may_be_held_by_two_rows_whatever_columns_come() -> None:
+    told = discovered(FORM, messages(), {})
+    rule = TableRule("d.t", key=("name",))
+    task = TableTask("d.t", "t", selected_schema(rule, told.schemas["d.t"]), rule, "", TableState.PENDING)
+    made = reading(FORM, [task], 1)
+    schemas = [item for item in made.items(map(widened, messages())) if isinstance(item, TableSchema)]
+    assert [(one.key, one.regime, "more" in one.names) for one in schemas] == [(("name",), Regime.DOUBLE, True)]
+
+
+def test_oracle_s_keys_may_be_held_by_two_rows_where_the_schema_is_declared_too() -> None:
+    bare = Manner("oracle", schemas=False, transactions=True, headers=True)
+    declared = replace(bare.table, regime=Regime.SINGLE)
+    task = TableTask("s.t", "t", declared, TableRule("s.t"), "", TableState.PENDING)
+    schemas = [i for i in reading(FORM, [task], 1).items(messages(bare)) if isinstance(i, TableSchema)]
+    assert {one.regime for one in schemas} == {Regime.DOUBLE}
+
+
+def test_a_topic_that_tells_schemas_only_is_no_table_s() -> None:
+    ddl = {
+        "source": {"connector": "mysql", "file": "b.1", "pos": 4, "snapshot": "true"},
+        "databaseName": "d",
+        "ddl": "CREATE TABLE t (id INT PRIMARY KEY)",
+        "tableChanges": [
+            {
+                "type": "CREATE",
+                "id": '"d"."t"',
+                "table": {
+                    "primaryKeyColumnNames": ["id"],
+                    "columns": [
+                        {"name": "id", "jdbcType": 4, "typeName": "INT", "typeExpression": "INT", "position": 1}
+                    ],
+                },
+            }
+        ],
+    }
+    bare = Manner("mysql", schemas=False, transactions=True, headers=True)
+    heads = [Message(json.dumps(ddl).encode(), topic="p", channel="p/0"), *messages(bare)]
+    told = discovered(FORM, heads, {})
+    assert told.topics_of(["d.t"]) == ["p.t"]
+    assert told.schemas["d.t"].key == ("id",)
+    assert told.mute == ()
+    assert discovered(FORM, heads[1:], {}).mute == ("d.t",)
+
+
+def test_barriers_and_what_is_of_no_table_of_ours_are_counted() -> None:
+    golden = next(one for one in ydb_goldens.GOLDENS if any(r.get("op") == Operation.BARRIER for r in one.records))
+    schema = golden.schema or ydb_goldens.GOLDENS[0].schema
+    assert schema is not None
+    task = TableTask(schema.table, "t", schema, TableRule(schema.table), "", TableState.PENDING)
+    made = reading(Format("ydb", golden.options), [task], 1)
+    assert list(made.items([golden.message])) == [Ignored(1)]
+    other = reading(FORM, [replace(task, table="d.u", rule=TableRule("d.u"))], 1)
+    found = list(other.items(messages()))
+    assert found and not [item for item in found if isinstance(item, ChangeRecord)]

@@ -1,0 +1,73 @@
+"""Files of events in a bucket of a real S3 server say the same as in a folder."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from airflow_cdc_provider.connectors.files.folder import Folder
+from airflow_cdc_provider.connectors.files.source import FilesSource
+from airflow_cdc_provider.connectors.source import Boundary
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Source, TableRule
+from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.staging.places import open_store
+from tests.buckets import ObjectStore
+from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.simulator import Simulator
+
+pytestmark = pytest.mark.server
+MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
+ODD = "d.t/Bücher & Söhne %20.jsonl.gz"
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    with ObjectStore(tmp_path_factory.mktemp("moto") / "log") as running:
+        yield running
+
+
+def lines() -> bytes:
+    history = Simulator(Random("buckets"), moves=True, late_check=False).history(8)
+    told = DebeziumEncoder(MYSQL, Random(1)).messages(history)
+    return b"".join(
+        b'{"topic":"p.t","key":%s,"value":%s}\n' % (one.key or b"null", one.value or b"null") for one in told
+    )
+
+
+def keys(location: str, connection: ConnectionInfo) -> list[str]:
+    """Of what the files say, in order."""
+    options = {"format": "debezium", "location": location, "topic_prefix": "p", "stable_for": 0.0}
+    source = FilesSource(Source("files", "", options=options), connection, "shop")
+    tasks = [TableTask(one.table, "t", one, TableRule(one.table), "", TableState.PENDING) for one in source.tables()]
+    start = source.open_stream([])
+    found, ends = [], []
+    for partition in source.partitions(start, source.news(start, []).limit):
+        for item in source.read(partition, tasks, 1):
+            found += [item.order_key] if isinstance(item, ChangeRecord) else []
+            ends += [item.position] if isinstance(item, Boundary) else []
+    assert not source.news(ends[-1], []).anything
+    return found
+
+
+def test_a_bucket_says_the_same_as_a_folder(objects: ObjectStore, tmp_path: Path) -> None:
+    places = [(str(tmp_path), ConnectionInfo()), (f"s3://{objects.LAKE}/events", objects.connection)]
+    for location, connection in places:
+        open_store(location, connection).write(ODD, gzip.compress(lines()))
+    folder, bucket = (keys(*place) for place in places)
+    assert folder and folder == bucket
+    (file,) = Folder(*places[1]).files()
+    assert (file.path, file.size) == (ODD, len(gzip.compress(lines())))
+
+
+def test_a_bucket_that_is_not_there_is_named_without_its_secret(objects: ObjectStore) -> None:
+    with pytest.raises(SourceUnavailable, match="SRC074") as failed:
+        Folder("s3://nowhere/at/all", objects.connection).files()
+    assert objects.connection.password not in str(failed.value)

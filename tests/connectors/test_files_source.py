@@ -1,0 +1,278 @@
+"""A folder of event files: what is new, what is read, what is gone, and how far it all was read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from airflow_cdc_provider.connectors.files.lines import lines_of, unpacked
+from airflow_cdc_provider.connectors.files.source import FilesSource
+from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.connectors.source import Boundary, HoleMet, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord, Operation
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Comparison, Condition, Source, TableRule
+from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import TableTask
+from tests.connectors.formats import datastream_goldens
+from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.simulator import Simulator
+
+MANNER = Manner("mysql", schemas=True, transactions=True, headers=True)
+HOUR_S = 3600
+
+
+def line(message: Message) -> str:
+    topic, _, partition = message.channel.rpartition("/")
+    told = {"topic": topic, "partition": int(partition), "offset": message.offset, "headers": dict(message.headers)}
+    told["headers"] = {name: text and text.decode() for name, text in message.headers}
+    return json.dumps(
+        {
+            **told,
+            "key": None if message.key is None else json.loads(message.key),
+            "value": None if message.value is None else json.loads(message.value),
+        }
+    )
+
+
+def messages(transactions: int = 8) -> list[Message]:
+    history = Simulator(Random("files"), moves=True, late_check=False).history(transactions)
+    return list(DebeziumEncoder(MANNER, Random(1)).messages(history))
+
+
+class Feed:
+    """A folder that somebody writes files to, long enough ago that they are left alone."""
+
+    def __init__(self, folder: Path, **options: object) -> None:
+        self.folder = folder
+        self.options = {"format": "debezium", "location": str(folder), "topic_prefix": "p", **options}
+
+    @property
+    def source(self) -> FilesSource:
+        """As each process makes its own."""
+        return FilesSource(Source("files", "", options=self.options), ConnectionInfo(), "shop")
+
+    def write(self, path: str, content: str | bytes, age_s: float = HOUR_S) -> None:
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+        moment = time.time() - age_s
+        os.utime(file, (moment, moment))
+
+    def tasks(self) -> list[TableTask]:
+        return [
+            TableTask(one.table, "t", one, TableRule(one.table), "", TableState.PENDING) for one in self.source.tables()
+        ]
+
+    def window(self, lo: Position, tasks: Sequence[TableTask]) -> tuple[list[StreamItem], Position]:
+        """What a window behind ``lo`` holds, and its end."""
+        news = self.source.news(lo, [task.table for task in tasks])
+        if not news.anything:
+            return [], lo
+        items = [
+            item
+            for partition in self.source.partitions(lo, news.limit)
+            for item in self.source.read(partition, tasks, 1)
+        ]
+        ends = {json.dumps(dict(item.position)) for item in items if isinstance(item, Boundary)}
+        (end,) = ends
+        return items, json.loads(end)
+
+    def everything(self) -> list[StreamItem]:
+        items, _ = self.window(self.source.open_stream([]), self.tasks())
+        return items
+
+
+@pytest.fixture
+def feed(tmp_path: Path) -> Feed:
+    folder = tmp_path / "events"
+    folder.mkdir()
+    return Feed(folder)
+
+
+def told(items: Sequence[StreamItem]) -> list[str]:
+    return [item.event_id for item in items if isinstance(item, ChangeRecord)]
+
+
+def test_the_first_lines_tell_which_tables_there_are(feed: Feed) -> None:
+    feed.write("a/1.jsonl", "\n".join(map(line, messages())))
+    (schema,) = feed.source.tables()
+    assert (schema.table, schema.key, schema.names) == ("d.t", ("id",), ("id", "name", "amount", "at", "wide"))
+
+
+def test_tables_whose_messages_tell_no_schema_are_declared(feed: Feed, tmp_path: Path) -> None:
+    from airflow_cdc_provider.core.plain import to_plain
+
+    bare = Manner("mysql", schemas=False, transactions=True, headers=True)
+    history = Simulator(Random("files"), moves=True, late_check=False).history(3)
+    feed.write("1.jsonl", "\n".join(map(line, DebeziumEncoder(bare, Random(1)).messages(history))))
+    assert feed.source.tables() == []
+    (problem,) = feed.source.check([])
+    assert (problem.code, problem.where) == ("SRC071", "d.t")
+
+    file = tmp_path / "schemas.json"
+    file.write_text(json.dumps([to_plain(bare.table)]))
+    declared = Feed(feed.folder, schemas=str(file))
+    assert declared.source.tables() == [bare.table]
+    assert told(declared.everything())
+    file.write_text("{}")
+    with pytest.raises(CheckFailed, match="SRC070"):
+        declared.source.tables()
+
+
+def test_a_file_is_read_once_and_a_late_one_in_an_old_folder_is_found(feed: Feed) -> None:
+    lines = list(map(line, messages()))
+    feed.write("2026/01/b.jsonl", "\n".join(lines[:6]), age_s=600)
+    tasks, lo = feed.tasks(), feed.source.open_stream([])
+    first, lo = feed.window(lo, tasks)
+    assert told(first)
+    assert feed.window(lo, tasks) == ([], lo)
+    feed.write("2025/12/a.jsonl", "\n".join(lines[6:9]), age_s=900)
+    late, lo = feed.window(lo, tasks)
+    assert told(late)
+    assert not set(told(first)) & set(told(late))
+    assert feed.window(lo, tasks) == ([], lo)
+
+
+def test_a_file_that_still_grows_is_left_alone_until_it_is_stable(feed: Feed) -> None:
+    lines = list(map(line, messages()))
+    feed.write("1.jsonl", "\n".join(lines))
+    tasks, lo = feed.tasks(), feed.source.open_stream([])
+    feed.write("2.jsonl", "\n".join(lines), age_s=1)
+    _, lo = feed.window(lo, tasks)
+    assert not feed.source.news(lo, []).anything
+    os.utime(feed.folder / "2.jsonl", (time.time() - 61,) * 2)
+    assert feed.source.news(lo, []).anything
+
+
+def test_what_was_written_anew_is_another_file(feed: Feed) -> None:
+    feed.write("1.jsonl", "\n".join(map(line, messages())))
+    tasks, lo = feed.tasks(), feed.source.open_stream([])
+    _, lo = feed.window(lo, tasks)
+    feed.write("1.jsonl", "\n".join(map(line, messages(9))), age_s=300)
+    again, _ = feed.window(lo, tasks)
+    assert told(again)
+
+
+def test_the_memory_of_what_was_read_stays_small(feed: Feed) -> None:
+    one = line(messages()[0])
+    for number in range(300):
+        feed.write(f"{number:04d}.jsonl", one, age_s=HOUR_S * (400 - number))
+    tasks, lo = feed.tasks(), feed.source.open_stream([])
+    items, hi = feed.window(lo, tasks)
+    assert len(told(items)) == 300
+    assert len(hi["files"]) < 60, "only the files of the last hour"
+    assert feed.window(hi, tasks) == ([], hi)
+
+
+def test_a_file_that_is_gone_before_it_is_read_leaves_a_hole(feed: Feed) -> None:
+    lines = list(map(line, messages()))
+    feed.write("1.jsonl", "\n".join(lines[:5]))
+    feed.write("2.jsonl", "\n".join(lines[5:]))
+    tasks, lo = feed.tasks(), feed.source.open_stream([])
+    limit = feed.source.news(lo, []).limit
+    (feed.folder / "2.jsonl").unlink()
+    (partition,) = feed.source.partitions(lo, limit)
+    lost, *_, end = feed.source.read(partition, tasks, 1)
+    assert isinstance(lost, HoleMet) and "1 files were removed" in lost.detail
+    assert isinstance(end, Boundary)
+    (feed.folder / "1.jsonl").unlink()
+    lost = next(item for item in feed.source.read(partition, tasks, 1) if isinstance(item, HoleMet))
+
+
+def test_packed_lines_and_parquet_say_the_same_as_lines(feed: Feed) -> None:
+    sent = messages()
+    feed.write("1.jsonl", "\n".join(map(line, sent)))
+    plain = [item for item in feed.everything() if isinstance(item, ChangeRecord)]
+    feed.write("1.jsonl", gzip.compress("\n".join(map(line, sent)).encode()))
+    assert [item for item in feed.everything() if isinstance(item, ChangeRecord)] == plain
+    table = pa.table({"key": [one.key for one in sent], "value": [one.value for one in sent]})
+    pq.write_table(table, feed.folder / "1.jsonl")
+    os.utime(feed.folder / "1.jsonl", (time.time() - HOUR_S,) * 2)
+    packed = [item for item in feed.everything() if isinstance(item, ChangeRecord)]
+    assert [one.order_key for one in packed] == [one.order_key for one in plain]
+
+
+def test_a_packed_file_that_ends_too_early_is_read_as_far_as_it_goes(feed: Feed) -> None:
+    sent = messages(40)
+    packed = gzip.compress("\n".join(map(line, sent)).encode())
+    feed.write("1.jsonl.gz", gzip.compress((line(sent[0]) + "\n").encode()) + packed)
+    whole = [item for item in feed.everything() if isinstance(item, ChangeRecord)]
+    assert len({one.event_id for one in whole}) < len(whole), "two packed files, one behind the other"
+    feed.write("1.jsonl.gz", packed[: len(packed) // 2])
+    *good, bad = [item for item in feed.everything() if isinstance(item, ChangeRecord)]
+    assert good and good == whole[1 : len(good) + 1]
+    assert bad.op == Operation.UNREADABLE
+
+
+@pytest.mark.parametrize("size", [2, 7, 4096])
+def test_lines_are_whole_however_the_pieces_come(size: int) -> None:
+    lines = [b"a" * number for number in range(60)]
+    content = b"\n".join(lines)
+    for data in (content, gzip.compress(content)):
+        pieces = [data[at : at + size] for at in range(0, len(data), size)]
+        assert list(lines_of(unpacked(pieces))) == lines
+
+
+def test_datastream_s_avro_files_are_read_record_by_record(tmp_path: Path) -> None:
+    feed = Feed(tmp_path, format="datastream")
+    feed.write("s_t/2026/01/f.avro", datastream_goldens.GOLDENS[-2].message.value or b"")
+    assert [item.key for item in feed.everything() if isinstance(item, ChangeRecord)] == ["[1]", "[2]", "[3]"]
+
+
+@pytest.mark.parametrize("content", [b"{", b"\x1f\x8bnot packed", b"PAR1 no parquet", b"Obj\x01"])
+def test_what_nobody_can_read_is_a_bad_record_of_every_table(feed: Feed, content: bytes) -> None:
+    feed.write("1.jsonl", "\n".join(map(line, messages())))
+    (task,) = feed.tasks()
+    other = replace(task, table="d.u", schema=replace(task.schema, table="d.u"))
+    feed.write("2.jsonl", content)
+    items, _ = feed.window(feed.source.open_stream([]), [task, other])
+    bad = [item for item in items if isinstance(item, ChangeRecord) and item.op == Operation.UNREADABLE]
+    assert sorted(one.table for one in bad) == ["d.t", "d.u"]
+    assert feed.source.reread(bad[0], task, task.schema) == [bad[0]]
+
+
+def test_marks_and_files_being_written_are_no_events(feed: Feed) -> None:
+    for path in ("_SUCCESS", "a/.part.jsonl", "_tmp/x.jsonl"):
+        feed.write(path, "{")
+    assert not feed.source.news(feed.source.open_stream([]), []).anything
+
+
+def test_what_cannot_be_kept_is_refused(feed: Feed) -> None:
+    feed.write("1.jsonl", "\n".join(map(line, messages())))
+    (task,) = feed.tasks()
+    choosing = replace(task, rule=replace(task.rule, where=(Condition("id", Comparison.EQUAL, "x"),)))
+    keyless = replace(task, schema=replace(task.schema, key=()))
+    assert [one.code for one in feed.source.check([choosing, keyless])] == ["SRC072", "SRC073"]
+    with pytest.raises(CheckFailed, match="SRC072"), feed.source.copy(choosing, 1, {}, 1):
+        pass
+    unwrapped = Feed(feed.folder, unwrapped=True)
+    assert "SRC076" in [one.code for one in unwrapped.source.check([])]
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceUnavailable, match=r"SRC074.*nowhere"):
+        Feed(tmp_path / "nowhere").source.news({}, [])
+
+
+def test_a_copy_is_empty_and_stands_before_the_first_file(feed: Feed) -> None:
+    feed.write("1.jsonl", "\n".join(map(line, messages())))
+    (task,) = feed.tasks()
+    start = feed.source.open_stream([])
+    _, end = feed.window(start, [task])
+    assert feed.source.tells_all_behind(start, end, "d.t")
+    assert not feed.source.tells_all_behind(end, end, "d.t")
+    with feed.source.copy(task, 3, start, 1) as copy:
+        assert (copy.floor, copy.rows, copy.schema) == ("00000003", 0, task.schema)

@@ -1,0 +1,180 @@
+"""Tables of an SQL database, polled: the file database that needs no server."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.connectors.jdbc_poll.copy import ranges
+from airflow_cdc_provider.connectors.jdbc_poll.options import JdbcPollOptions
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Columns, Comparison, Condition, OnDelete
+from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled
+from airflow_cdc_provider.core.tables import Kind
+from tests.connectors.polled_database import Polling, images
+
+ORDERS = """
+CREATE TABLE orders (region TEXT NOT NULL, id INTEGER NOT NULL, note TEXT, weight DOUBLE, photo BLOB, paid BOOLEAN,
+                     due DATE, updated_at DATETIME, PRIMARY KEY (region, id))
+"""
+
+
+class Shop:
+    def __init__(self, path: Path) -> None:
+        self.connection = sqlite3.connect(path, isolation_level=None)
+        self.info = ConnectionInfo("db", schema=str(path))
+
+    def sql(self, statement: str, *values: Any) -> None:
+        self.connection.execute(statement, values)
+
+    def order(self, region: str, number: int, ago_s: float | None, note: str = "") -> None:
+        stamp = None if ago_s is None else ago(ago_s)
+        values = (region, number, note, 1.5, b"\0\xff", True, "2026-02-01", stamp)
+        self.sql("INSERT OR REPLACE INTO orders VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *values)
+
+    def polling(self, **options: Any) -> Polling:
+        return Polling("sqlite", self.info, **options)
+
+
+def ago(seconds: float) -> str:
+    return f"{datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S.%f}"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    shop = Shop(tmp_path / "shop.db")
+    shop.sql(ORDERS)
+    yield shop
+    shop.connection.close()
+
+
+def test_rows_that_changed_are_read_in_pages_by_a_key_of_several_columns(shop: Shop) -> None:
+    polling = shop.polling(page_rows=2)
+    polling.position = polling.source.open_stream(["main.orders"])
+    task = polling.task("main.orders")
+    stamp = ago(30)
+    for region in ("south", "north"):
+        for number in (3, 1, 20):
+            shop.order(region, number, 30, "it's")
+    shop.sql("UPDATE orders SET updated_at = ?", stamp)
+    items = polling.window(task)
+    keys = [item.key for item in items if isinstance(item, ChangeRecord)]
+    assert keys == [f'["{region}",{number}]' for region in ("north", "south") for number in (1, 3, 20)]
+    _, row = images(items)[0]
+    assert row | {"updated_at": ""} == {
+        "region": "north", "id": 1, "note": "it's", "weight": 1.5, "photo": "AP8=", "paid": True,
+        "due": "2026-02-01", "updated_at": "",
+    }  # fmt: skip
+    assert polling.window(task), "it lies in the overlap, and is told again"
+
+
+def test_a_row_filter_turns_rows_that_it_no_longer_takes_into_deletes(shop: Shop) -> None:
+    polling = shop.polling()
+    polling.position = polling.source.open_stream(["main.orders"])
+    task = polling.task("main.orders", where=[Condition("region", Comparison.IN, ("north",))])
+    shop.order("north", 1, 30)
+    shop.order("south", 1, 30)
+    assert [(op, row if op == "delete" else row["id"]) for op, row in images(polling.window(task))] == [
+        ("upsert", 1),
+        ("delete", ["south", 1]),
+    ]
+    polling.copy(task)
+    assert list(polling.rows["main.orders"]) == ['["north", 1]']
+
+
+def test_columns_that_are_left_out_are_neither_told_nor_needed(shop: Shop) -> None:
+    polling = shop.polling()
+    polling.position = polling.source.open_stream(["main.orders"])
+    task = polling.task("main.orders", columns=Columns(exclude=("updated_at", "photo", "note")))
+    shop.order("north", 1, 30)
+    ((_, row),) = images(polling.window(task))
+    assert row.keys() == {"region", "id", "weight", "paid", "due"}
+    polling.copy(task)
+    assert polling.rows["main.orders"]['["north", 1]'].keys() == row.keys()
+
+
+def test_a_copy_and_an_interval_hold_the_same_rows(shop: Shop) -> None:
+    polling = shop.polling()
+    polling.position = polling.source.open_stream(["main.orders"])
+    task = polling.task("main.orders")
+    shop.order("north", 1, 30)
+    shop.order("north", 2, None)
+    copy = polling.copy(task)
+    items = polling.window(task)
+    assert len(images(items)) == 2, "rows without timestamp come with every interval"
+    records = [item for item in items if isinstance(item, ChangeRecord)]
+    assert all(record.order_key > copy.floor for record in records)
+    assert len(polling.rows["main.orders"]) == 2
+
+
+def test_one_column_for_most_tables_and_another_for_some(shop: Shop) -> None:
+    shop.sql("CREATE TABLE visits (id INTEGER PRIMARY KEY NOT NULL, seen TIMESTAMP NOT NULL)")
+    polling = shop.polling(timestamp_columns={"main.visits": "seen"})
+    polling.position = polling.source.open_stream(["main.orders", "main.visits"])
+    shop.sql("INSERT INTO visits VALUES (7, ?)", ago(30))
+    items = polling.window(polling.task("main.orders"), polling.task("main.visits"))
+    assert [(item.table, item.key) for item in items if isinstance(item, ChangeRecord)] == [("main.visits", "[7]")]
+
+
+def test_check_names_every_obstacle_with_its_cure(shop: Shop) -> None:
+    shop.sql("CREATE TABLE plain (id INTEGER PRIMARY KEY NOT NULL, updated_at DATE NOT NULL)")
+    shop.sql("CREATE TABLE heap (id INTEGER, updated_at DATETIME NOT NULL)")
+    shop.sql("CREATE INDEX by_time ON heap (updated_at)")
+    polling = shop.polling(timestamp_columns={"main.nothing": "x"}, key_audit=86400)
+    tables = [polling.task("main.orders"), polling.task("main.plain"), polling.task("main.heap")]
+    found = [(one.code, one.where) for one in polling.source.check(tables)]
+    assert found == [
+        ("SRC062", "main.nothing"),
+        ("SRC064", "main.orders.updated_at"),
+        ("SRC062", "main.plain.updated_at"),
+        ("SRC063", "main.heap"),
+    ]
+    assert all(one.do for one in polling.source.check(tables))
+    unaudited = shop.polling().source.check([polling.task("main.orders")])
+    assert [one.code for one in unaudited] == ["SRC064", "SRC065"]
+    polling.position = polling.source.open_stream(["main.heap"])
+    with pytest.raises(CheckFailed, match="SRC063"), polling.source.copy(tables[2], 1, polling.position, 1):
+        pass
+
+
+def test_deletes_that_nobody_wants_need_no_audit(shop: Shop) -> None:
+    polling = shop.polling()
+    task = polling.task("main.orders")
+    kept = replace(task, rule=replace(task.rule, on_delete=OnDelete.IGNORE))
+    assert "SRC065" not in [one.code for one in polling.source.check([kept])]
+
+
+def test_the_offset_of_timestamps_without_zone_is_taken_off(shop: Shop) -> None:
+    polling = shop.polling(time_zone="+02:00")
+    polling.position = polling.source.open_stream(["main.orders"])
+    shop.order("north", 1, 30 - 7200)
+    items = polling.window(polling.task("main.orders"))
+    (record,) = [item for item in items if isinstance(item, ChangeRecord)]
+    assert record.commit_ts is not None
+    assert abs((datetime.now(UTC) - record.commit_ts).total_seconds() - 30) < 20
+    options = JdbcPollOptions(driver="x", timestamp_column="y", time_zone="-03:30")
+    assert options.offset == -timedelta(hours=3, minutes=30)
+
+
+def test_a_driver_that_is_not_there_is_named(shop: Shop) -> None:
+    with pytest.raises(NotInstalled, match="nosuch"):
+        Polling("nosuch+driver", shop.info).source.identity()
+
+
+def test_types_of_the_database_become_ours(shop: Shop) -> None:
+    task = shop.polling().task("main.orders")
+    kinds = {column.name: column.type.kind for column in task.schema.columns}
+    assert kinds["photo"] is Kind.BYTES and kinds["updated_at"] is Kind.TIMESTAMP and kinds["due"] is Kind.DATE
+    assert task.schema.key == ("region", "id")
+
+
+def test_a_copy_is_cut_by_whole_numbers_and_open_at_both_ends() -> None:
+    assert ranges(1, 101, 4) == [(None, 26), (26, 51), (51, 76), (76, None)]
+    assert ranges("a", "z", 4) == ranges(1, 2, 4) == ranges(None, None, 4) == [(None, None)]

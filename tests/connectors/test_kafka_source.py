@@ -1,0 +1,170 @@
+"""Topics of a real broker: what is new, what is read, what is gone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from random import Random
+
+import pytest
+
+from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.connectors.kafka.source import KafkaSource
+from airflow_cdc_provider.connectors.source import HoleMet, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Source
+from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
+from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.simulator import Simulator
+from tests.connectors.kafka_topics import WAIT_S, Topics
+
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
+MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
+OF_T, OF_U = b'"table": "t"', b'"table": "u"'
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[EmbeddedKafka]:
+    with EmbeddedKafka() as running:
+        yield running
+
+
+@pytest.fixture
+def topics(broker: EmbeddedKafka) -> Topics:
+    return Topics(broker, f"p{os.urandom(4).hex()}")
+
+
+def messages(transactions: int = 8) -> list[Message]:
+    history = Simulator(Random("topics"), moves=True, late_check=False).history(transactions)
+    return list(DebeziumEncoder(MYSQL, Random(1)).messages(history))
+
+
+def as_u(sent: Iterable[Message]) -> list[Message]:
+    return [one._replace(value=one.value and one.value.replace(OF_T, OF_U)) for one in sent]
+
+
+def told(items: Iterable[StreamItem]) -> list[str]:
+    return sorted(item.event_id for item in items if isinstance(item, ChangeRecord))
+
+
+def test_partitions_are_read_from_their_beginning_once(topics: Topics) -> None:
+    topic = topics.make("d.t", 3)
+    sent = messages(20)
+    topics.send(topic, sent[:30])
+    tasks = topics.tasks()
+    assert [task.table for task in tasks] == ["d.t"]
+    first, lo = topics.window({}, tasks)
+    assert topics.window(lo, tasks) == ([], lo)
+    topics.send(topic, sent[30:])
+    second, lo = topics.window(lo, tasks)
+    rows = sum(one.value is not None for one in sent)
+    assert len(told(first)) + len(told(second)) == rows
+    assert len(set(told(first)) | set(told(second))) == rows
+
+
+def test_a_topic_of_no_table_of_ours_is_left_for_when_it_is(topics: Topics) -> None:
+    topics.send(topics.make("d.t"), messages())
+    topics.send(topics.make("d.u"), as_u(messages()))
+    tasks = topics.tasks()
+    assert [task.table for task in tasks] == ["d.t", "d.u"]
+    _, lo = topics.window({}, tasks[:1])
+    assert topics.source().tells_all_behind(lo, lo, "d.u")
+    assert not topics.source().tells_all_behind(lo, lo, "d.t")
+    later, _ = topics.window(lo, tasks)
+    assert {item.table for item in later if isinstance(item, ChangeRecord)} == {"d.u"}
+
+
+def test_transactions_that_were_given_up_are_left_out_and_open_ones_waited_for(topics: Topics) -> None:
+    topic = topics.make("d.t")
+    sent = messages(20)
+    topics.send(topic, sent[:5])
+    topics.begun(topic, sent[5:10]).abort_transaction(WAIT_S)
+    open_ = topics.begun(topic, sent[10:15])
+    tasks = topics.tasks()
+    first, lo = topics.window({}, tasks)
+    assert len(told(first)) == sum(one.value is not None for one in sent[:5])
+    open_.commit_transaction(WAIT_S)
+    second, lo = topics.window(lo, tasks)
+    assert len(told(second)) == sum(one.value is not None for one in sent[10:15])
+    assert not topics.source().news(lo, ["d.t"]).anything
+
+
+def lost(items: Iterable[StreamItem]) -> list[HoleMet]:
+    return [item for item in items if isinstance(item, HoleMet)]
+
+
+def test_what_retention_took_before_it_was_read_is_a_hole_of_its_table(topics: Topics) -> None:
+    topic = topics.make("d.t")
+    topics.send(topic, messages())
+    tasks = topics.tasks()
+    _, lo = topics.window({}, tasks)
+    topics.send(topic, messages())
+    topics.forget(topic)
+    topics.send(topic, messages())
+    items, hi = topics.window(lo, tasks)
+    (hole,) = lost(items)
+    assert hole.table == "d.t" and "are gone" in hole.detail
+    again, _ = topics.window(hi, tasks)
+    assert told(again) and not lost(again)
+    assert not topics.source().tells_all_behind({}, {}, "d.t")
+
+
+def test_a_topic_that_was_made_anew_is_another_one(topics: Topics) -> None:
+    topic, other = topics.make("d.t"), topics.make("d.u")
+    topics.send(topic, messages())
+    topics.send(other, as_u(messages(4)))
+    tasks = topics.tasks()
+    _, lo = topics.window({}, tasks)
+    topics.remove(topic)
+    topics.make("d.t")
+    topics.send(topic, [*messages(), *messages()])
+    topics.send(other, as_u(messages()))
+    items, hi = topics.window(lo, tasks)
+    (hole,) = lost(items)
+    assert hole.table == "d.t" and "made again" in hole.detail
+    assert {item.table for item in items if isinstance(item, ChangeRecord)} == {"d.u"}
+    assert topics.source().tells_all_behind(hi, hi, "d.t"), "the new one is read from its beginning"
+    again, _ = topics.window(hi, tasks)
+    assert {item.table for item in again if isinstance(item, ChangeRecord)} == {"d.t"}
+
+
+def test_a_topic_that_is_there_no_more_is_a_hole_of_the_table_that_nobody_tells(topics: Topics) -> None:
+    topic, other = topics.make("d.t"), topics.make("d.u")
+    topics.send(topic, messages())
+    topics.send(other, as_u(messages()))
+    tasks = topics.tasks()
+    _, lo = topics.window({}, tasks)
+    topics.remove(topic)
+    items, hi = topics.window(lo, tasks)
+    (hole,) = lost(items)
+    assert hole.table == "d.t" and "no more" in hole.detail
+    assert topics.window(hi, tasks) == ([], hi)
+
+
+def test_a_partition_that_is_added_is_read_from_its_beginning(topics: Topics) -> None:
+    topic = topics.make("d.t")
+    topics.send(topic, messages())
+    tasks = topics.tasks()
+    _, lo = topics.window({}, tasks)
+    topics.add_partition(topic, 2)
+    topics.send(topic, [one._replace(key=None) for one in messages()], partitioner="random")
+    later, hi = topics.window(lo, tasks)
+    assert f"{topic}/1" in hi
+    assert len(told(later)) == sum(one.value is not None for one in messages())
+
+
+def test_a_wrong_password_is_said_and_no_secret_told(topics: Topics) -> None:
+    wrong = {**topics.broker.client, "sasl.password": "wrong-password"}
+    source = KafkaSource(
+        Source("kafka", "k", options={"topics": ["*"], "format": "debezium"}), ConnectionInfo("k", extra=wrong), "feed"
+    )
+    with pytest.raises(SourceUnavailable, match=r"SRC081.*[Aa]uthentication") as failed:
+        source.tables()
+    assert "wrong-password" not in str(failed.value)
+
+
+def test_topics_that_are_not_there_are_named(topics: Topics) -> None:
+    (problem,) = topics.source().check([])
+    assert (problem.code, problem.allowed) == ("SRC083", f"{topics.prefix}.*")

@@ -1,0 +1,253 @@
+"""Intervals, pages and places of tables that are polled, against a table that is written to all the time."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airflow_cdc_provider.connectors.polling.intervals import shares
+from airflow_cdc_provider.connectors.polling.options import PollingOptions
+from airflow_cdc_provider.connectors.polling.pages import Query, Row, pages
+from airflow_cdc_provider.connectors.polling.places import After, Place, order_key, place_of, places_of, text_of
+from airflow_cdc_provider.connectors.source import Boundary
+from airflow_cdc_provider.core.errors import CheckFailed, PositionLost
+from tests.connectors.polled import START, Polled, Write, holes, records
+
+COMMIT_S, OVERLAP_S = 300, 600
+OPTIONS = PollingOptions(commit_latency=timedelta(seconds=COMMIT_S), timestamp_latency=timedelta(seconds=OVERLAP_S))
+
+
+def options(page_rows: int = 2, **more: timedelta) -> PollingOptions:
+    return PollingOptions(
+        **{"commit_latency": OPTIONS.commit_latency, "timestamp_latency": OPTIONS.timestamp_latency, **more},  # type: ignore[arg-type]
+        page_rows=page_rows,
+    )
+
+
+writes = st.lists(
+    st.builds(
+        Write,
+        at=st.integers(0, 4000),
+        key=st.sampled_from("abcdefg"),
+        late=st.one_of(st.none(), st.integers(0, COMMIT_S + OVERLAP_S), st.sampled_from([0, 1, COMMIT_S])),
+        value=st.integers(0, 9),
+    ),
+    max_size=25,
+).map(lambda some: sorted(some, key=lambda write: write.at))
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    writes,
+    st.lists(st.tuples(st.integers(1, 900), st.integers(1, 4)), min_size=1, max_size=12),
+    st.integers(1, 4),
+    st.integers(0, 40),
+    st.integers(0, 12),
+)
+def test_whatever_is_committed_late_the_copy_ends_as_the_table_stands(
+    writes: list[Write], ticks: list[tuple[int, int]], page_rows: int, page_s: int, copied_at: int
+) -> None:
+    """Equal timestamps with other values, rows without any, windows that end behind any page, a copy at any time that
+    is made while windows go on, pages that take their time."""
+    table = Polled(options(page_rows), writes, page_s=page_s)
+    table.open()
+    copied = False
+    for at, (seconds, boundaries) in enumerate(ticks):
+        table.now_s += seconds
+        news, sealed = table.news(), table.position
+        if news.anything:
+            table.window(news.limit, boundaries)
+        elif news.idle:
+            table.position = news.idle
+        if at >= copied_at % len(ticks) and not copied:
+            copied = True
+            table.now_s += page_s
+            table.copy(sealed)
+        if copied:
+            table.apply()
+    table.page_s = 0
+    table.now_s += 4000
+    table.catch_up()
+    table.now_s += COMMIT_S + OVERLAP_S + 1
+    table.catch_up(1)
+    assert table.held == {key: write.value for key, write in table.rows().items()}
+
+
+def test_case_35_a_commit_behind_the_high_mark_is_found_within_the_latencies() -> None:
+    late = Write(1190, "late", COMMIT_S + OVERLAP_S - 10, 2)
+    table = Polled(options(), [Write(10, "a", 0, 1), Write(900, "b", 0, 1), late])
+    table.open()
+    table.copy(table.position)
+    table.now_s = 1180
+    table.catch_up()
+    assert place_of(table.position["s.t"]).upto > START + timedelta(seconds=late.at - (late.late or 0))
+    assert table.held == {"a": 1}, "b is too young to be read"
+    table.now_s = 1200
+    table.catch_up()
+    assert table.held == {"a": 1, "b": 1, "late": 2}
+
+
+def test_a_row_is_not_read_before_its_timestamp_is_old_enough() -> None:
+    table = Polled(options(), [Write(100, "a", 0, 1)])
+    table.open()
+    table.now_s = 100 + COMMIT_S - 1
+    assert not table.news().anything
+    table.now_s += 1
+    assert table.news().anything
+
+
+def test_case_36_ties_that_are_larger_than_a_page_and_a_window_lose_nothing() -> None:
+    table = Polled(options(3), [Write(50, f"k{number:03}", 0, number) for number in range(100)])
+    table.open()
+    table.now_s = 1000
+    windows = 0
+    while (news := table.news()).anything and windows < 100:
+        table.window(news.limit, 2)
+        table.apply()
+        windows += 1
+        table.now_s += 5
+        if "after" not in json.loads(table.position["s.t"]):
+            break
+    assert table.held == {f"k{number:03}": number for number in range(100)}
+    assert windows <= 18, "an interval that goes on does not begin again with the overlap"
+
+
+def test_case_38_the_mark_never_stands_ahead_of_rows_that_were_not_read() -> None:
+    """A window that is cut keeps the end of its interval, and the place inside it."""
+    table = Polled(options(2), [Write(10 * number, f"k{number}", 0, number) for number in range(1, 8)])
+    table.open()
+    table.now_s = 1000
+    table.window(table.news().limit, 1)
+    place = place_of(table.position["s.t"])
+    assert place.after == After(START + timedelta(seconds=20), '["k2"]')
+    table.now_s = 5000
+    limit = table.news().limit
+    assert place_of(limit["s.t"]).upto == place.upto == START + timedelta(seconds=1000 - COMMIT_S)
+
+
+def test_rows_without_timestamp_are_swept_behind_the_others_and_a_window_may_end_among_them() -> None:
+    table = Polled(options(1), [Write(10, "a", 0, 1), *(Write(10, key, None, 2) for key in "xyz")])
+    table.open()
+    table.now_s = 1000
+    taken = table.window(table.news().limit, 2)
+    assert [record.key for record in records(taken)] == ['["a"]', '["x"]']
+    assert place_of(table.position["s.t"]).after == After(None, '["x"]')
+    taken = table.window(table.news().limit, 9)
+    assert [record.key for record in records(taken)] == ['["y"]', '["z"]']
+
+
+def test_the_sweep_behind_an_interval_that_goes_on_begins_with_the_first_key() -> None:
+    table = Polled(options(1), [Write(10, "m", 0, 1), Write(10, "b", None, 2)])
+    table.open()
+    table.now_s = 1000
+    table.window(table.news().limit, 1)
+    taken = table.window(table.news().limit, 9)
+    assert [record.key for record in records(taken)] == ['["b"]']
+
+
+def test_what_was_read_before_a_copy_began_does_not_come_on_top_of_it() -> None:
+    """A row is read, deleted, and only then is the table copied: the window is applied behind the copy."""
+    table = Polled(options(), [Write(10, "a", 0, 1), Write(500, "a", 0, 1, gone=True)])
+    table.open()
+    table.now_s = 400
+    sealed = table.position
+    table.window(table.news().limit, 9)
+    table.now_s = 600
+    table.copy(sealed)
+    assert table.behind
+    table.apply()
+    assert table.held == {}
+
+
+def test_a_clock_that_goes_back_takes_neither_place_nor_order_back() -> None:
+    table = Polled(options(), [Write(650, "a", 0, 1)])
+    table.open()
+    table.now_s = 1000
+    first = records(table.window(table.news().limit, 9))
+    before = place_of(table.position["s.t"])
+    table.now_s = -100_000
+    assert not table.news().anything
+    assert table.clock.planned(before) == Place(before.round + 1, before.upto, before.audited)
+    table.now_s = 1400
+    assert records(table.window(table.news().limit, 9))[0].order_key > first[0].order_key
+
+
+def test_an_idle_table_is_moved_on_by_the_hour_and_not_at_every_tick() -> None:
+    table = Polled(options(), [])
+    table.open()
+    table.now_s = 3599
+    assert (table.news().anything, table.news().idle) == (False, None)
+    table.now_s = 3600
+    idle = table.news().idle
+    assert idle and place_of(idle["s.t"]).upto == START + timedelta(seconds=3600 - COMMIT_S)
+
+
+def test_a_table_that_comes_later_starts_where_the_first_of_the_others_stands() -> None:
+    """Its copy is not older than the window that ended there."""
+    one, two = Place(5, START, START), Place(7, START + timedelta(hours=1), START)
+    position = {"s.a": text_of(one), "s.b": text_of(two)}
+    assert places_of(position, ["s.a", "s.b", "s.c"])["s.c"] == Place(7, START, START)
+    limit = {"s.c": text_of(Place(9, START + timedelta(hours=2), START))}
+    (share,) = shares(position, limit)
+    assert place_of(share.lo["s.c"]).upto == START and share.table == "s.c"
+
+
+def test_a_new_table_gets_its_place_in_the_log_though_nothing_happens() -> None:
+    table = Polled(options(), [])
+    table.position = {"s.other": text_of(Place(5, START, START))}
+    table.now_s = 60
+    news = table.news()
+    assert not news.anything and news.idle and news.idle.keys() == {"s.other", "s.t"}
+
+
+@pytest.mark.parametrize("position", [{}, {"slot": "0/16B3748"}, {"s.t": "7 AAA= 2026-01-01T00:00:00Z"}])
+def test_a_position_of_another_kind_is_lost_and_not_guessed_at(position: dict[str, str]) -> None:
+    with pytest.raises(PositionLost, match="SRC013"):
+        places_of(position, ["s.t"])
+
+
+def test_an_audit_that_is_due_is_a_hole_of_its_own_and_no_interval_is_left_out_for_it() -> None:
+    table = Polled(options(key_audit=timedelta(hours=1)), [Write(10, "a", 0, 1)])
+    table.open()
+    table.now_s = 3600
+    taken = table.window(table.news().limit, 9)
+    (hole,) = holes(taken)
+    assert hole.kind == "audit" and not records(taken)
+    assert hole.order_key == order_key(1, place_of(table.position["s.t"]).round, 0)
+    taken = table.window(table.news().limit, 9)
+    assert [record.key for record in records(taken)] == ['["a"]'] and not holes(taken)
+
+
+def test_pages_that_do_not_come_forward_are_refused() -> None:
+    """A timestamp of nanoseconds is read as microseconds: the same rows are behind it for ever."""
+    rows = [Row(START, '["a"]', "{}"), Row(START, '["b"]', "{}")]
+    with pytest.raises(CheckFailed, match="SRC061"):
+        list(pages(lambda query: rows, Query(START, START, 2), sweep=False))
+
+
+@given(
+    st.integers(0, 2**63),
+    st.datetimes(),
+    st.one_of(st.none(), st.tuples(st.one_of(st.none(), st.datetimes()), st.text(max_size=5))),
+)
+def test_a_place_comes_back_from_its_text(number: int, upto: object, after: object) -> None:
+    assert isinstance(upto, datetime)
+    made = None
+    if isinstance(after, tuple):
+        made = After(after[0] and after[0].replace(tzinfo=UTC), json.dumps([after[1]]))
+    place = Place(number, upto.replace(tzinfo=UTC), START, made)
+    assert place_of(text_of(place)) == place
+
+
+def test_every_page_ends_with_a_boundary_and_the_last_stands_at_the_limit() -> None:
+    table = Polled(options(2), [Write(10, key, 0, 1) for key in "abcde"])
+    table.open()
+    table.now_s = 1000
+    limit = table.news().limit
+    taken = table.window(limit, 99)
+    assert [type(item).__name__ for item in taken].count("Boundary") == 4
+    assert isinstance(taken[-1], Boundary) and taken[-1].position == limit

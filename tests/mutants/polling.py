@@ -1,0 +1,89 @@
+"""What an interval of a polled table holds, where it ends, and where a copy stands."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+
+FOLDER = "airflow_cdc_provider/connectors/polling"
+WINDOWS = ("tests/connectors/test_polling.py",)
+TABLES = ("tests/connectors/test_jdbc_poll.py",)
+
+POLLING = (
+    Breakage(
+        "an interval does not reach back into the one before",
+        f"{FOLDER}/reading.py",
+        "lo.upto - options.timestamp_latency",
+        "lo.upto",
+        WINDOWS,
+    ),
+    Breakage(
+        "rows are read however young they are",
+        f"{FOLDER}/intervals.py",
+        "max(place.upto, self.now - self.options.commit_latency), place.audited",
+        "max(place.upto, self.now), place.audited",
+        WINDOWS,
+    ),
+    Breakage(
+        "an interval that goes on takes a later end",
+        f"{FOLDER}/intervals.py",
+        "return Place(number, place.upto, place.audited)",
+        "return Place(number, self.now - self.options.commit_latency, place.audited)",
+        WINDOWS,
+    ),
+    Breakage(
+        "rounds follow a clock that goes back",
+        f"{FOLDER}/intervals.py",
+        "number = max(place.round + 1, microseconds(self.now))",
+        "number = microseconds(self.now)",
+        WINDOWS,
+    ),
+    Breakage(
+        "a page begins behind the timestamp of the last row",
+        f"{FOLDER}/pages.py",
+        "after = After(rows[-1].stamp, rows[-1].key)",
+        "after = After(rows[-1].stamp, '[\"~\"]')",
+        WINDOWS,
+    ),
+    Breakage(
+        "a sweep goes on behind the key of a row that has a timestamp",
+        f"{FOLDER}/pages.py",
+        "first.after if swept else None",
+        "first.after",
+        WINDOWS,
+    ),
+    Breakage(
+        "a table that comes later starts where the last of the others stands",
+        f"{FOLDER}/places.py",
+        "first = min(others",
+        "first = max(others",
+        WINDOWS,
+    ),
+    Breakage(
+        "an audit steps over the interval",
+        f"{FOLDER}/intervals.py",
+        "return Place(number, place.upto, self.now)",
+        "return Place(number, max(place.upto, self.now - self.options.commit_latency), self.now)",
+        WINDOWS,
+    ),
+    Breakage(
+        "rows without timestamp are left out",
+        "airflow_cdc_provider/connectors/jdbc_poll/source.py",
+        "return selectable.stamp in selectable.described.nullable",
+        "return False",
+        TABLES,
+    ),
+    Breakage(
+        "a row that the filter no longer takes stays as it was",
+        "airflow_cdc_provider/connectors/jdbc_poll/rows.py",
+        "not taken",
+        "False",
+        TABLES,
+    ),
+    Breakage(
+        "keys of several columns are compared by the first alone",
+        "airflow_cdc_provider/connectors/jdbc_poll/select.py",
+        "for at in range(len(pairs))",
+        "for at in range(1)",
+        TABLES,
+    ),
+)

@@ -1,0 +1,151 @@
+"""A replicator of a feed, its runs taken task by task as Airflow takes them, and a simulated source as judge."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.control.replicator import Replicator, open_replicator
+from airflow_cdc_provider.core.commands import CommandKind
+from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.index import TableRow
+from airflow_cdc_provider.state.store import StateStore
+from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.simulator import COLUMNS, History, Simulator
+from tests.faults import attempts
+from tests.faults.road import Road
+from tests.faults.worker import request
+
+MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
+POSTGRES = Manner("postgresql", schemas=True, transactions=True, headers=True)
+_keys = itertools.count(1)
+
+
+@dataclass
+class Table:
+    """A table of the source, all that happens to it, and how much of that has been sent."""
+
+    name: str
+    history: History
+    messages: list[Message]
+    sent: int = 0
+
+    def next(self, count: int) -> list[Message]:
+        self.sent += count
+        return self.messages[self.sent - count : self.sent]
+
+    def rest(self) -> list[Message]:
+        return self.next(len(self.messages) - self.sent)
+
+    @property
+    def end(self) -> dict[int, tuple[Any, ...]]:
+        return dict(self.history.end)
+
+
+def table(letter: str, seed: str, transactions: int = 30, manner: Manner = MYSQL) -> Table:
+    """``d.<letter>`` or ``s.<letter>``."""
+    history = Simulator(Random(seed), moves=manner is MYSQL, late_check=False).history(transactions)
+    messages = DebeziumEncoder(manner, Random(seed)).messages(history)
+    return Table(f"{manner.table.table[:2]}{letter}", history, [_of(letter, one) for one in messages])
+
+
+def _of(letter: str, message: Message) -> Message:
+    """The encoder knows one table, ``t``."""
+    topic = f"p.d.{letter}"
+    value = message.value and message.value.replace(b'"table": "t"', f'"table": "{letter}"'.encode())
+    return message._replace(value=value, topic=topic, channel=message.channel.replace("p.t", topic))
+
+
+def line(message: Message) -> str:
+    topic, _, partition = message.channel.rpartition("/")
+    return json.dumps(
+        {
+            "topic": topic,
+            "partition": int(partition),
+            "offset": message.offset,
+            "headers": {name: text and text.decode() for name, text in message.headers},
+            "key": None if message.key is None else json.loads(message.key),
+            "value": None if message.value is None else json.loads(message.value),
+        }
+    )
+
+
+@dataclass
+class Scene:
+    """What ``tests.faults.road`` runs."""
+
+    folder: Path
+    spark: SparkSession
+    definition: Definition
+    source: ConnectionInfo = field(default_factory=ConnectionInfo)
+
+    @property
+    def secrets(self) -> Secrets:
+        return Secrets(self.source)
+
+    @property
+    def state_url(self) -> str:
+        return f"sqlite:///{self.folder}/state.db"
+
+    def replicator(self) -> Replicator:
+        return open_replicator(self.definition, self.secrets, StateStore(self.state_url))
+
+    def run(self, **more: Any) -> Road:
+        with attempts.operating(lambda _: self.secrets):
+            return Road(self, **more).go()  # type: ignore[arg-type]
+
+    def green(self, **more: Any) -> Road:
+        road = self.run(**more)
+        assert road.green, (road.states, road.said)
+        return road
+
+    def rows_of(self) -> dict[str, TableRow]:
+        return self.replicator().state.tables(self.definition.name)
+
+    def ask(self, kind: CommandKind, *tables: str, **arguments: Any) -> None:
+        told = {"tables": list(tables), "key": str(next(_keys)), "arguments": arguments}
+        request(self.replicator(), kind, told)
+
+    def rows(self, table: str) -> dict[int, tuple[Any, ...]]:
+        """Id → row, as the simulator has it."""
+        replicator = self.replicator()
+        place = replicator.target.locate(replicator.target.table_name(table))
+        rows = self.spark.read.format("delta").load(place).select(*COLUMNS).toArrow().to_pylist()
+        assert len({row["id"] for row in rows}) == len(rows), "no key twice"
+        return {row["id"]: tuple(map(_plain, row.values())) for row in rows}
+
+    def differences(self, *tables: Table) -> Iterator[str]:
+        for one in tables:
+            held, true = self.rows(one.name), one.end
+            for key in sorted(held.keys() | true.keys()):
+                if held.get(key) != true.get(key):
+                    yield f"{one.name} {key}: {held.get(key)}, in truth {true.get(key)}"
+
+
+def _plain(value: Any) -> Any:
+    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
+
+
+def definition(folder: Path, source: Source, tables: Sequence[Table], **rules: Any) -> Definition:
+    return Definition(
+        name="feed",
+        source=source,
+        target=Target("delta", f"{folder}/lake"),
+        tables=tuple(TableRule(one.name, **rules) for one in tables),
+        staging=Staging(f"{folder}/staging"),
+    )
+
+
+def with_tables(scene: Scene, *tables: Table) -> Scene:
+    rules = tuple(TableRule(one.name) for one in tables)
+    return replace(scene, definition=replace(scene.definition, tables=rules))
