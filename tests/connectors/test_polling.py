@@ -48,7 +48,7 @@ writes = st.lists(
     st.integers(0, 40),
     st.integers(0, 12),
 )
-def test_whatever_is_committed_late_the_copy_ends_as_the_table_stands(
+def test_case_35_whatever_is_committed_late_the_copy_ends_as_the_table_stands(
     writes: list[Write], ticks: list[tuple[int, int]], page_rows: int, page_s: int, copied_at: int
 ) -> None:
     """Equal timestamps with other values, rows without any, windows that end behind any page, a copy at any time that

@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.commands import CommandKind
 from airflow_cdc_provider.core.cuts import tables_of_a_cut
 from airflow_cdc_provider.core.definition import Reconcile
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
+from airflow_cdc_provider.core.index import Lane
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableResult
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
@@ -276,3 +277,18 @@ def test_what_goes_wrong_with_a_page_is_told_in_the_words_of_the_reader(
     org.faults.http.append(HttpFault("GET .*/results", 403, "API_DISABLED_FOR_ORG", "no", times=9))
     road = crm.run()
     assert any("SRC010" in line and "the API is switched off" in line for line in road.said), road.said
+
+
+def test_case_56_the_channel_is_left_to_the_run_that_holds_it(
+    copied: Callable[..., Scene], org: SalesforceOrg, writer: Writer
+) -> None:
+    crm = copied("Account")
+    writer.transact(5)
+    state, sealed = crm.replicator().state, crm.replicator().log.sealed()
+    assert state.acquire("crm", Lane.STREAM, "another", 60)
+    beside = crm.green()
+    assert beside.states.keys() == {"open_window", "close_window"}
+    assert crm.replicator().log.sealed() == sealed
+    state.release("crm", Lane.STREAM, "another")
+    crm.settle()
+    assert crm.differences() == []
