@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -17,7 +17,7 @@ from airflow_cdc_provider.connectors.postgres.compare import checksums_query, ro
 from airflow_cdc_provider.connectors.source import Copy, JdbcRead
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
-from airflow_cdc_provider.targets.sparksql.compare import checksums_sql, rows_sql
+from airflow_cdc_provider.targets.sparksql.compare import Hash, checksums_sql, rows_sql
 from spark_jobs.job import Job, TableWork
 from spark_jobs.readers.copies import copy_rows
 from spark_jobs.readers.jdbc import read_jdbc
@@ -26,7 +26,9 @@ VIEW = "source_rows"
 
 
 class SourceSide(Protocol):
-    """``rows`` are those of the copy; ``schema`` has the columns to compare."""
+    """``rows`` are those of the copy, ``hash`` is what checksums add up; ``schema`` has the columns to compare."""
+
+    hash: ClassVar[Hash]
 
     @property
     def rows(self) -> DataFrame: ...
@@ -50,6 +52,7 @@ def source_side(job: Job, work: TableWork, copy: Copy) -> Iterator[SourceSide]:
 
 @dataclass(frozen=True)
 class _Database:
+    hash: ClassVar = Hash.MD5
     spark: SparkSession
     task: TableTask
     read: JdbcRead
@@ -70,12 +73,13 @@ class _Database:
 
 @dataclass(frozen=True)
 class _Fetched:
+    hash: ClassVar = Hash.XX
     spark: SparkSession
     rows: DataFrame
 
     def checksums(self, schema: TableSchema) -> Row:
         self.rows.createOrReplaceTempView(VIEW)
-        return self.spark.sql(checksums_sql(VIEW, schema)).collect()[0]
+        return self.spark.sql(checksums_sql(VIEW, schema, self.hash)).collect()[0]
 
     def hashes(self, schema: TableSchema) -> DataFrame:
         self.rows.createOrReplaceTempView(VIEW)

@@ -112,7 +112,7 @@ def compare(job: Job, work: TableWork, copy: Copy, source: SourceSide, version: 
     expected = source.checksums(schema)
     rows = _target_rows(job, work, copy, source, version)
     _with_untold(rows, schema).createOrReplaceTempView(VIEW)
-    found = work.spark.sql(checksums_sql(VIEW, schema)).collect()[0]
+    found = work.spark.sql(checksums_sql(VIEW, schema, source.hash)).collect()[0]
     columns = {name: expected[f"c{at}"] == found[f"c{at}"] for at, name in enumerate(schema.names)}
     identical = expected["n"] == found["n"] and all(columns.values())
     more = _may_hold_more(task, schema)

@@ -26,22 +26,12 @@ BUDGETS_S = {
     "provider": 180,
     "spark": 720,
     "spark/contract": 480,
-    "spark/feeds": 240,
-    "spark/salesforce": 300,
-    "spark/polling": 240,
+    "spark/roads": 600,
     "e2e": 720,
     "faults": 480,
 }
-SIDE_BY_SIDE = {
-    "connectors",
-    "provider",
-    "spark",
-    "spark/contract",
-    "spark/feeds",
-    "spark/polling",
-    "spark/salesforce",
-}
-"""Layers of which two files are run at a time: most of their tests wait for one core."""
+SIDE_BY_SIDE = dict.fromkeys(("connectors", "provider", "spark", "spark/contract", "spark/roads"), "loadfile")
+"""Layers of which two files, or groups, are run at a time: most of their tests wait for one core."""
 GRACE = 1.5
 INTERRUPTED_LIMIT_S = 60
 NOTHING_COLLECTED = 5
@@ -69,7 +59,7 @@ def run(layer: str, tests: Path = TESTS) -> Outcome:
         report = Path(scratch) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "--durations=12", f"--junitxml={report}", str(tests / layer)]
         command += [f"--ignore={tests / one}" for one in BUDGETS_S if one.startswith(f"{layer}/")]
-        command += ["--numprocesses=2", "--dist=loadfile"] if layer in SIDE_BY_SIDE else []
+        command += ["--numprocesses=2", f"--dist={SIDE_BY_SIDE[layer]}"] if layer in SIDE_BY_SIDE else []
         began = time.monotonic()
         process = subprocess.Popen(
             command, cwd=tests.parent, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=heed_interrupts

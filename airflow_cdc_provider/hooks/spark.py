@@ -29,8 +29,10 @@ from airflow_cdc_provider.java import find_java
 
 AIRFLOWS_OWN = ("AIRFLOW_CONN_", "AIRFLOW_VAR_", "AIRFLOW__")
 UTC = "-Duser.timezone=UTC"
-LONG_RUNNING = frozenset({StepKind.SNAPSHOT, StepKind.RESYNC, StepKind.VERIFY})
+READS_WHOLE = frozenset({StepKind.SNAPSHOT, StepKind.RESYNC, StepKind.VERIFY})
 """Steps that read tables whole; the others live from starting fast."""
+MANY_ROWS = 1_000_000
+"""From here on the full compiler saves more time than it takes."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +105,13 @@ class SparkJob:
             process.stdout.close()
 
 
-def submission(definition: Definition, kind: StepKind, step_url: str) -> Submission:
-    """Everything for one step. Raises CheckFailed: CON001 or CON003 where the Spark connection is missing or empty (the
-    Spark provider would fall back to YARN), ENV001 without a usable Java; NotInstalled or Retryable for jars."""
+def submission(definition: Definition, kind: StepKind, step_url: str, rows: int | None) -> Submission:
+    """Everything for one step. ``rows`` of its tables, None where nobody has counted them yet. Raises CheckFailed:
+    CON001 or CON003 where the Spark connection is missing or empty (the Spark provider would fall back to YARN), ENV001
+    without a usable Java; NotInstalled or Retryable for jars."""
     local = spark_master(definition.spark.connection).startswith("local")
     class_path = job_class_path(job_jars(definition))
-    options = [UTC, *java_options(kind, class_path)]
+    options = [UTC, *java_options(kind, rows, class_path)]
     return Submission(
         name=f"cdc-{definition.name}-{kind}",
         connection=definition.spark.connection,
@@ -121,9 +124,9 @@ def submission(definition: Definition, kind: StepKind, step_url: str) -> Submiss
     )
 
 
-def java_options(kind: StepKind, class_path: Sequence[Path]) -> list[str]:
-    job = appcds.LONG_JOB if kind in LONG_RUNNING else appcds.SHORT_JOB
-    return appcds.java_options(appcds.archive(class_path), job)
+def java_options(kind: StepKind, rows: int | None, class_path: Sequence[Path]) -> list[str]:
+    long = kind in READS_WHOLE and (rows is None or rows >= MANY_ROWS)
+    return appcds.java_options(appcds.archive(class_path), appcds.LONG_JOB if long else appcds.SHORT_JOB)
 
 
 def spark_master(connection_id: str) -> str:

@@ -146,7 +146,7 @@ class Attempt:
     def _submitted(self, step: Step) -> StepResult:
         folder = self._claimed()
         failpoint("submit.claimed")
-        job = SparkJob(submission(self.definition, self.kind, folder.step_url))
+        job = SparkJob(submission(self.definition, self.kind, folder.step_url, self._rows(step)))
         secrets_path = secrets.write(self.secrets)
         try:
             folder.write_step(replace(step, folder=folder.path, secrets_path=str(secrets_path), jars=job.jars))
@@ -173,6 +173,12 @@ class Attempt:
             secrets.remove(secrets_path)
         result = folder.result()
         return result or StepResult(self.kind, self.id, problem=self._no_result(folder, "it cannot be killed"))
+
+    def _rows(self, step: Step) -> int | None:
+        """As last counted."""
+        known = self.replicator.state.tables(self.definition.name)
+        counts = [known[task.table].rows if task.table in known else None for task in step.tables]
+        return None if None in counts else sum(filter(None, counts))
 
     def _write_end(self, folder: StepFolder, ending: str) -> None:
         """No process of the driver is left. Where it could not say how it ended, that is written down here, so that

@@ -79,7 +79,7 @@ class Rig:
 
 def submit(replicator: Replicator, step: Step) -> StepResult:
     """Run a step to its end as an application of its own. Raises with the driver's output where it fails."""
-    options = [UTC, *java_options(step.kind, jars.ensure(["postgres", "delta"]))]
+    options = [UTC, *java_options(step.kind, None, jars.ensure(["postgres", "delta"]))]
     conf = {
         "spark.driver.extraJavaOptions": " ".join(options),
         "spark.driver.memory": "1g",
@@ -103,7 +103,7 @@ def run_bare(replicator: Replicator) -> float:
     """Seconds of an application that starts, counts ten rows and ends: what Spark itself costs."""
     step = replicator.step(StepKind.MERGE, tables=())
     job = Path(__file__).with_name("bare_start.py")
-    options = [UTC, *java_options(step.kind, jars.ensure(["postgres", "delta"]))]
+    options = [UTC, *java_options(step.kind, None, jars.ensure(["postgres", "delta"]))]
 
     def run() -> None:
         process: subprocess.Popen[str] = replicator.submit(

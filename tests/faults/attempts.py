@@ -118,7 +118,7 @@ def operating(secrets_of: Any) -> Iterator[None]:
     """The operator's code without an Airflow around it. ``secrets_of``: definition → secrets."""
     place, running = drivers.place, drivers.running
 
-    def submission(definition: Definition, kind: StepKind, step_url: str) -> Any:
+    def submission(definition: Definition, kind: StepKind, step_url: str, rows: int | None) -> Any:
         environment = armed.get()
         return WarmJob(kind, step_url) if environment is None else ColdJob(definition, kind, step_url, environment)
 

@@ -64,17 +64,20 @@ def test_a_job_gets_the_jars_of_its_two_ends_and_of_the_places_they_stand_in(tmp
 @pytest.mark.usefixtures("own_cache", "connections")
 def test_short_steps_start_fast_and_long_ones_keep_the_full_compiler(tmp_path: Path) -> None:
     definition = Scene(tmp_path).definition
-    short = submission(definition, StepKind.MERGE, "/s/step.json")
-    long = submission(definition, StepKind.SNAPSHOT, "/s/step.json")
-    assert "-XX:TieredStopAtLevel=1" in short.conf["spark.driver.extraJavaOptions"]
-    assert "-XX:TieredStopAtLevel=1" not in long.conf["spark.driver.extraJavaOptions"]
-    assert long.conf["spark.driver.extraJavaOptions"] == "-Duser.timezone=UTC -XX:+UseParallelGC"
+
+    def options(kind: StepKind, rows: int | None) -> str:
+        return submission(definition, kind, "/s/step.json", rows).conf["spark.driver.extraJavaOptions"]
+
+    assert "-XX:TieredStopAtLevel=1" in options(StepKind.MERGE, 10**9)
+    assert "-XX:TieredStopAtLevel=1" in options(StepKind.RESYNC, 10**6 - 1)
+    for rows in (None, 10**6):
+        assert options(StepKind.VERIFY, rows) == "-Duser.timezone=UTC -XX:+UseParallelGC"
 
 
 @pytest.mark.usefixtures("own_cache", "connections")
 @pytest.mark.parametrize("kind", list(StepKind))
 def test_every_step_has_its_job_and_the_zip_carries_what_it_imports(tmp_path: Path, kind: StepKind) -> None:
-    asked = submission(replace(Scene(tmp_path).definition, spark=Spark()), kind, "/s/step.json")
+    asked = submission(replace(Scene(tmp_path).definition, spark=Spark()), kind, "/s/step.json", None)
     assert Path(asked.application).name == f"{kind}.py"
     names = zipfile.ZipFile(asked.py_files).namelist()
     assert {f"spark_jobs/{kind}.py", "airflow_cdc_provider/core/steps.py"} <= set(names)
@@ -87,7 +90,7 @@ def test_a_spark_connection_without_a_master_is_refused_because_it_would_mean_ya
 ) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark"}))
     with pytest.raises(CheckFailed, match=r"CON003.*spark_default"):
-        submission(Scene(tmp_path).definition, StepKind.MERGE, "/s/step.json")
+        submission(Scene(tmp_path).definition, StepKind.MERGE, "/s/step.json", None)
 
 
 @pytest.mark.usefixtures("fake_spark", "connections")

@@ -167,7 +167,7 @@ def spark_submit(
     settings = {
         **LOCAL,
         "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
-        "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+        "spark.executor.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
         "spark.driver.extraClassPath": ":".join(map(str, class_path(groups))),
         **(conf or {}),
     }

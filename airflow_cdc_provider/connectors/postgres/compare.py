@@ -92,5 +92,6 @@ def _md5(text: str) -> str:
 
 
 def _hash(key: str, text: str) -> str:
-    """Sixty bits over key and value."""
-    return f"('x' || substr({_md5(f'{key} || chr(1) || {_marked(text)}')}, 1, 15))::bit(60)::bigint"
+    """Eighteen digits over key and value, of which no system has to know hexadecimal numbers."""
+    md5 = _md5(f"{key} || chr(1) || {_marked(text)}")
+    return f"translate(substr({md5}, 1, 18), 'abcdef', '012345')::bigint"

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import StrEnum
 
 from airflow_cdc_provider.core.merge import DELETED
 from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
 from airflow_cdc_provider.targets.sparksql.names import quoted
 
+HALF = 10**9
+"""Hashes are added up in halves: whole ones would overflow, and decimals are slow."""
 
-def checksums_sql(view: str, schema: TableSchema) -> str:
+
+class Hash(StrEnum):
+    """What a checksum adds up. ``MD5``: what a database can compute, too. ``XX``: Spark's own, for less work."""
+
+    MD5 = "md5"
+    XX = "xx"
+
+
+def checksums_sql(view: str, schema: TableSchema, hash: Hash) -> str:
     """One row: ``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
-    sums = [f"CAST(sum({_hash('k', f't{number}')}) AS STRING) AS c{number}" for number in range(len(schema.columns))]
-    return f"SELECT count(*) AS n, {', '.join(sums)} FROM ({_texts(view, schema)})"
+    numbers = range(len(schema.columns))
+    hashes = [f"{_hash('k', f't{number}', hash)} AS h{number}" for number in numbers]
+    sums = [f"CAST({_sum(f'h{number}')} AS STRING) AS c{number}" for number in numbers]
+    return f"SELECT count(*) AS n, {', '.join(sums)} FROM (SELECT {', '.join(hashes)} FROM ({_texts(view, schema)}))"
 
 
 def rows_sql(view: str, schema: TableSchema) -> str:
@@ -66,7 +79,15 @@ def _joined(texts: Iterable[str]) -> str:
     return f"concat_ws(chr(1), {', '.join(map(_marked, texts))})"
 
 
-def _hash(key: str, text: str) -> str:
-    """Sixty bits over key and value."""
-    md5 = f"md5(concat_ws(chr(1), {key}, {_marked(text)}))"
-    return f"CAST(conv(substr({md5}, 1, 15), 16, 10) AS DECIMAL(20,0))"
+def _hash(key: str, text: str, hash: Hash) -> str:
+    """A BIGINT of key and value."""
+    match hash:
+        case Hash.MD5:
+            md5 = f"md5(concat_ws(chr(1), {key}, {_marked(text)}))"
+            return f"CAST(translate(substr({md5}, 1, 18), 'abcdef', '012345') AS BIGINT)"
+        case Hash.XX:
+            return f"xxhash64({key}, {text})"
+
+
+def _sum(number: str) -> str:
+    return f"CAST(sum({number} DIV {HALF}) AS DECIMAL(38,0)) * {HALF} + sum({number} % {HALF})"

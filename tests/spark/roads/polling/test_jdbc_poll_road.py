@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.definition import OnDelete, TableRule
 from airflow_cdc_provider.core.states import TableState
 from tests.faults.worker import request
 from tests.model.seeds import seed
-from tests.spark.polling.scene import Rows, Scene, definition
+from tests.spark.roads.polling.scene import Rows, Scene, definition
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 

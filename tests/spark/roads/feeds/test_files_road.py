@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.commands import CommandKind
 from airflow_cdc_provider.core.definition import OnBadRecord, Source
 from airflow_cdc_provider.core.states import TableState
 from tests.model.seeds import seed
-from tests.spark.feeds.scene import POSTGRES, Scene, Table, definition, line, table, with_tables
+from tests.spark.roads.feeds.scene import POSTGRES, Scene, Table, definition, line, table, with_tables
 
 pytestmark = pytest.mark.jvm
 SEED = seed()

@@ -25,7 +25,7 @@ from airflow_cdc_provider.sandbox.salesforce.users import Access
 from tests.faults import attempts
 from tests.faults.worker import request
 from tests.model.seeds import seed
-from tests.spark.salesforce.scene import TABLES, Scene, Writer, scene, with_source
+from tests.spark.roads.salesforce.scene import TABLES, Scene, Writer, scene, with_source
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 

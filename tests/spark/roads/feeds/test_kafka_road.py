@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from tests.connectors.kafka_topics import Topics
 from tests.model.seeds import seed
-from tests.spark.feeds.scene import POSTGRES, Scene, Table, definition, table, with_tables
+from tests.spark.roads.feeds.scene import POSTGRES, Scene, Table, definition, table, with_tables
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 SEED = seed()

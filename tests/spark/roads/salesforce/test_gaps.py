@@ -16,7 +16,7 @@ from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from tests.connectors import salesforce_copy
 from tests.model.seeds import seed
-from tests.spark.salesforce.scene import TABLES, Scene, Writer, scene
+from tests.spark.roads.salesforce.scene import TABLES, Scene, Writer, scene
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 

@@ -17,8 +17,8 @@ from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.users import Access
 from tests.connectors.salesforce_copy import plain
 from tests.model.seeds import seed
-from tests.spark.polling.scene import Rows, Scene, definition
-from tests.spark.salesforce.scene import Writer
+from tests.spark.roads.polling.scene import Rows, Scene, definition
+from tests.spark.roads.salesforce.scene import Writer
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
