@@ -15,6 +15,12 @@ def _schema_of(target: Target) -> str:
     )
 
 
+def _runs(definition: Definition) -> str:
+    time = [f"at {code(definition.schedule)}, in UTC"] if definition.schedule else []
+    assets = [f"when {code(name)} is updated" for name in definition.triggered_by]
+    return ", and ".join([*time, *assets]) or "by hand only"
+
+
 def dag_doc(definition: Definition, warnings: Iterable[Problem] = ()) -> str:
     source, target, staging = definition.source, definition.target, definition.staging
     through = f"(connection {code(source.connection)})" if source.connection else "(no connection)"
@@ -22,7 +28,7 @@ def dag_doc(definition: Definition, warnings: Iterable[Problem] = ()) -> str:
         f"Keeps copies of tables from **{source.type}** {through} in **{target.type}** at "
         f"{code(target.location or target.catalog or _schema_of(target))}.",
         "",
-        f"- schedule: {code(definition.schedule) if definition.schedule else 'by hand only'}, in UTC",
+        f"- runs {_runs(definition)}",
         f"- change log: {code(staging.location)}, kept {written(staging.retain)} after every table has applied it",
         f"- late when older than {written(definition.freshness)}",
         "",

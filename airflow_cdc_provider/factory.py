@@ -14,9 +14,18 @@ from __future__ import annotations
 import logging
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from airflow.sdk import DAG, AssetAlias, BaseOperator, CronDataIntervalTimetable, TaskGroup
+from airflow.sdk import (
+    DAG,
+    Asset,
+    AssetAlias,
+    AssetAny,
+    AssetOrTimeSchedule,
+    BaseOperator,
+    CronDataIntervalTimetable,
+    TaskGroup,
+)
 
 from airflow_cdc_provider.core.errors import DefinitionInvalid, Problem
 from airflow_cdc_provider.core.plain import to_plain
@@ -61,6 +70,11 @@ def build_dag(dag_file: str | Path) -> DAG:
     return dag
 
 
+def definition_of(file: str | Path) -> dict[str, Any]:
+    """The replicator in a YAML file, as ``ChangesAvailableSensor`` takes it. Raises DefinitionInvalid."""
+    return cast(dict[str, Any], to_plain(load_file(file).definition))
+
+
 def _other_name(loaded: Loaded, path: Path) -> Problem:
     """One name for the replicator, its files and its DAG: so no two files of a folder can mean the same replicator."""
     return Problem(
@@ -77,7 +91,7 @@ def _dag(paper: DagPlan, doc: str) -> DAG:
     return DAG(
         paper.dag_id,
         description=paper.description,
-        schedule=CronDataIntervalTimetable(paper.schedule, timezone="UTC") if paper.schedule else None,
+        schedule=_schedule(paper),
         start_date=START,
         catchup=False,
         max_active_runs=paper.max_active_runs,
@@ -90,6 +104,12 @@ def _dag(paper: DagPlan, doc: str) -> DAG:
             "max_retry_delay": timedelta(seconds=paper.max_retry_delay_s),
         },
     )
+
+
+def _schedule(paper: DagPlan) -> Any:
+    time = CronDataIntervalTimetable(paper.schedule, timezone="UTC") if paper.schedule else None
+    assets = AssetAny(*map(Asset, paper.assets)) if paper.assets else None
+    return AssetOrTimeSchedule(timetable=time, assets=assets) if time and assets else time or assets
 
 
 def _tasks(dag: DAG, paper: DagPlan, definition: dict[str, Any]) -> None:

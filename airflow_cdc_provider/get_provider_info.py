@@ -29,6 +29,12 @@ def get_provider_info() -> dict[str, Any]:
                 ],
             }
         ],
+        "sensors": [
+            {"integration-name": INTEGRATION, "python-modules": ["airflow_cdc_provider.sensors.changes"]},
+        ],
+        "triggers": [
+            {"integration-name": INTEGRATION, "python-modules": ["airflow_cdc_provider.triggers.changes"]},
+        ],
         "hooks": [
             {
                 "integration-name": INTEGRATION,

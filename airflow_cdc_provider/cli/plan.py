@@ -7,20 +7,17 @@ import argparse
 from airflow_cdc_provider.cli.answer import Answer, Listing
 from airflow_cdc_provider.cli.finding import find, opened
 from airflow_cdc_provider.cli.running import command
-from airflow_cdc_provider.control.gathering import Run, gather
+from airflow_cdc_provider.control.outlook import outlook
 from airflow_cdc_provider.core.commands import Command
-from airflow_cdc_provider.core.decide import Decision, decide
-from airflow_cdc_provider.core.index import Lane
+from airflow_cdc_provider.core.decide import Decision
 from airflow_cdc_provider.core.plain import to_plain
 
 
 @command
 def plan(args: argparse.Namespace) -> Answer:
     replicator = opened(find(args.name))
-    free = {lane: replicator.state.holder(replicator.name, lane) is None for lane in Lane}
-    run = Run("plan", stream_lane=free[Lane.STREAM], copy_lane=free[Lane.COPY])
-    facts = gather(replicator, run).facts
-    decision = decide(facts)
+    ahead = outlook(replicator)
+    facts, decision = ahead.facts, ahead.decision
     verdicts = [{"table": v.table, "does": v.move.value, "because": v.reason} for v in decision.verdicts]
     body = {
         "replicator": replicator.name,

@@ -170,7 +170,10 @@ class Definition:
     target: Target = doc("Where the copies live.")
     tables: tuple[TableRule, ...] = doc("Which tables are copied, and how.", filled=True)
     staging: Staging = doc("Where the change log lives.")
-    schedule: str | None = doc("Cron expression (UTC); without it the DAG runs by hand only.", None, form="cron")
+    schedule: str | None = doc("Cron expression (UTC); without it no time begins a run.", None, form="cron")
+    triggered_by: tuple[str, ...] = doc(
+        "Airflow assets, by name: an update of any of them begins a run, too.", tuple, form="asset"
+    )
     spark: Spark = doc("How the jobs run.", Spark)
     freshness: timedelta = doc("How old the copy may be before the replicator counts as late.", timedelta(hours=1))
     resync: Resync = doc("Limits of a resync.", Resync)

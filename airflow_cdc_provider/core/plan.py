@@ -68,11 +68,13 @@ class TaskPlan:
 
 @dataclass(frozen=True)
 class DagPlan:
-    """``asset_alias``: under this name ``close_window`` reports the tables that changed, and only those."""
+    """``assets``: an update of any of them begins a run, besides the schedule. ``asset_alias``: under this name
+    ``close_window`` reports the tables that changed, and only those."""
 
     dag_id: str
     description: str
     schedule: str | None
+    assets: tuple[str, ...]
     owner: str
     tags: tuple[str, ...]
     max_active_runs: int
@@ -88,6 +90,7 @@ def plan(definition: Definition) -> DagPlan:
         dag_id=definition.name,
         description=f"copies of {definition.source.type} tables in {definition.target.type}, kept exact",
         schedule=definition.schedule,
+        assets=definition.triggered_by,
         owner=dag.owner,
         tags=tuple(sorted({"cdc", *dag.tags})),
         max_active_runs=MAX_ACTIVE_RUNS,

@@ -90,6 +90,9 @@ FORMS: dict[str, Form] = {
         refuse=_cron,
     ),
     "tag": Form("DEF013", "1 to 100 characters", r"^.{1,100}$"),
+    "asset": Form(
+        "DEF013", "the name of an Airflow asset: 1 to 1,500 characters of ASCII", r"^[!-~]([ -~]{0,1498}[!-~])?$"
+    ),
     "filter": Form("DEF027", "a list of {column, op, value}; SQL text is not taken"),
     "spark": Form("DEF030", "a mapping of Spark settings"),
     "version": Form("DEF012", "1; a later version needs a later airflow-cdc-provider"),

@@ -21,6 +21,7 @@ def definition(**more: object) -> Definition:
         "tables": (TableRule("public.orders"),),
         "staging": Staging("/staging"),
         "schedule": "*/5 * * * *",
+        "triggered_by": ("erp_loaded",),
         "dag": Dag(owner="data", tags=("shop",), retries=3, retry_delay=timedelta(seconds=20), pool="spark"),
     }
     return Definition(**(values | more))  # type: ignore[arg-type]

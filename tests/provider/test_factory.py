@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
-from airflow.sdk import DAG, AssetAlias, CronDataIntervalTimetable
+from airflow.sdk import DAG, Asset, AssetAlias, AssetAny, AssetOrTimeSchedule, CronDataIntervalTimetable
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_cdc_provider.core.errors import DefinitionInvalid
@@ -65,6 +65,18 @@ def test_without_a_schedule_the_dag_runs_by_hand_only(folder: Path) -> None:
     text = (folder / "replicators" / "shop.yaml").read_text()
     file = add(folder, "byhand", text.replace('schedule: "*/5 * * * *"\n', "").replace("name: shop", "name: byhand"))
     assert build_dag(file).schedule is None
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_an_update_of_an_asset_begins_a_run_beside_the_schedule_or_without_one(folder: Path, timed: bool) -> None:
+    text = (folder / "replicators" / "shop.yaml").read_text().replace("name: shop", "name: woken")
+    schedule = 'schedule: "*/5 * * * *"\n'
+    dag = build_dag(add(folder, "woken", text.replace(schedule, schedule * timed + "triggered_by: [erp loaded, x]\n")))
+    assert isinstance(dag.timetable, AssetOrTimeSchedule) == timed
+    assert dag.timetable.asset_condition == AssetAny(Asset("erp loaded"), Asset("x"))
+    assert "`erp loaded` is updated" in (dag.doc_md or "")
+    read = DagSerialization.from_dict(DagSerialization.to_dict(dag))
+    assert read.timetable.can_be_scheduled == timed or not timed
 
 
 def test_every_task_shows_the_whole_definition() -> None:

@@ -192,6 +192,7 @@ BAD = [
     ("a prefix with an empty step", swap("/data/lake/shop", "s3://lake//shop"), "DEF047", "4:33"),
     ("a prefix that climbs", swap("/data/lake/shop", "s3://lake/../shop"), "DEF047", "4:33"),
     ("one bucket by two connections", ONE_BUCKET, "DEF050", "7:49"),
+    ("an asset without a name", GOOD + "triggered_by: ['']\n", "DEF013", "8:16"),
     ("windows kept for less than repeats come", FORGETFUL, "DEF054", "7:46"),
     ("Iceberg, two places", swap(FOLDERS, "{type: iceberg, location: /lake, connection: rest}"), "DEF051", "4:54"),
     ("Iceberg in a bucket", swap(FOLDERS, "{type: iceberg, location: 's3://lake/shop'}"), "DEF051", "4:35"),

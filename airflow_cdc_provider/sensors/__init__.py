@@ -1,0 +1,1 @@
+"""Tasks that wait for a replicator."""

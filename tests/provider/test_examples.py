@@ -1,0 +1,42 @@
+"""The example replicators: one for each kind of source and format, whole and never scheduled."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.connectors import FORMATS, SOURCES
+from airflow_cdc_provider.core.plan import plan
+from airflow_cdc_provider.loader import load_file
+from airflow_cdc_provider.loader.files import load_folder
+
+DAGS = Path(__file__).parents[2] / "dags"
+EXAMPLES = sorted((DAGS / "replicators" / "examples").iterdir())
+
+
+def test_they_are_read_as_one_folder_without_a_word() -> None:
+    folder = load_folder(DAGS / "replicators" / "examples")
+    assert folder.problems == ()
+    assert len(folder.loaded) == len(EXAMPLES)
+    assert [entry.warnings for entry in folder.loaded.values()] == [()] * len(EXAMPLES)
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_each_says_what_it_is_and_has_a_plan(file: Path) -> None:
+    assert re.match(r"# .{40,}\n", file.read_text())
+    definition = load_file(file).definition
+    assert plan(definition).dag_id == definition.name
+
+
+def test_every_source_and_every_format_has_one() -> None:
+    sources = [load_file(file).definition.source for file in EXAMPLES]
+    assert {source.type for source in sources} == SOURCES.keys()
+    assert {source.options["format"] for source in sources if "format" in source.options} == FORMATS.keys()
+
+
+def test_no_dag_is_made_of_them() -> None:
+    scheduled = {file.stem for file in DAGS.rglob("*.py")}
+    assert scheduled & {load_file(file).definition.name for file in EXAMPLES} == set()
+    assert not list((DAGS / "replicators").rglob("*.py"))
