@@ -7,6 +7,7 @@ import json
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -17,6 +18,7 @@ from airflow_cdc_provider.loader.files import load_file
 CHECKOUT = Path(__file__).parents[2]
 DOCKERFILE = (CHECKOUT / "docker" / "Dockerfile").read_text()
 COMPOSE = yaml.safe_load((CHECKOUT / "docker" / "compose.yaml").read_text())
+KAFKA = yaml.safe_load((CHECKOUT / "docker" / "compose.kafka.yaml").read_text())
 
 
 def test_the_image_has_a_python_and_a_java_that_we_support() -> None:
@@ -47,17 +49,37 @@ def test_spark_starts_from_the_package_of_the_image(service: str) -> None:
     assert (Path(spec.origin).parent / program.removeprefix(f"{home[1]}/")).is_file()
 
 
+def connections(service: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name.removeprefix("AIRFLOW_CONN_").lower(): json.loads(value)
+        for name, value in service["environment"].items()
+        if name.startswith("AIRFLOW_CONN_")
+    }
+
+
+def test_the_broker_listens_where_the_connection_of_the_examples_says() -> None:
+    example = load_file(CHECKOUT / "dags" / "replicators" / "examples" / "mysql_debezium.yaml").definition
+    told = connections(KAFKA["services"]["airflow"])
+    assert told.keys() == {example.source.connection}
+    place = told["kafka_cdc"]["extra"]["bootstrap.servers"]
+    assert place.partition(":")[0] in KAFKA["services"]
+    broker = KAFKA["services"]["kafka"]["environment"]
+    assert f"INSIDE://{place}" in broker["KAFKA_ADVERTISED_LISTENERS"].split(",")
+    named = {listener.partition(":")[0] for listener in broker["KAFKA_LISTENERS"].split(",")}
+    assert named == {one.partition(":")[0] for one in broker["KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"].split(",")}
+    (published,) = KAFKA["services"]["kafka"]["ports"]
+    assert (
+        published.startswith("127.0.0.1:")
+        and f"OUTSIDE://{published.rpartition(':')[0]}" in (broker["KAFKA_ADVERTISED_LISTENERS"])
+    )
+
+
 def test_airflow_has_the_connections_that_the_example_names() -> None:
     definition = load_file(CHECKOUT / "dags" / "replicators" / "shop.yaml").definition
     assert definition is not None
-    environment = COMPOSE["services"]["airflow"]["environment"]
-    connections = {
-        name.removeprefix("AIRFLOW_CONN_").lower(): json.loads(value)
-        for name, value in environment.items()
-        if name.startswith("AIRFLOW_CONN_")
-    }
-    assert connections.keys() == {definition.source.connection, definition.spark.connection}
-    assert connections[definition.source.connection]["host"] in COMPOSE["services"]
+    told = connections(COMPOSE["services"]["airflow"])
+    assert told.keys() == {definition.source.connection, definition.spark.connection}
+    assert told[definition.source.connection]["host"] in COMPOSE["services"]
     for volume in COMPOSE["x-provider"]["volumes"]:
         place = volume.partition(":")[2] + "/"
         assert definition.target.location.startswith(place) and definition.staging.location.startswith(place)
