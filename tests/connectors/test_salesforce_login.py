@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import stat
 from base64 import b64decode
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from airflow_cdc_provider.connectors.salesforce.access import Access, Flow, access_of
-from airflow_cdc_provider.connectors.salesforce.oauth import KeepToken, Login
+from airflow_cdc_provider.connectors.salesforce.oauth import Login
 from airflow_cdc_provider.connectors.salesforce.options import Environment, SalesforceOptions, read_options
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, IdentityChanged, SourceUnavailable
@@ -45,10 +47,10 @@ def server() -> Iterator[HttpServer]:
         yield server
 
 
-def login(granted: Access, keep: KeepToken | None = None) -> Login:
+def login(granted: Access) -> Login:
     session = requests.Session()
     session.trust_env = False
-    return Login(granted, session, keep)
+    return Login(granted, session)
 
 
 def given(login: str = "", password: str = "", host: str = "", **extra: Any) -> ConnectionInfo:
@@ -156,28 +158,43 @@ def test_a_key_that_is_none_is_told_without_it(server: HttpServer) -> None:
     assert "NONSENSE" not in str(told.value)
 
 
-def test_case_34_a_rotated_refresh_token_is_kept_before_it_is_used_and_used_next(server: HttpServer) -> None:
-    server.on("POST", TOKEN, *(Answer(server.token(f"t{n}", refresh_token=f"r{n}")) for n in (1, 2)))
-    kept: list[str] = []
-    one = login(access(server, Flow.REFRESH_TOKEN, refresh_token="r0"), kept.append)
-    one.token()
-    one.token()
-    assert [asked.form["refresh_token"] for asked in server.asked] == ["r0", "r1"]
-    assert kept == ["r1", "r2"]
+def rotating(server: HttpServer, file: Path | str = "", token: str = "r0") -> Login:
+    return login(access(server, Flow.REFRESH_TOKEN, refresh_token=token, refresh_token_file=str(file)))
+
+
+def test_case_34_a_rotated_refresh_token_is_kept_and_used_next_by_whoever_logs_in(
+    server: HttpServer, tmp_path: Path
+) -> None:
+    server.on("POST", TOKEN, *(Answer(server.token(f"t{n}", refresh_token=f"r{n}")) for n in (1, 2, 3)))
+    file = tmp_path / "token"
+    rotating(server, file).token()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    rotating(server, file).token()
     assert server.asked[0].form["client_secret"] == "s3cret"
+    rotating(server, file, "authorised anew").token()
+    assert [asked.form["refresh_token"] for asked in server.asked] == ["r0", "r1", "authorised anew"]
 
 
-def test_case_34_a_rotated_refresh_token_that_cannot_be_kept_fails_loudly(server: HttpServer) -> None:
+def test_case_34_of_many_who_log_in_at_once_each_uses_what_the_one_before_was_given(
+    server: HttpServer, tmp_path: Path
+) -> None:
+    server.on("POST", TOKEN, *(Answer(server.token(f"t{n}", refresh_token=f"r{n}")) for n in range(1, 9)))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: rotating(server, tmp_path / "token").token(), range(8)))
+    assert [asked.form["refresh_token"] for asked in server.asked] == [f"r{n}" for n in range(8)]
+
+
+def test_case_34_a_rotated_refresh_token_that_cannot_be_kept_fails_loudly(server: HttpServer, tmp_path: Path) -> None:
     server.on("POST", TOKEN, Answer(server.token("t1", refresh_token="r1")))
     with pytest.raises(CheckFailed, match=r"CON014.*rotation") as told:
-        login(access(server, Flow.REFRESH_TOKEN, refresh_token="r0")).token()
+        rotating(server).token()
     assert "r1" not in str(told.value).split()
-
-    def full_disk(token: str) -> None:
-        raise OSError
-
-    with pytest.raises(OSError):
-        login(access(server, Flow.REFRESH_TOKEN, refresh_token="r0"), full_disk).token()
+    with pytest.raises(CheckFailed, match=r"CON014.*FileNotFoundError"):
+        rotating(server, tmp_path / "absent" / "token").token()
+    assert len(server.asked) == 1, "nobody logs in whose new token would be lost"
+    (tmp_path / "token").write_text("{")
+    with pytest.raises(CheckFailed, match=r"CON014.*remove it"):
+        rotating(server, tmp_path / "token").token()
 
 
 def test_a_refresh_token_that_stays_the_same_needs_no_keeping(server: HttpServer) -> None:

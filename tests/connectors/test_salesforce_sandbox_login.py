@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from airflow_cdc_provider.connectors.salesforce.oauth import KeepToken
 from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.salesforce.org import Org
 from airflow_cdc_provider.core.connections import ConnectionInfo
@@ -27,9 +27,9 @@ def sandbox() -> Iterator[SalesforceOrg]:
         yield org
 
 
-def org(sandbox: SalesforceOrg, keep: KeepToken | None = None, login: str = "", **extra: Any) -> Org:
+def org(sandbox: SalesforceOrg, login: str = "", **extra: Any) -> Org:
     info = ConnectionInfo("crm", login=login, extra={"instance_url": sandbox.instance_url, **extra})
-    return Org(info, SalesforceOptions(pubsub_endpoint=sandbox.pubsub_endpoint, pubsub_tls=False), "crm", keep)
+    return Org(info, SalesforceOptions(pubsub_endpoint=sandbox.pubsub_endpoint, pubsub_tls=False), "crm")
 
 
 def test_a_jwt_of_the_right_key_is_accepted_and_one_of_another_is_not(sandbox: SalesforceOrg) -> None:
@@ -47,19 +47,20 @@ def test_a_jwt_of_the_right_key_is_accepted_and_one_of_another_is_not(sandbox: S
         wrong.http.token()
 
 
-def test_case_34_each_rotated_refresh_token_serves_once_and_its_successor_is_kept(sandbox: SalesforceOrg) -> None:
+def test_case_34_each_rotated_refresh_token_serves_once_and_its_successor_is_kept(
+    sandbox: SalesforceOrg, tmp_path: Path
+) -> None:
     user = sandbox.integration.username
     sandbox.tokens.apps["web"] = App("web", "s3cret", user, rotates=True)
     first = sandbox.tokens.grant_refresh("web", user)
-    kept: list[str] = []
-    one = org(sandbox, kept.append, consumer_key="web", consumer_secret="s3cret", refresh_token=first)
+    app = {"consumer_key": "web", "consumer_secret": "s3cret", "refresh_token": first}
+    one = org(sandbox, **app, refresh_token_file=str(tmp_path / "token"))
     one.rest.limits()
     sandbox.tokens.expire()
     one.rest.limits()
-    assert len(kept) == 2 and first not in kept
     with pytest.raises(CheckFailed, match="CON009"):
-        org(sandbox, kept.append, consumer_key="web", consumer_secret="s3cret", refresh_token=first).http.token()
-    again = org(sandbox, kept.append, consumer_key="web", consumer_secret="s3cret", refresh_token=kept[-1])
+        org(sandbox, **app).http.token()
+    again = org(sandbox, **app, refresh_token_file=str(tmp_path / "token"))
     assert again.http.token().user_id == sandbox.integration.id
 
 

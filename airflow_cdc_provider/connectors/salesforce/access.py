@@ -2,7 +2,7 @@
 
 | login by | fields |
 |---|---|
-| refresh token | `consumer_key`, `refresh_token`, and `consumer_secret` where the app asks for it |
+| refresh token | `consumer_key`, `refresh_token`; `consumer_secret` where the app asks for it; `refresh_token_file` |
 | JWT | `consumer_key`, `private_key` or `private_key_file_path`, login = user name |
 | client credentials | `consumer_key`, `consumer_secret`, and My Domain as `instance_url` or `domain` |
 
@@ -38,7 +38,8 @@ class Flow(StrEnum):
 @dataclass(frozen=True)
 class Access:
     """``login_url`` is where tokens are issued, without path. ``audience`` is whom a JWT is for. ``org_id`` is empty
-    where the connection does not say which org it means. ``repr`` shows no secret."""
+    where the connection does not say which org it means, ``refresh_token_file`` where it names no place for tokens that
+    replace ``refresh_token``. ``repr`` shows no secret."""
 
     connection_id: str
     flow: Flow
@@ -50,6 +51,7 @@ class Access:
     consumer_secret: str = field(default="", repr=False)
     private_key: str = field(default="", repr=False)
     refresh_token: str = field(default="", repr=False)
+    refresh_token_file: str = ""
     proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
@@ -82,6 +84,7 @@ def access_of(info: ConnectionInfo, options: SalesforceOptions) -> Access:
         str(extra.get("consumer_secret") or ""),
         key,
         str(extra.get("refresh_token") or ""),
+        str(extra.get("refresh_token_file") or ""),
         extra.get("proxies") or {},
     )
 

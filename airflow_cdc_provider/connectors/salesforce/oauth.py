@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from base64 import b64encode
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from airflow_cdc_provider.connectors.salesforce.access import Access, Flow
 from airflow_cdc_provider.connectors.salesforce.ids import full_id, is_id
+from airflow_cdc_provider.connectors.salesforce.refresh_tokens import held
 from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, SourceUnavailable
 
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 TOKEN_PATH = "/services/oauth2/token"
 JWT_VALID_S = 180
 TIMEOUT_S = (10, 60)
-
-KeepToken = Callable[[str], object]
-"""Called with a refresh token that replaces ours, before the access token that came with it is used."""
 
 
 @dataclass(frozen=True)
@@ -35,23 +32,31 @@ class Token:
 
 
 class Login:
-    """Issues tokens. Where Salesforce rotates refresh tokens, the newest is used next and handed to ``keep``."""
+    """Issues tokens. Where Salesforce rotates refresh tokens, the newest is kept before anything else happens."""
 
-    def __init__(self, access: Access, session: Session, keep: KeepToken | None = None) -> None:
+    def __init__(self, access: Access, session: Session) -> None:
         self.access = access
         self._session = session
-        self._keep = keep
-        self._refresh_token = access.refresh_token
 
     def token(self) -> Token:
-        """Raises CheckFailed (CON009) where the login is refused, SourceUnavailable where the server fails, and
-        IdentityChanged (SRC032) where the token is of another org than the connection names."""
+        """Raises CheckFailed where the login is refused (CON009) or a new refresh token cannot be kept (CON014),
+        SourceUnavailable where the server fails, and IdentityChanged (SRC032) where the token is of another org than
+        the connection names."""
+        if self.access.flow is not Flow.REFRESH_TOKEN:
+            return self._token(self._ask())
+        with held(self.access) as refresh:
+            answer = self._ask(refresh.token)
+            if (renewed := answer.get("refresh_token")) and renewed != refresh.token:
+                refresh.replace(renewed)
+        return self._token(answer)
+
+    def _ask(self, refresh_token: str = "") -> dict[str, Any]:
         from requests import RequestException
 
         try:
             response = self._session.post(
                 self.access.login_url + TOKEN_PATH,
-                data=self._request(),
+                data=self._request(refresh_token),
                 headers=self._headers(),
                 timeout=TIMEOUT_S,
                 proxies=dict(self.access.proxies),
@@ -61,27 +66,9 @@ class Login:
             raise SourceUnavailable(
                 self._problem("CON010", "the login server cannot be reached", type(error).__name__, "check the network")
             ) from error
-        answer = self._answer(response)
-        renewed = answer.get("refresh_token")
-        if self.access.flow is Flow.REFRESH_TOKEN and renewed and renewed != self._refresh_token:
-            self._keep_token(renewed)
-        return self._token(answer)
+        return self._answer(response)
 
-    def _keep_token(self, renewed: str) -> None:
-        """Kept before anything else happens: the one we had is void from now on."""
-        if self._keep is None:
-            raise CheckFailed(
-                self._problem(
-                    "CON014",
-                    "the app gives a new refresh token at every login, and there is no place to keep it",
-                    "refresh token rotation is on",
-                    "switch rotation off for this app, or log in by JWT or client credentials; then authorise it anew",
-                )
-            )
-        self._keep(renewed)
-        self._refresh_token = renewed
-
-    def _request(self) -> dict[str, str]:
+    def _request(self, refresh_token: str) -> dict[str, str]:
         access = self.access
         form = {"grant_type": access.flow.value}
         match access.flow:
@@ -91,7 +78,7 @@ class Login:
                 return form | {"assertion": self._assertion()}
             case Flow.REFRESH_TOKEN:
                 secret = {"client_secret": access.consumer_secret} if access.consumer_secret else {}
-                return form | {"client_id": access.consumer_key, "refresh_token": self._refresh_token} | secret
+                return form | {"client_id": access.consumer_key, "refresh_token": refresh_token} | secret
 
     def _headers(self) -> dict[str, str]:
         if self.access.flow is not Flow.CLIENT_CREDENTIALS:

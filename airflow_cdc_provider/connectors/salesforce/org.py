@@ -9,7 +9,7 @@ from typing import Any
 from airflow_cdc_provider.connectors.salesforce.access import access_of
 from airflow_cdc_provider.connectors.salesforce.bulk import Bulk
 from airflow_cdc_provider.connectors.salesforce.http import Http
-from airflow_cdc_provider.connectors.salesforce.oauth import KeepToken, Login
+from airflow_cdc_provider.connectors.salesforce.oauth import Login
 from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.salesforce.pubsub import PubSub
 from airflow_cdc_provider.connectors.salesforce.rest import Rest
@@ -18,15 +18,12 @@ from airflow_cdc_provider.core.errors import NotInstalled, Problem
 
 
 class Org:
-    """Talks to nobody until asked. ``keep_token`` is called with each refresh token that replaces the connection's."""
+    """Talks to nobody until asked."""
 
-    def __init__(
-        self, info: ConnectionInfo, options: SalesforceOptions, replicator: str, keep_token: KeepToken | None = None
-    ) -> None:
+    def __init__(self, info: ConnectionInfo, options: SalesforceOptions, replicator: str) -> None:
         self.info = info
         self.options = options
         self.replicator = replicator
-        self._keep_token = keep_token
         self._http: Http | None = None
         self._opening = threading.Lock()
 
@@ -50,7 +47,7 @@ class Org:
         with self._opening:
             if self._http is None:
                 session = _requests().Session()
-                self._http = Http(Login(access_of(self.info, self.options), session, self._keep_token), session)
+                self._http = Http(Login(access_of(self.info, self.options), session), session)
             return self._http
 
     @cached_property
