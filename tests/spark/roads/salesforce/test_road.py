@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,8 @@ from airflow_cdc_provider.sandbox.salesforce.change_events import Rules
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from airflow_cdc_provider.sandbox.salesforce.users import Access
 from tests.faults import attempts
+from tests.faults.road import Road
+from tests.faults.strike import process
 from tests.faults.worker import request
 from tests.model.seeds import seed
 from tests.spark.roads.salesforce.scene import TABLES, Scene, Writer, scene, with_source
@@ -218,6 +221,50 @@ def test_case_09_a_run_that_is_killed_in_its_window_reads_it_again(
     assert not token.exists(), "it was killed"
     assert crm.replicator().log.sealed() == sealed + 1
     assert crm.differences() == [], f"CDC_SEED={SEED}"
+
+
+BRANCH = {
+    "reconcile.pause_stream": ["control.before", "resync.fenced"],
+    "reconcile.resync": ["copy.anchored", "copy.before_commit", "copy.after_commit"],
+    "reconcile.replay": ["result.before", "result.after"],
+    "reconcile.resume_stream": ["resume.before", "resume.after"],
+}
+
+
+def test_case_08_a_branch_that_dies_in_every_step_ends_as_if_it_had_not(
+    copied: Callable[..., Scene], org: SalesforceOrg, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each step is killed once, at one of its places; the next try goes on."""
+    crm = copied("Account")
+    change_many(org, "Account", "told by nobody")
+    with org.transaction() as tx:
+        tx.insert("Account", {"Name": "behind"})
+    places = {task: random.Random(f"{SEED} {task}").choice(known) for task, known in BRANCH.items()}
+    tokens = {task: tmp_path / task for task in places}
+    for token in tokens.values():
+        token.touch()
+    tasks: list[str] = []
+
+    def killed() -> dict[str, str] | None:
+        task = tasks[-1]
+        if task not in places or not tokens[task].exists():
+            return None
+        return {ARMED: f"{places[task]}=kill9", TOKEN: str(tokens[task])}
+
+    def before(task: str) -> None:
+        tasks.append(task)
+        if task in ("reconcile.pause_stream", "reconcile.resume_stream"):
+            process(crm, task, road.run_id, {}, killed() or {}).wait(60)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(attempts, "armed", SimpleNamespace(get=killed))
+    road = Road(crm, between=before)  # type: ignore[arg-type]
+    with attempts.operating(lambda _: crm.secrets):
+        road.go()
+    assert road.green, (road.states, road.said)
+    assert [task for task, token in tokens.items() if token.exists()] == [], f"not killed, of {places}"
+    assert crm.control("Account").state.name is TableState.REPLICATING
+    crm.settle()
+    assert crm.differences() == [], f"CDC_SEED={SEED}, {places}"
 
 
 def test_case_58_an_event_that_nobody_can_read_stops_its_table_and_no_other(
