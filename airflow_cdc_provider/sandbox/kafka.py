@@ -7,12 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
-import signal
-import socket
 import subprocess
-import tempfile
-import time
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -21,8 +16,8 @@ from pathlib import Path
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.jars import ensure
 from airflow_cdc_provider.java import find_java
-from airflow_cdc_provider.sandbox.ports import free_ports
-from airflow_cdc_provider.sandbox.postgres import HOST, START_LIMIT_S, STOP_LIMIT_S, not_up
+from airflow_cdc_provider.sandbox.ports import free_ports, is_open
+from airflow_cdc_provider.sandbox.server import HOST, EmbeddedServer, not_up
 
 JARS = "kafka-broker"
 USER = "cdc"
@@ -45,39 +40,22 @@ SETTINGS = {
     "log.retention.check.interval.ms": "1000",
     "log.initial.task.delay.ms": "1000",
 }
-# Ends the broker when the pipe on its input closes, which the kernel does for us however our own process ends.
-WATCH = 'read -r _; kill -TERM "$1"'
 
 
-class EmbeddedKafka:
-    """One broker in a temporary folder, for clients that know the password.
+class EmbeddedKafka(EmbeddedServer):
+    """One broker, for clients that know the password.
 
-    ``with EmbeddedKafka() as broker`` makes it, runs it and deletes it; ``stop`` and ``start`` in between keep what is
-    in it. ``settings`` are broker properties on top of ``SETTINGS``.
+    Port and password stay when it is stopped and started. ``settings`` are broker properties on top of ``SETTINGS``.
     """
 
-    host = HOST
+    name = "Kafka"
     user = USER
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+        super().__init__()
         self.settings = SETTINGS | dict(settings or {})
         self.port, self._inner, self._controller = free_ports(3)
         self.password = secrets.token_urlsafe(16)
-        self.folder = Path(tempfile.mkdtemp(prefix="cdc-kafka-"))
-        self.log = self.folder / "broker.log"
-        self._broker: subprocess.Popen[bytes] | None = None
-        self._watch: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> EmbeddedKafka:
-        try:
-            self.start()
-        except BaseException:
-            self.delete()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.delete()
 
     @property
     def servers(self) -> str:
@@ -94,51 +72,14 @@ class EmbeddedKafka:
             "sasl.password": self.password,
         }
 
-    @property
-    def pid(self) -> int | None:
-        """None when it is not running."""
-        return self._broker.pid if self._broker and self._broker.poll() is None else None
-
-    def start(self) -> None:
-        """Raises ``CheckFailed`` with the end of the log if it does not come up."""
-        if self.pid is not None:
-            return
+    def _command(self) -> list[str]:
         if not (self.folder / "data").exists():
             self._create()
-        with self.log.open("ab") as log:
-            self._broker = subprocess.Popen(
-                self._java("kafka.Kafka", str(self._properties)),
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        self._watch = subprocess.Popen(
-            ["sh", "-c", WATCH, "watch", str(self._broker.pid)], stdin=subprocess.PIPE, start_new_session=True
-        )
-        self._wait_until_ready(self._broker)
+        return self._java("kafka.Kafka", str(self._properties))
 
-    def stop(self) -> None:
-        """A broker that does not end in ``STOP_LIMIT_S`` is killed."""
-        if self._watch is not None and self._watch.stdin is not None:
-            self._watch.kill()
-            self._watch.wait()
-            self._watch.stdin.close()
-            self._watch = None
-        if self._broker is None:
-            return
-        self._broker.send_signal(signal.SIGTERM)
-        try:
-            self._broker.wait(STOP_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            self._broker.kill()
-            self._broker.wait(STOP_LIMIT_S)
-        self._broker = None
-
-    def delete(self) -> None:
-        self.stop()
-        shutil.rmtree(self.folder)
+    def _is_ready(self) -> bool:
+        """The port opens when the broker has caught up with its controller."""
+        return is_open(self.port)
 
     @property
     def _properties(self) -> Path:
@@ -169,23 +110,6 @@ class EmbeddedKafka:
         )
         if made.returncode != 0:
             raise CheckFailed(not_up("could not make a Kafka data folder", self.folder, made.stdout + made.stderr))
-
-    def _wait_until_ready(self, broker: subprocess.Popen[bytes]) -> None:
-        give_up = time.monotonic() + START_LIMIT_S
-        while broker.poll() is None and time.monotonic() < give_up:
-            if self._answers():
-                return
-            time.sleep(0.05)
-        self.stop()
-        raise CheckFailed(not_up("the embedded Kafka did not start", self.log, self.log.read_text(errors="replace")))
-
-    def _answers(self) -> bool:
-        """The port opens when the broker has caught up with its controller."""
-        try:
-            socket.create_connection((HOST, self.port), timeout=1).close()
-        except OSError:
-            return False
-        return True
 
 
 def _scala() -> Path:

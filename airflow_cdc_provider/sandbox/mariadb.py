@@ -9,17 +9,12 @@ import os
 import pwd
 import secrets
 import shutil
-import signal
-import socket
 import subprocess
-import tempfile
-import time
 from collections.abc import Mapping
-from pathlib import Path
 
 from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, Problem
-from airflow_cdc_provider.sandbox.ports import free_ports
-from airflow_cdc_provider.sandbox.postgres import HOST, START_LIMIT_S, STOP_LIMIT_S, RunAs, not_up
+from airflow_cdc_provider.sandbox.ports import free_ports, is_open
+from airflow_cdc_provider.sandbox.server import HOST, EmbeddedServer, RunAs, not_up
 
 USER = "root"
 SETTINGS = {
@@ -30,54 +25,28 @@ SETTINGS = {
     "binlog-row-metadata": "FULL",
     "innodb-flush-log-at-trx-commit": "0",
 }
-# Ends the server when the pipe on its input closes, which the kernel does for us however our own process ends.
-WATCH = 'read -r _; kill -TERM "$1"'
 SYSTEM_FOLDERS = ("/usr/sbin", "/usr/bin", "/usr/local/bin")
 
 
-class EmbeddedMariaDB:
-    """One server in a temporary folder, with a row binlog and password logins only.
+class EmbeddedMariaDB(EmbeddedServer):
+    """One server with a row binlog and password logins only.
 
-    ``with EmbeddedMariaDB() as server`` makes it, runs it and deletes it. ``stop`` and ``start`` in between keep the
-    data, the port and the password. ``settings`` are server options on top of ``SETTINGS``. Raises ``NotInstalled``
-    (ENV016) where the system has no such server.
+    Port and password stay when it is stopped and started. ``settings`` are server options on top of ``SETTINGS``.
+    Raises ``NotInstalled`` (ENV016) where the system has no such server.
     """
 
-    host = HOST
+    name = "MariaDB"
     user = USER
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         binary("mariadbd")
+        super().__init__(run_as())
         self.settings = SETTINGS | dict(settings or {})
         (self.port,) = free_ports(1)
         self.password = secrets.token_urlsafe(16)
-        self.folder = Path(tempfile.mkdtemp(prefix="cdc-mariadb-"))
         self.data = self.folder / "data"
-        self.log = self.folder / "server.log"
-        self._run_as = run_as()
-        self._server: subprocess.Popen[bytes] | None = None
-        self._watch: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> EmbeddedMariaDB:
-        try:
-            self.start()
-        except BaseException:
-            self.delete()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.delete()
-
-    @property
-    def pid(self) -> int | None:
-        """None when it is not running."""
-        return self._server.pid if self._server and self._server.poll() is None else None
-
-    def start(self) -> None:
-        """Raises ``CheckFailed`` with the end of the log if it does not come up."""
-        if self.pid is not None:
-            return
+    def _command(self) -> list[str]:
         if not self.data.exists():
             self._create()
         options = {
@@ -89,44 +58,11 @@ class EmbeddedMariaDB:
             "init-file": str(self.folder / "init.sql"),
             **self.settings,
         }
-        with self.log.open("ab") as log:
-            self._server = subprocess.Popen(
-                [binary("mariadbd"), "--no-defaults", *(f"--{name}={value}" for name, value in options.items())],
-                cwd="/",
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                **self._run_as,
-            )
-        self._watch = subprocess.Popen(
-            ["sh", "-c", WATCH, "watch", str(self._server.pid)],
-            stdin=subprocess.PIPE,
-            start_new_session=True,
-            **self._run_as,
-        )
-        self._wait_until_ready(self._server)
+        return [binary("mariadbd"), "--no-defaults", *(f"--{name}={value}" for name, value in options.items())]
 
-    def stop(self) -> None:
-        """A server that does not end in ``STOP_LIMIT_S`` is killed."""
-        if self._watch is not None and self._watch.stdin is not None:
-            self._watch.kill()
-            self._watch.wait()
-            self._watch.stdin.close()
-            self._watch = None
-        if self._server is None:
-            return
-        self._server.send_signal(signal.SIGTERM)
-        try:
-            self._server.wait(STOP_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            self._server.kill()
-            self._server.wait(STOP_LIMIT_S)
-        self._server = None
-
-    def delete(self) -> None:
-        self.stop()
-        shutil.rmtree(self.folder)
+    def _is_ready(self) -> bool:
+        """The port opens behind the init file, so whoever gets through finds the password in force."""
+        return is_open(self.port)
 
     def _create(self) -> None:
         program = binary("mariadb-install-db")
@@ -146,18 +82,6 @@ class EmbeddedMariaDB:
         )
         if made.returncode != 0:
             raise CheckFailed(not_up("could not make a MariaDB data folder", self.data, made.stdout + made.stderr))
-
-    def _wait_until_ready(self, server: subprocess.Popen[bytes]) -> None:
-        """The port opens behind the init file, so whoever gets through finds the password in force."""
-        give_up = time.monotonic() + START_LIMIT_S
-        while server.poll() is None and time.monotonic() < give_up:
-            try:
-                socket.create_connection((HOST, self.port), timeout=1).close()
-                return
-            except OSError:
-                time.sleep(0.02)
-        self.stop()
-        raise CheckFailed(not_up("the embedded MariaDB did not start", self.log, self.log.read_text(errors="replace")))
 
 
 def binary(name: str) -> str:

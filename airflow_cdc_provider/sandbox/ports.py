@@ -1,4 +1,4 @@
-"""Ports on loopback that nobody uses yet."""
+"""Ports on loopback: those that nobody uses yet, and whether somebody listens."""
 
 from __future__ import annotations
 
@@ -15,3 +15,12 @@ def free_ports(count: int) -> list[int]:
     finally:
         for one in sockets:
             one.close()
+
+
+def is_open(port: int) -> bool:
+    """Whether a connection is taken."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
