@@ -1,4 +1,4 @@
-"""A replicator of a feed, its runs taken task by task as Airflow takes them, and a simulated source as judge."""
+"""A replicator of a feed, and a simulated source as judge."""
 
 from __future__ import annotations
 
@@ -11,20 +11,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.control.replicator import Replicator, open_replicator
 from airflow_cdc_provider.core.commands import CommandKind
 from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.index import TableRow
-from airflow_cdc_provider.state.store import StateStore
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.simulator import COLUMNS, History, Simulator
-from tests.faults import attempts
-from tests.faults.road import Road
 from tests.faults.worker import request
+from tests.spark.roads.scene import Scene
 
 MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
 POSTGRES = Manner("postgresql", schemas=True, transactions=True, headers=True)
@@ -81,33 +76,12 @@ def line(message: Message) -> str:
 
 
 @dataclass
-class Scene:
-    """What ``tests.faults.road`` runs."""
-
-    folder: Path
-    spark: SparkSession
-    definition: Definition
+class Fed(Scene):
     source: ConnectionInfo = field(default_factory=ConnectionInfo)
 
     @property
     def secrets(self) -> Secrets:
         return Secrets(self.source)
-
-    @property
-    def state_url(self) -> str:
-        return f"sqlite:///{self.folder}/state.db"
-
-    def replicator(self) -> Replicator:
-        return open_replicator(self.definition, self.secrets, StateStore(self.state_url))
-
-    def run(self, **more: Any) -> Road:
-        with attempts.operating(lambda _: self.secrets):
-            return Road(self, **more).go()  # type: ignore[arg-type]
-
-    def green(self, **more: Any) -> Road:
-        road = self.run(**more)
-        assert road.green, (road.states, road.said)
-        return road
 
     def rows_of(self) -> dict[str, TableRow]:
         return self.replicator().state.tables(self.definition.name)
@@ -118,11 +92,7 @@ class Scene:
 
     def rows(self, table: str) -> dict[int, tuple[Any, ...]]:
         """Id → row, as the simulator has it."""
-        replicator = self.replicator()
-        place = replicator.target.locate(replicator.target.table_name(table))
-        rows = self.spark.read.format("delta").load(place).select(*COLUMNS).toArrow().to_pylist()
-        assert len({row["id"] for row in rows}) == len(rows), "no key twice"
-        return {row["id"]: tuple(map(_plain, row.values())) for row in rows}
+        return {key: tuple(map(_plain, row.values())) for key, row in self.held(table, "id", *COLUMNS).items()}
 
     def differences(self, *tables: Table) -> Iterator[str]:
         for one in tables:
@@ -146,6 +116,6 @@ def definition(folder: Path, source: Source, tables: Sequence[Table], **rules: A
     )
 
 
-def with_tables(scene: Scene, *tables: Table) -> Scene:
+def with_tables(scene: Fed, *tables: Table) -> Fed:
     rules = tuple(TableRule(one.name) for one in tables)
     return replace(scene, definition=replace(scene.definition, tables=rules))

@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.commands import CommandKind
 from airflow_cdc_provider.core.definition import OnBadRecord, Source
 from airflow_cdc_provider.core.states import TableState
 from tests.model.seeds import seed
-from tests.spark.roads.feeds.scene import POSTGRES, Scene, Table, definition, line, table, with_tables
+from tests.spark.roads.feeds.scene import POSTGRES, Fed, Table, definition, line, table, with_tables
 
 pytestmark = pytest.mark.jvm
 SEED = seed()
@@ -39,9 +39,9 @@ def write(tmp_path: Path) -> Write:
     return written
 
 
-def scene(folder: Path, spark: SparkSession, *tables: Table, **rules: object) -> Scene:
+def scene(folder: Path, spark: SparkSession, *tables: Table, **rules: object) -> Fed:
     options = {"format": "debezium", "location": f"{folder}/events", "topic_prefix": "p.d"}
-    return Scene(folder, spark, definition(folder, Source("files", "", options=options), tables, **rules))
+    return Fed(folder, spark, definition(folder, Source("files", "", options=options), tables, **rules))
 
 
 def test_copies_follow_files_of_several_tables_to_what_the_source_holds(

@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from tests.connectors.kafka_topics import Topics
 from tests.model.seeds import seed
-from tests.spark.roads.feeds.scene import POSTGRES, Scene, Table, definition, table, with_tables
+from tests.spark.roads.feeds.scene import POSTGRES, Fed, Table, definition, table, with_tables
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 SEED = seed()
@@ -34,10 +34,10 @@ def topics(broker: EmbeddedKafka) -> Topics:
     return Topics(broker, f"p{os.urandom(4).hex()}")
 
 
-def scene(folder: Path, spark: SparkSession, topics: Topics, *tables: Table) -> Scene:
+def scene(folder: Path, spark: SparkSession, topics: Topics, *tables: Table) -> Fed:
     options = {"topics": [f"{topics.prefix}.*"], "format": "debezium", "topic_prefix": f"{topics.prefix}"}
     made = definition(folder, Source("kafka", "k", options=options), tables)
-    return Scene(folder, spark, made, ConnectionInfo("k", extra=topics.broker.client))
+    return Fed(folder, spark, made, ConnectionInfo("k", extra=topics.broker.client))
 
 
 def send(topics: Topics, one: Table, messages: Iterable[Message]) -> None:

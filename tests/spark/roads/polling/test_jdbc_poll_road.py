@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.definition import OnDelete, TableRule
 from airflow_cdc_provider.core.states import TableState
 from tests.faults.worker import request
 from tests.model.seeds import seed
-from tests.spark.roads.polling.scene import Rows, Scene, definition
+from tests.spark.roads.polling.scene import Polled, Rows, definition
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -31,7 +31,7 @@ TABLES = ("public.a", "public.b")
 
 
 @pytest.fixture
-def shop(tmp_path: Path, database: Database, connection: ConnectionInfo, spark: SparkSession) -> Scene:
+def shop(tmp_path: Path, database: Database, connection: ConnectionInfo, spark: SparkSession) -> Polled:
     """Two tables of 30 rows, copied. Their triggers stamp every change."""
     database.execute(
         "CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS "
@@ -51,7 +51,7 @@ def shop(tmp_path: Path, database: Database, connection: ConnectionInfo, spark: 
         return {row[0]: dict(zip(names, row, strict=True)) for row in rows}  # type: ignore[index]
 
     rules = (TableRule("public.a"), TableRule("public.b", on_delete=OnDelete.HARD))
-    made = Scene(tmp_path, spark, definition(tmp_path, "jdbc_poll", OPTIONS, rules), connection, "id", truth)
+    made = Polled(tmp_path, spark, definition(tmp_path, "jdbc_poll", OPTIONS, rules), connection, "id", truth)
     made.green()
     assert made.differences() == []
     return made
@@ -70,14 +70,14 @@ def write(database: Database, chance: random.Random, times: int) -> None:
         )
 
 
-def test_copies_follow_what_is_written_and_nothing_new_starts_no_job(shop: Scene, database: Database) -> None:
+def test_copies_follow_what_is_written_and_nothing_new_starts_no_job(shop: Polled, database: Database) -> None:
     chance = random.Random(SEED)
     for _ in range(3):
         write(database, chance, 25)
         old_enough()
         shop.green()
         assert shop.differences() == [], f"CDC_SEED={SEED}"
-    shop.with_options(timestamp_latency=1.0)
+    shop.with_source(options={"timestamp_latency": 1.0})
     old_enough()
     shop.settle()
     database.execute("UPDATE a SET note = 'new' WHERE id = 1")
@@ -86,14 +86,14 @@ def test_copies_follow_what_is_written_and_nothing_new_starts_no_job(shop: Scene
     assert shop.differences() == []
 
 
-def test_deleted_rows_and_old_keys_go_with_the_audit_and_only_they(shop: Scene, database: Database) -> None:
+def test_deleted_rows_and_old_keys_go_with_the_audit_and_only_they(shop: Polled, database: Database) -> None:
     database.execute("DELETE FROM a WHERE id <= 3")
     database.execute("UPDATE a SET id = 100 WHERE id = 4")
     database.execute("INSERT INTO a VALUES (50, 1, 'new')")
     old_enough()
     shop.green()
     assert shop.rows("public.a").keys() == {*range(1, 31), 50, 100}, "nothing tells of a delete"
-    shop.with_options(key_audit=1.0)
+    shop.with_source(options={"key_audit": 1.0})
     before = shop.control("public.b")
     road = shop.green()
     assert [task for task in road.states if task.startswith("reconcile")] == [
@@ -104,34 +104,34 @@ def test_deleted_rows_and_old_keys_go_with_the_audit_and_only_they(shop: Scene, 
     assert shop.differences() == []
     assert shop.control("public.a").state.name is TableState.REPLICATING
     assert shop.control("public.b").floor == before.floor, "nothing was copied again"
-    shop.with_options(key_audit=86400.0)
+    shop.with_source(options={"key_audit": 86400.0})
     write(database, random.Random(SEED), 20)
     old_enough()
     shop.green()
     assert shop.differences() == [], f"CDC_SEED={SEED}"
 
 
-def test_rows_that_are_missing_are_flagged_where_deletes_are_soft(shop: Scene, database: Database) -> None:
+def test_rows_that_are_missing_are_flagged_where_deletes_are_soft(shop: Polled, database: Database) -> None:
     rules = [replace(rule, on_delete=OnDelete.SOFT) for rule in shop.definition.tables]
     shop.definition = replace(shop.definition, tables=tuple(rules))
     request(shop.replicator(), CommandKind.RESYNC, {"tables": list(TABLES), "key": "soft"})
     shop.green()
     database.execute("DELETE FROM a WHERE id = 7")
-    shop.with_options(key_audit=1.0)
+    shop.with_source(options={"key_audit": 1.0})
     old_enough()
     shop.green()
     flagged = {key: row for key, row in shop.rows("public.a").items() if row["_cdc_deleted"]}
     assert flagged.keys() == {7} and flagged[7]["note"] == "old"
     database.execute("INSERT INTO a VALUES (7, 1, 'again')")
-    shop.with_options(key_audit=86400.0)
+    shop.with_source(options={"key_audit": 86400.0})
     old_enough()
     shop.green()
     assert not shop.rows("public.a")[7]["_cdc_deleted"] and shop.rows("public.a")[7]["note"] == "again"
 
 
-def test_an_audit_that_would_delete_much_waits_for_a_yes(shop: Scene, database: Database) -> None:
+def test_an_audit_that_would_delete_much_waits_for_a_yes(shop: Polled, database: Database) -> None:
     database.execute("DELETE FROM a WHERE id <= 20")
-    shop.with_options(key_audit=1.0)
+    shop.with_source(options={"key_audit": 1.0})
     old_enough()
     road = shop.run()
     assert any("CPY004" in line and "key audit" in line for line in road.said), road.said
@@ -139,12 +139,12 @@ def test_an_audit_that_would_delete_much_waits_for_a_yes(shop: Scene, database: 
     assert shop.control("public.b").state.name is TableState.REPLICATING
     yes = {"tables": ["public.a"], "arguments": {"approve_deletes": True}, "key": "yes"}
     request(shop.replicator(), CommandKind.RESYNC, yes)
-    shop.with_options(key_audit=86400.0)
+    shop.with_source(options={"key_audit": 86400.0})
     shop.green()
     assert shop.differences() == []
 
 
-def test_a_table_that_comes_later_is_copied_and_misses_nothing(shop: Scene, database: Database) -> None:
+def test_a_table_that_comes_later_is_copied_and_misses_nothing(shop: Polled, database: Database) -> None:
     database.execute("CREATE TABLE c (LIKE b INCLUDING ALL)")
     database.execute("INSERT INTO c SELECT * FROM b")
     database.execute("UPDATE a SET note = 'at the same time'")
@@ -157,7 +157,7 @@ def test_a_table_that_comes_later_is_copied_and_misses_nothing(shop: Scene, data
     assert shop.differences() == []
 
 
-def test_a_resync_copies_the_table_again_and_what_follows_comes_on_top(shop: Scene, database: Database) -> None:
+def test_a_resync_copies_the_table_again_and_what_follows_comes_on_top(shop: Polled, database: Database) -> None:
     place = shop.replicator().target.locate(shop.replicator().target.table_name("public.a"))
     shop.spark.sql(f"UPDATE delta.`{place}` SET note = 'somebody else' WHERE id = 9")
     request(shop.replicator(), CommandKind.RESYNC, {"tables": ["public.a"], "key": "again"})
@@ -169,7 +169,7 @@ def test_a_resync_copies_the_table_again_and_what_follows_comes_on_top(shop: Sce
     assert shop.differences() == [], f"CDC_SEED={SEED}"
 
 
-def test_verify_reads_up_to_now_and_says_that_it_is_not_exact(shop: Scene, database: Database) -> None:
+def test_verify_reads_up_to_now_and_says_that_it_is_not_exact(shop: Polled, database: Database) -> None:
     write(database, random.Random(SEED), 10)
     old_enough()
     request(shop.replicator(), CommandKind.VERIFY, {"tables": list(TABLES), "key": "v"})

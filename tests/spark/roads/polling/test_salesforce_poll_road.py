@@ -17,7 +17,7 @@ from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.users import Access
 from tests.connectors.salesforce_copy import plain
 from tests.model.seeds import seed
-from tests.spark.roads.polling.scene import Rows, Scene, definition
+from tests.spark.roads.polling.scene import Polled, Rows, definition
 from tests.spark.roads.salesforce.scene import Writer
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
@@ -35,7 +35,7 @@ def org() -> Iterator[SalesforceOrg]:
         yield org
 
 
-class Crm(Scene):
+class Crm(Polled):
     def rows(self, table: str) -> Rows:
         """Values in the terms of canonical JSON."""
         return {key: {name: plain(value) for name, value in row.items()} for key, row in super().rows(table).items()}
@@ -90,7 +90,7 @@ def test_case_47_what_nothing_tells_is_found_by_the_audit(crm: Crm, org: Salesfo
     org.clock.advance(LATER_S)
     crm.green()
     assert crm.rows("Invoice__c").keys() >= set(gone)
-    crm.with_options(key_audit=float(DAY_S))
+    crm.with_source(options={"key_audit": float(DAY_S)})
     org.clock.advance(DAY_S)
     crm.green()
     assert crm.differences() == []
@@ -104,7 +104,7 @@ def test_case_50_a_right_that_is_lost_between_runs_deletes_nothing(
     crm: Crm, org: SalesforceOrg, access: Access
 ) -> None:
     before = crm.rows("Account")
-    crm.with_options(key_audit=float(DAY_S))
+    crm.with_source(options={"key_audit": float(DAY_S)})
     org.clock.advance(DAY_S)
     org.integration.access["Account"] = access
     crm.run()

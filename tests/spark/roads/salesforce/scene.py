@@ -1,11 +1,11 @@
-"""A replicator of the sandbox org, its runs taken task by task as Airflow takes them, and the org's ledger as judge."""
+"""A replicator of the sandbox org, and the org's ledger as judge."""
 
 from __future__ import annotations
 
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,7 @@ from airflow_cdc_provider.connectors.salesforce.layout import Layout
 from airflow_cdc_provider.connectors.salesforce.source import SalesforceSource
 from airflow_cdc_provider.connectors.salesforce.types import described
 from airflow_cdc_provider.connectors.salesforce.values import from_json
-from airflow_cdc_provider.control.replicator import Replicator, open_replicator
 from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import (
     Columns,
     Definition,
@@ -29,12 +27,9 @@ from airflow_cdc_provider.core.definition import (
     TableRule,
     Target,
 )
-from airflow_cdc_provider.core.steps import TableResult
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
-from airflow_cdc_provider.state.store import StateStore
 from tests.connectors.salesforce_copy import CHANGES, plain
-from tests.faults import attempts
-from tests.faults.road import Road
+from tests.spark.roads.scene import Scene
 
 TABLES = ("Account", "Contact", "Invoice__c")
 CHANNEL = "/data/ChangeEvents"
@@ -46,54 +41,13 @@ LEFT_OUT = {"Contact": ("Name",)}
 
 
 @dataclass
-class Scene:
-    """What ``tests.faults.road`` runs: an org, a definition, a folder."""
-
+class Crm(Scene):
     org: SalesforceOrg
-    folder: Path
-    spark: SparkSession
-    definition: Definition
 
     @property
     def secrets(self) -> Secrets:
         extra = {"consumer_key": self.org.client_id, "consumer_secret": self.org.client_secret}
         return Secrets(ConnectionInfo("crm", extra={**extra, "instance_url": self.org.instance_url}))
-
-    @property
-    def state_url(self) -> str:
-        return f"sqlite:///{self.folder}/state.db"
-
-    def replicator(self) -> Replicator:
-        return open_replicator(self.definition, self.secrets, StateStore(self.state_url))
-
-    def run(self, **more: Any) -> Road:
-        with attempts.operating(lambda _: self.secrets):
-            return Road(self, **more).go()  # type: ignore[arg-type]
-
-    def green(self, **more: Any) -> Road:
-        road = self.run(**more)
-        assert road.green, (road.states, road.said)
-        return road
-
-    def settle(self) -> None:
-        """Runs until there is nothing to do."""
-        for _ in range(9):
-            if set(self.green().states) <= {"open_window", "close_window"}:
-                return
-        raise AssertionError("there is no end of it")
-
-    def results(self, road: Road, task: str) -> dict[str, TableResult]:
-        latest = self.replicator().run(road.run_id).latest(task)
-        assert latest is not None
-        return {one.table: one for one in latest[1].tables}
-
-    def control(self, table: str) -> ControlRecord:
-        control = self.replicator().target.held(table, self.target(table)).control
-        assert control is not None
-        return control
-
-    def target(self, table: str) -> str:
-        return self.replicator().target.table_name(table)
 
     @cached_property
     def source(self) -> SalesforceSource:
@@ -103,14 +57,8 @@ class Scene:
 
     def rows(self, table: str) -> dict[str, dict[str, Any]]:
         """Id → row, its values in the terms of canonical JSON."""
-        place = self.replicator().target.locate(self.target(table))
-        rows = self.spark.read.format("delta").load(place).toArrow().to_pylist()
-        assert len({row["Id"] for row in rows}) == len(rows), "no key twice"
-        return {row["Id"]: {name: plain(value) for name, value in row.items()} for row in rows}
-
-    @property
-    def tables(self) -> list[str]:
-        return [rule.source for rule in self.definition.tables]
+        held = self.held(table, "Id")
+        return {one: {name: plain(value) for name, value in row.items()} for one, row in held.items()}
 
     def differences(self) -> list[str]:
         """What the copies hold otherwise than the ledger; columns that no event tells are left out."""
@@ -136,7 +84,7 @@ class Scene:
         return Layout(event, found, found.schema).unsent | found.snapshot_only
 
 
-def scene(org: SalesforceOrg, folder: Path, spark: SparkSession, *tables: str) -> Scene:
+def scene(org: SalesforceOrg, folder: Path, spark: SparkSession, *tables: str) -> Crm:
     options = {"pubsub_endpoint": org.pubsub_endpoint, "pubsub_tls": False, "idle": 5}
     made = Definition(
         name="crm",
@@ -146,7 +94,7 @@ def scene(org: SalesforceOrg, folder: Path, spark: SparkSession, *tables: str) -
         staging=Staging(f"{folder}/staging"),
         resync=Resync(),
     )
-    return Scene(org, folder, spark, made)
+    return Crm(folder, spark, made, org)
 
 
 class Writer:
@@ -187,7 +135,3 @@ class Writer:
 
 
 PLACE = {"Place__Latitude__s", "Place__Longitude__s"}
-
-
-def with_source(definition: Definition, **changes: Any) -> Definition:
-    return replace(definition, source=replace(definition.source, **changes))

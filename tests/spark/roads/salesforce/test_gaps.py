@@ -16,7 +16,7 @@ from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from tests.connectors import salesforce_copy
 from tests.model.seeds import seed
-from tests.spark.roads.salesforce.scene import TABLES, Scene, Writer, scene
+from tests.spark.roads.salesforce.scene import TABLES, Crm, Writer, scene
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -30,7 +30,7 @@ def org() -> Iterator[SalesforceOrg]:
 
 
 @pytest.fixture
-def crm(org: SalesforceOrg, tmp_path: Path, spark: SparkSession) -> Scene:
+def crm(org: SalesforceOrg, tmp_path: Path, spark: SparkSession) -> Crm:
     """Three objects with all their columns, copied once."""
     Writer(org, f"{SEED}").fill(30)
     made = scene(org, tmp_path, spark, *TABLES)
@@ -39,7 +39,7 @@ def crm(org: SalesforceOrg, tmp_path: Path, spark: SparkSession) -> Scene:
     return made
 
 
-def test_case_21_records_of_a_gap_wait_for_the_org_and_end_as_it_holds_them(org: SalesforceOrg, crm: Scene) -> None:
+def test_case_21_records_of_a_gap_wait_for_the_org_and_end_as_it_holds_them(org: SalesforceOrg, crm: Crm) -> None:
     told, changed, gone, kept = sorted(org.ledger.state("Account"))[:4]
     (contact, *_) = sorted(org.ledger.state("Contact"))
     with org.transaction(as_gap=True) as tx:
@@ -68,9 +68,7 @@ def test_case_21_records_of_a_gap_wait_for_the_org_and_end_as_it_holds_them(org:
     assert crm.control("Account").carry.waiting == 0
 
 
-def test_case_22_whatever_is_told_by_halves_the_copies_end_as_the_org_holds_them(
-    org: SalesforceOrg, crm: Scene
-) -> None:
+def test_case_22_whatever_is_told_by_halves_the_copies_end_as_the_org_holds_them(org: SalesforceOrg, crm: Crm) -> None:
     writer = salesforce_copy.Writer(org, random.Random(SEED))
     for _ in range(3):
         for _ in range(25):

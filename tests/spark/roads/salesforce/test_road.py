@@ -24,11 +24,10 @@ from airflow_cdc_provider.sandbox.salesforce.change_events import Rules
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from airflow_cdc_provider.sandbox.salesforce.users import Access
 from tests.faults import attempts
-from tests.faults.road import Road
 from tests.faults.strike import process
 from tests.faults.worker import request
 from tests.model.seeds import seed
-from tests.spark.roads.salesforce.scene import TABLES, Scene, Writer, scene, with_source
+from tests.spark.roads.salesforce.scene import TABLES, Crm, Writer, scene
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -51,10 +50,10 @@ def writer(org: SalesforceOrg) -> Writer:
 
 
 @pytest.fixture
-def copied(org: SalesforceOrg, writer: Writer, tmp_path: Path, spark: SparkSession) -> Callable[..., Scene]:
+def copied(org: SalesforceOrg, writer: Writer, tmp_path: Path, spark: SparkSession) -> Callable[..., Crm]:
     """A replicator of these tables, copied once."""
 
-    def make(*tables: str) -> Scene:
+    def make(*tables: str) -> Crm:
         made = scene(org, tmp_path, spark, *tables)
         made.green()
         return made
@@ -69,19 +68,19 @@ def change_many(org: SalesforceOrg, table: str, text: str) -> None:
             tx.update(table, one, {"Phone": text, "BillingStreet": text, "ShippingCity": text})
 
 
-def published(crm: Scene) -> list[str]:
+def published(crm: Crm) -> list[str]:
     replicator = crm.replicator()
     rows = replicator.state.tables("crm").values()
     return sorted(row.table for row in tables_of_a_cut(rows, replicator.log.sealed()))
 
 
-def proved(crm: Scene, key: str) -> dict[str, TableResult]:
+def proved(crm: Crm, key: str) -> dict[str, TableResult]:
     request(crm.replicator(), CommandKind.VERIFY, {"tables": crm.tables, "key": key})
     return crm.results(crm.run(), "verify")
 
 
 def test_case_15_copies_follow_random_transactions_and_are_published_when_replay_is_past_them(
-    copied: Callable[..., Scene], writer: Writer, org: SalesforceOrg
+    copied: Callable[..., Crm], writer: Writer, org: SalesforceOrg
 ) -> None:
     crm = copied(*TABLES)
     assert crm.differences() == [] and published(crm) == []
@@ -101,7 +100,7 @@ def test_case_15_copies_follow_random_transactions_and_are_published_when_replay
 
 
 def test_case_08_overflows_take_their_table_through_the_branch_once_while_the_others_go_on(
-    copied: Callable[..., Scene], writer: Writer, org: SalesforceOrg
+    copied: Callable[..., Crm], writer: Writer, org: SalesforceOrg
 ) -> None:
     """Windows are landed until nothing is left: two overflows, one copy."""
     crm = copied("Account", "Contact")
@@ -133,7 +132,7 @@ def test_case_08_overflows_take_their_table_through_the_branch_once_while_the_ot
 
 
 def test_case_16_changes_that_are_told_again_later_do_not_take_rows_back(
-    copied: Callable[..., Scene], org: SalesforceOrg
+    copied: Callable[..., Crm], org: SalesforceOrg
 ) -> None:
     crm = copied("Account")
     (one, *_) = sorted(org.ledger.state("Account"))
@@ -152,7 +151,7 @@ def test_case_16_changes_that_are_told_again_later_do_not_take_rows_back(
 
 @pytest.mark.parametrize("lost", ["reset", "moved"])
 def test_case_26_a_position_that_is_lost_takes_every_table_through_the_branch(
-    copied: Callable[..., Scene], writer: Writer, org: SalesforceOrg, lost: str
+    copied: Callable[..., Crm], writer: Writer, org: SalesforceOrg, lost: str
 ) -> None:
     tables = ("Account", "Contact") if lost == "reset" else ("Invoice__c",)
     crm = copied(*tables)
@@ -169,10 +168,10 @@ def test_case_26_a_position_that_is_lost_takes_every_table_through_the_branch(
 
 
 def test_case_26_without_leave_a_lost_position_blocks_the_tables_and_says_what_to_do(
-    copied: Callable[..., Scene], writer: Writer, org: SalesforceOrg
+    copied: Callable[..., Crm], writer: Writer, org: SalesforceOrg
 ) -> None:
     crm = copied("Account")
-    crm.definition = with_source(crm.definition, reconcile=Reconcile.MANUAL)
+    crm.with_source(reconcile=Reconcile.MANUAL)
     before = crm.rows("Account")
     writer.transact(8)
     org.bus.reset()
@@ -186,7 +185,7 @@ def test_case_26_without_leave_a_lost_position_blocks_the_tables_and_says_what_t
 
 @pytest.mark.parametrize("access", [Access.NONE, Access.OWN])
 def test_case_50_a_right_that_is_lost_between_runs_deletes_nothing(
-    copied: Callable[..., Scene], writer: Writer, org: SalesforceOrg, access: Access
+    copied: Callable[..., Crm], writer: Writer, org: SalesforceOrg, access: Access
 ) -> None:
     """A lost permission looks like a mass delete. Rows go only when somebody says that they may."""
     crm = copied("Account")
@@ -204,7 +203,7 @@ def test_case_50_a_right_that_is_lost_between_runs_deletes_nothing(
 
 
 def test_case_09_a_run_that_is_killed_in_its_window_reads_it_again(
-    copied: Callable[..., Scene], writer: Writer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    copied: Callable[..., Crm], writer: Writer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The position stands before the window until that is sealed."""
     crm = copied("Account")
@@ -232,7 +231,7 @@ BRANCH = {
 
 
 def test_case_08_a_branch_that_dies_in_every_step_ends_as_if_it_had_not(
-    copied: Callable[..., Scene], org: SalesforceOrg, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    copied: Callable[..., Crm], org: SalesforceOrg, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each step is killed once, at one of its places; the next try goes on."""
     crm = copied("Account")
@@ -257,10 +256,8 @@ def test_case_08_a_branch_that_dies_in_every_step_ends_as_if_it_had_not(
             process(crm, task, road.run_id, {}, killed() or {}).wait(60)  # type: ignore[arg-type]
 
     monkeypatch.setattr(attempts, "armed", SimpleNamespace(get=killed))
-    road = Road(crm, between=before)  # type: ignore[arg-type]
-    with attempts.operating(lambda _: crm.secrets):
-        road.go()
-    assert road.green, (road.states, road.said)
+    road = crm.road(between=before)
+    assert crm.go(road).green, (road.states, road.said)
     assert [task for task, token in tokens.items() if token.exists()] == [], f"not killed, of {places}"
     assert crm.control("Account").state.name is TableState.REPLICATING
     crm.settle()
@@ -268,7 +265,7 @@ def test_case_08_a_branch_that_dies_in_every_step_ends_as_if_it_had_not(
 
 
 def test_case_58_an_event_that_nobody_can_read_stops_its_table_and_no_other(
-    copied: Callable[..., Scene], org: SalesforceOrg
+    copied: Callable[..., Crm], org: SalesforceOrg
 ) -> None:
     crm = copied("Account", "Contact")
     one, contact = min(org.ledger.state("Account")), min(org.ledger.state("Contact"))
@@ -288,7 +285,7 @@ def test_case_58_an_event_that_nobody_can_read_stops_its_table_and_no_other(
 
 
 def test_verify_compares_what_events_tell_and_says_that_it_is_not_exact(
-    copied: Callable[..., Scene], writer: Writer, org: SalesforceOrg, spark: SparkSession
+    copied: Callable[..., Crm], writer: Writer, org: SalesforceOrg, spark: SparkSession
 ) -> None:
     crm = copied("Account")
     writer.transact(8)
@@ -327,7 +324,7 @@ def test_what_goes_wrong_with_a_page_is_told_in_the_words_of_the_reader(
 
 
 def test_case_56_the_channel_is_left_to_the_run_that_holds_it(
-    copied: Callable[..., Scene], org: SalesforceOrg, writer: Writer
+    copied: Callable[..., Crm], org: SalesforceOrg, writer: Writer
 ) -> None:
     crm = copied("Account")
     writer.transact(5)

@@ -1,0 +1,92 @@
+"""A replicator whose runs are taken task by task as Airflow takes them, on Delta, in the session that is there."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.control.replicator import Replicator, open_replicator
+from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.core.steps import TableResult
+from airflow_cdc_provider.state.store import StateStore
+from tests.faults import attempts
+from tests.faults.road import Road
+
+
+@dataclass
+class Scene(ABC):
+    """What ``tests.faults.road`` runs."""
+
+    folder: Path
+    spark: SparkSession
+    definition: Definition
+
+    @property
+    @abstractmethod
+    def secrets(self) -> Secrets: ...
+
+    @property
+    def state_url(self) -> str:
+        return f"sqlite:///{self.folder}/state.db"
+
+    @property
+    def tables(self) -> list[str]:
+        return [rule.source for rule in self.definition.tables]
+
+    def replicator(self) -> Replicator:
+        return open_replicator(self.definition, self.secrets, StateStore(self.state_url))
+
+    def road(self, **more: Any) -> Road:
+        """A run that has not begun."""
+        return Road(self, **more)  # type: ignore[arg-type]
+
+    def run(self, **more: Any) -> Road:
+        return self.go(self.road(**more))
+
+    def go(self, road: Road) -> Road:
+        with attempts.operating(lambda _: self.secrets):
+            return road.go()
+
+    def green(self, **more: Any) -> Road:
+        road = self.run(**more)
+        assert road.green, (road.states, road.said)
+        return road
+
+    def settle(self) -> None:
+        """Runs until there is nothing to do."""
+        for _ in range(9):
+            if set(self.green().states) <= {"open_window", "close_window"}:
+                return
+        raise AssertionError("there is no end of it")
+
+    def results(self, road: Road, task: str) -> dict[str, TableResult]:
+        latest = self.replicator().run(road.run_id).latest(task)
+        assert latest is not None
+        return {one.table: one for one in latest[1].tables}
+
+    def control(self, table: str) -> ControlRecord:
+        control = self.replicator().target.held(table, self.target(table)).control
+        assert control is not None
+        return control
+
+    def target(self, table: str) -> str:
+        return self.replicator().target.table_name(table)
+
+    def held(self, table: str, key: str, *columns: str) -> dict[Any, dict[str, Any]]:
+        """The rows of the copy by their key; all columns where none is named."""
+        frame = self.spark.read.format("delta").load(self.replicator().target.locate(self.target(table)))
+        rows = frame.select(*columns or frame.columns).toArrow().to_pylist()
+        assert len({row[key] for row in rows}) == len(rows), "no key twice"
+        return {row[key]: row for row in rows}
+
+    def with_source(self, **changes: Any) -> None:
+        """Changes of the definition's source; ``options`` add to those it has."""
+        source = self.definition.source
+        changes["options"] = {**source.options, **changes.get("options", {})}
+        self.definition = replace(self.definition, source=replace(source, **changes))
