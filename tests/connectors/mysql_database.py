@@ -135,13 +135,17 @@ def fold(rows: Rows, changes: Sequence[ChangeRecord], floor: str = "") -> None:
     """Apply changes to a plain table, in the order of their keys."""
     ordered = sorted((one for one in changes if one.order_key > floor), key=lambda one: one.order_key)
     assert [one.order_key for one in ordered] == [one.order_key for one in changes if one.order_key > floor]
+    gone: dict[str | None, dict[str, Any]] = {}
     for one in ordered:
         if one.op == Operation.TRUNCATE:
             rows.clear()
         elif one.op == Operation.DELETE:
             assert one.key_before is not None
-            rows.pop(one.key_before, None)
+            gone[one.link_id] = rows.pop(one.key_before, {})
         else:
             assert one.op in (Operation.INSERT, Operation.UPDATE) and one.key and one.after
             known = json.loads(one.after)
-            rows[one.key] = known if one.after_complete else {**rows[one.key], **known}
+            if not one.after_complete:
+                before = gone[one.link_id] if one.link_id else rows[one.key]
+                known = {**before, **known}
+            rows[one.key] = known

@@ -17,8 +17,8 @@ from tests.connectors.mysql_database import Rows, Shop, embedded, fold, records
 
 pytestmark = pytest.mark.server
 
-HISTORIES = 6
-TRANSACTIONS = 60
+HISTORIES = 2
+TRANSACTIONS = 40
 TABLES = ("plain", "pair")
 TABLES_SQL = (
     "CREATE TABLE plain (id int PRIMARY KEY, n bigint unsigned, word varchar(20), doc text, at timestamp(6) NULL)",
@@ -28,7 +28,7 @@ TABLES_SQL = (
 )
 
 
-@pytest.fixture(scope="module", params=["FULL", "NOBLOB", "compressed"])
+@pytest.fixture(scope="module", params=["FULL", "NOBLOB", "MINIMAL", "compressed"])
 def server(request: pytest.FixtureRequest) -> Iterator[EmbeddedMariaDB]:
     settings = {"binlog_row_image": request.param} if request.param != "compressed" else {}
     if request.param == "compressed":

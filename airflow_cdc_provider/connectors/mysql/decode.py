@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from airflow_cdc_provider.connectors.mysql import binlog
@@ -38,12 +38,12 @@ NO_TABLE = 0xFFFFFF
 @dataclass(frozen=True)
 class Setting:
     """What is known beside the stream. ``altered``: table → the place of the last statement that altered it, as far as
-    the catalogue may know of it."""
+    the catalogue may know of it; None where that was not asked for, since the binlog tells all that is needed."""
 
     tables: Mapping[str, Table]
     collations: Mapping[int, str]
     mariadb: bool
-    altered: Mapping[str, Place] = field(default_factory=dict)
+    altered: Mapping[str, Place] | None = None
 
 
 class Decoder:
@@ -196,8 +196,9 @@ class Decoder:
     def _layout(self, event: Event, task: TableTask, raw: bytes) -> tuple[Layout, TableMap] | None:
         """None where nobody can tell the columns of then."""
         found = parse_table_map(raw, self._setting.mariadb)
-        altered = self._setting.altered.get(task.table)
-        later = altered is not None and altered >= Place(number_of(event.file), event.start)
+        altered = self._setting.altered
+        place = (altered or {}).get(task.table)
+        later = place is not None and place >= Place(number_of(event.file), event.start)
         try:
             told = told_schema(found, task, self._setting.tables.get(task.table), self._setting.collations, later)
         except Undecided as error:
@@ -206,7 +207,7 @@ class Decoder:
         if changed := value_losses(task, told):
             words = f"values may have been changed, untold, when columns were altered: {', '.join(changed)}"
             self._holes(event, [task.table], words)
-        return Layout(task, told), found
+        return Layout(task, told, defaults_known=altered is not None and not later), found
 
     def _announce(self, event: Event, layout: Layout) -> None:
         """Say the schema of the records that follow; and, where it is not what the target holds, as a record too."""

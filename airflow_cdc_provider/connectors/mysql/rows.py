@@ -56,9 +56,10 @@ class KeyUntold(ValueError):
 
 
 class Layout:
-    """How the cells of one table map become rows of one schema. Made once per table map."""
+    """How the cells of one table map become rows of one schema. Made once per table map. ``defaults_known``: the
+    catalogue's defaults are those of then."""
 
-    def __init__(self, task: TableTask, what: Told) -> None:
+    def __init__(self, task: TableTask, what: Told, defaults_known: bool = False) -> None:
         self.task = task
         self.told = what
         self.table = task.table
@@ -71,6 +72,7 @@ class Layout:
         ]
         by_name = {one.name: one for one in self._columns}
         self._key = [by_name[name] for name in what.schema.key]
+        self._nulls = [at for at, one in enumerate(what.described) if defaults_known and not one.default]
         self._where = task.rule.where
         self._filtered = [by_name[condition.column] for condition in self._where]
 
@@ -82,6 +84,7 @@ class Layout:
             assert old is not None
             return self._delete(old) if self._inside(old) else None
         if old is None:
+            new = self._with_nulls(new)
             return self._insert(new) if self._inside(new) else None
         new = [then if now is ABSENT else now for then, now in zip(old, new, strict=True)]
         was, now = self._inside(old), self._inside(new)
@@ -100,6 +103,14 @@ class Layout:
                 columns.append(one.name)
         key = [known.get(one.name) for one in self._key]
         return Salvage(f"[{','.join(map(str, key))}]" if key and None not in key else None, known, tuple(columns))
+
+    def _with_nulls(self, new: list[Cell]) -> list[Cell]:
+        """A new row holds the default of a column that was not sent."""
+        if ABSENT in new:
+            new = list(new)
+            for place in self._nulls:
+                new[place] = None if new[place] is ABSENT else new[place]
+        return new
 
     def _insert(self, new: list[Cell]) -> Row:
         after, complete = self._image(new)

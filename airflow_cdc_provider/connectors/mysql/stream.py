@@ -16,6 +16,7 @@ from airflow_cdc_provider.connectors.mysql.catalog import (
     read_files,
     read_server,
     read_tables,
+    variables,
 )
 from airflow_cdc_provider.connectors.mysql.client import Client
 from airflow_cdc_provider.connectors.mysql.decode import Decoder, Setting
@@ -89,7 +90,8 @@ class Stream:
             found = read_tables(connection, self.options.databases)
             collations = read_collations(connection, server)
             end = read_end(connection, self.client)
-        altered = self._altered(partition.lo, Place(number_of(end.file), end.pos), tasks, server)
+            whole = variables(connection, "binlog_row_image").get("binlog_row_image", "FULL").upper() == "FULL"
+        altered = self._altered(partition.lo, Place(number_of(end.file), end.pos), tasks, server, whole)
         setting = Setting(found, collations, server.is_mariadb, altered)
         decoder = Decoder(tasks, setting, epoch, partition.lo.get(GTID, ""), limit)
         with self.client.session("read") as connection:
@@ -120,21 +122,21 @@ class Stream:
                     return Look(True, False, "")
         return Look(False, True, gtid)
 
-    def _altered(self, lo: Position, end: Place, tasks: Sequence[TableTask], server: Server) -> dict[str, Place]:
-        """Where our tables were altered last, up to what the catalogue knows; asked for only where the binlog does not
-        tell names itself."""
+    def _altered(
+        self, lo: Position, end: Place, tasks: Sequence[TableTask], server: Server, whole_images: bool
+    ) -> dict[str, Place] | None:
+        """Where our tables were altered last, up to what the catalogue knows. None where the binlog tells names itself,
+        and all columns of a new row: then nobody needs to know."""
         names = [task.table for task in tasks]
         altered: dict[str, Place] = {}
-        named = None
         with self.client.session("definitions") as connection:
             for event in self._events(connection, lo, self.options.server_id):
                 place = Place(number_of(event.file), event.start)
                 if place >= end:
                     break
-                if event.type == binlog.TABLE_MAP and named is None and head_of(event.body)[1] in names:
-                    named = parse_table_map(event.body, server.is_mariadb).is_named
-                    if named:
-                        return {}
+                ours = event.type == binlog.TABLE_MAP and head_of(event.body)[1] in names
+                if whole_images and ours and parse_table_map(event.body, server.is_mariadb).is_named:
+                    return None
                 if event.type in QUERIES:
                     statement = meaning(query_of(event))
                     if statement.means in (Means.ALTERS, Means.REPLACES):

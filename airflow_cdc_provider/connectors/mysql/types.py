@@ -172,7 +172,7 @@ def derived(field: Field, charset: str | None) -> Described | None:
 
 
 def _made(field: Field, data_type: str, column_type: str, **more: object) -> Described:
-    return Described(field.name, data_type, column_type, True, **more)  # type: ignore[arg-type]
+    return Described(field.name, data_type, column_type, True, default=True, **more)  # type: ignore[arg-type]
 
 
 SIZED = ("char", "varchar", "binary", "varbinary", "bit")
