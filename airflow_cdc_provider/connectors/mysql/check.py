@@ -77,7 +77,8 @@ def find_problems(client: Client, options: MysqlOptions, tasks: Sequence[TableTa
             found = read_tables(connection, options.databases)
             problems = [*_server(server, told, client), *_server_id(connection, told, options, client)]
             problems += _rights(connection, options, told, client)
-            problems += table_problems(tasks, found, _refused(connection, tasks, found), client, told)
+            refused, user = _refused(connection, tasks, found), _current_user(connection)
+            problems += table_problems(tasks, found, refused, user, client.place, told)
         return problems
     except CheckFailed as error:
         return list(error.problems)

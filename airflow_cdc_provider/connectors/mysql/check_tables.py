@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_cdc_provider.connectors.mysql.catalog import Table
 from airflow_cdc_provider.connectors.mysql.charsets import knows
-from airflow_cdc_provider.connectors.mysql.client import Client
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.filters import literal
 from airflow_cdc_provider.core.steps import TableTask
@@ -16,18 +15,19 @@ def table_problems(
     tasks: Sequence[TableTask],
     found: Mapping[str, Table],
     refused: Mapping[str, str],
-    client: Client,
+    user: str,
+    place: str,
     told: Mapping[str, str],
 ) -> list[Problem]:
-    """``refused``: table → what the server said when it was asked for no row of it."""
+    """``refused``: table → what the server said when it was asked for no row of it. ``user`` as a GRANT names it."""
     problems: list[Problem] = []
     for task in tasks:
         table = found.get(task.table)
         if table is None:
-            problems.append(no_table(task.table, client.place))
+            problems.append(no_table(task.table, place))
             continue
         if task.table in refused:
-            problems.append(_no_select(task.table, refused[task.table], client))
+            problems.append(_no_select(task.table, refused[task.table], user, place))
         problems += _key(task)
         problems += _texts(task, table)
         problems += _filter(task, told)
@@ -55,16 +55,9 @@ def no_key(table: str) -> Problem:
     )
 
 
-def _no_select(table: str, found: str, client: Client) -> Problem:
-    login = client.info.login
-    return Problem(
-        "SRC010",
-        f"the login may not read {table}",
-        client.place,
-        found,
-        "SELECT",
-        do=f"GRANT SELECT ON {table} TO '{login}';",
-    )
+def _no_select(table: str, found: str, user: str, place: str) -> Problem:
+    do = f"GRANT SELECT ON {table} TO {user};"
+    return Problem("SRC010", f"the login may not read {table}", place, found, "SELECT", do)
 
 
 def _key(task: TableTask) -> Iterator[Problem]:
