@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import pymysql
 import pytest
 
 from airflow_cdc_provider.connectors.mysql.options import read_options
@@ -278,6 +279,16 @@ def test_rows_that_cannot_be_read_are_put_aside_and_read_once_more(shop: Shop) -
     assert (left.op, left.key_before) == ("delete", "[2]")
 
 
+def test_a_column_of_a_kind_that_is_not_known_is_a_hole_of_its_table_only(shop: Shop) -> None:
+    shop.sql(
+        "CREATE TABLE packed (id int PRIMARY KEY, word varchar(99) COMPRESSED)", "INSERT INTO packed VALUES (1, 'a')"
+    )
+    shop.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    tasks = [shop.task("packed"), shop.task("t")]
+    items = shop.window(*tasks)
+    assert [table for table, _ in holes(items)] == [shop.table("packed")] and ops(items) == [("insert", "[1]")]
+
+
 def test_without_names_in_the_binlog_a_table_that_was_altered_is_a_hole_and_others_are_read() -> None:
     with embedded(binlog_row_metadata="NO_LOG") as server:
         shop = Shop(server)
@@ -292,12 +303,21 @@ def test_without_names_in_the_binlog_a_table_that_was_altered_is_a_hole_and_othe
         assert [told(one) for one in records(items)] == [{"id": 2, "x": 4, "a": 5}] and not holes(items)
 
 
-def test_a_reader_that_comes_later_sends_the_earlier_one_away(shop: Shop) -> None:
-    shop.sql(*[f"INSERT INTO t VALUES ({n}, REPEAT('x', 20), 1)" for n in range(20)])
-    task, limit = shop.task("t"), shop.news("t").limit
-    assert shop.news("t").anything, "looking does not send a reader away"
-    (partition,) = shop.source.partitions(shop.position, limit)
-    assert len(records(list(shop.source.read(partition, [task], 1)))) == 20
+def test_a_reader_that_was_sent_away_tries_again_and_does_not_take_its_place_for_lost(shop: Shop) -> None:
+    sent_away = "A slave with the same server_uuid/server_id as this slave has connected to the master"
+    with pytest.raises(SourceUnavailable, match="CON013"), shop.source.client.errors():
+        raise pymysql.OperationalError(1236, sent_away)
+    with pytest.raises(PositionLost, match="SRC013"), shop.source.client.errors():
+        raise pymysql.OperationalError(1236, "Could not find first log file name in binary log index file")
+
+
+def test_looking_for_news_does_not_send_a_reader_away(shop: Shop) -> None:
+    shop.sql(*[f"INSERT INTO t VALUES ({n}, 'x', 1)" for n in range(20)])
+    (partition,) = shop.source.partitions(shop.position, shop.news("t").limit)
+    reading = shop.source.read(partition, [shop.task("t")], 1)
+    first = next(reading)
+    assert shop.news("t").anything
+    assert len(records([first, *reading])) == 20
 
 
 def test_a_server_that_is_away_may_come_back_and_a_wrong_password_is_named(shop: Shop) -> None:
@@ -312,5 +332,5 @@ def test_a_server_that_is_away_may_come_back_and_a_wrong_password_is_named(shop:
 
 def test_the_number_of_a_replica_follows_from_the_name() -> None:
     one, again, other = (read_options({}, name).server_id for name in ("shop", "shop", "crm"))
-    assert one == again != other and 1 << 31 <= one < 1 << 32
+    assert one == again != other and 1 << 31 <= one < 1 << 32 and one % 2 == 0
     assert read_options({"server_id": 7}, "shop").server_id == 7

@@ -21,8 +21,9 @@ CONNECT_LIMIT_S = 10
 READ_LIMIT_S = 600
 NO_RIGHT = frozenset({1044, 1142, 1143, 1227, 1370})
 NO_LOGIN = frozenset({1045, 1049, 1698})
-LOG_GONE = 1236
-"""The server cannot read its binlog from the place that was asked for."""
+NO_BINLOG_EVENT = 1236
+GONE = ("first log file name", "file size", "impossible position", "bogus data", "truncated")
+"""What that error says where the place is not there. Else a reader was sent away, or memory was short."""
 
 SETTINGS = "SET SESSION time_zone = '+00:00', sql_mode = '', net_write_timeout = 3600"
 
@@ -56,8 +57,8 @@ class Client:
             try:
                 yield connection
             finally:
-                # A stream that is left in the middle has packets on its way: there is nothing to say goodbye to.
-                connection._force_close()
+                if connection.open:
+                    connection.close()
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -109,7 +110,7 @@ class Client:
 
     def _in_words(self, error: Any) -> CdcError:
         code, text = said(error)
-        if code == LOG_GONE:
+        if code == NO_BINLOG_EVENT and any(words in text.lower() for words in GONE):
             return self.lost(text)
         if code in NO_RIGHT:
             do = "see `airflow cdc check` for the GRANT"

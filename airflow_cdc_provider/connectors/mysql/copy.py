@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.jdbc_poll.values import arrow_type, plain
 from airflow_cdc_provider.connectors.mysql.catalog import Table, ask, read_server
 from airflow_cdc_provider.connectors.mysql.client import Client
-from airflow_cdc_provider.connectors.mysql.positions import GTID, floor_key, position_of
-from airflow_cdc_provider.connectors.mysql.types import GEOMETRIES, Described
+from airflow_cdc_provider.connectors.mysql.positions import FILE, GTID, POS, floor_key, place_of, position_of
+from airflow_cdc_provider.connectors.mysql.types import Described
 from airflow_cdc_provider.connectors.source import Copy, PagedRead
 from airflow_cdc_provider.core.definition import Comparison, Condition
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 10_000
 SETTLE_LIMIT_S = 60
+REPEATABLE = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 SHORTER = {"float": "({0} + 0.0e0)", "time": "CAST({0} AS CHAR)", "uuid": "CAST({0} AS CHAR)"}
 SHORTER |= {"inet4": "CAST({0} AS CHAR)", "inet6": "CAST({0} AS CHAR)", "year": "({0} + 0)"}
 """Types of which the server gives something else than what the binlog tells."""
@@ -66,24 +66,32 @@ def _stands_at(connection: Any, client: Client, sealed: Position) -> Position:
     Raises SourceUnavailable (CPY007) where that takes too long."""
     server = read_server(connection)
     if server.is_mariadb:
+        ask(connection, REPEATABLE)
         ask(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
         told = dict(ask(connection, "SHOW STATUS LIKE 'binlog_snapshot_%'"))
         ask(connection, "COMMIT")
-        return position_of(told["Binlog_snapshot_file"], int(told["Binlog_snapshot_position"]))
+        here = position_of(told["Binlog_snapshot_file"], int(told["Binlog_snapshot_position"]))
+        if sealed and place_of(here) < place_of(sealed):
+            raise _not_settled(client, f"what is read stands at {here[FILE]}:{here[POS]}, before our last window")
+        return here
     if gtid := sealed.get(GTID, ""):
         ((late,),) = ask(connection, "SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s)", (gtid, SETTLE_LIMIT_S))
         if late:
-            raise SourceUnavailable(
-                Problem(
-                    "CPY007",
-                    "a transaction stands in the binlog and cannot be seen yet",
-                    where=client.place,
-                    found=f"{gtid} is not executed after {SETTLE_LIMIT_S} s",
-                    do="look for a replica that a semi-synchronous commit waits for; the next run tries again",
-                    data="nothing was written",
-                )
-            )
+            raise _not_settled(client, f"{gtid} is not executed after {SETTLE_LIMIT_S} s")
     return sealed
+
+
+def _not_settled(client: Client, found: str) -> SourceUnavailable:
+    return SourceUnavailable(
+        Problem(
+            "CPY007",
+            "a transaction stands in the binlog and cannot be seen yet",
+            where=client.place,
+            found=found,
+            do="look for a replica that a semi-synchronous commit waits for; the next run tries again",
+            data="nothing was written",
+        )
+    )
 
 
 def _extent(connection: Any, table: Table, key: tuple[str, ...]) -> tuple[int, object, object]:
@@ -111,9 +119,10 @@ def read_share(client: Client, table: Table, share: str, schema: TableSchema) ->
     query, parameters = _select(table, columns, schema, told["low"], told["high"], conditions)
     names = pa.schema([(column.name, arrow_type(column.type)) for column in schema.columns])
     with client.session("share", unbuffered=True) as connection:
-        ask_first = connection.cursor()
-        ask_first.execute(query, parameters)
-        while rows := ask_first.fetchmany(ROWS_AT_ONCE):
+        ask(connection, REPEATABLE)
+        cursor = connection.cursor()
+        cursor.execute(query, parameters)
+        while rows := cursor.fetchmany(ROWS_AT_ONCE):
             cells = zip(*rows, strict=True)
             arrays = [
                 pa.array([plain(column.type, _value(one, cell), _unheard) for cell in values], arrow_type(column.type))
@@ -168,14 +177,10 @@ def _given(value: object) -> object:
 
 
 def _value(column: Described, cell: Any) -> Any:
-    """Geometry comes as the server keeps it: number of the reference system, then WKB."""
+    """Bits come as bytes."""
     if cell is None:
         return None
-    if column.data_type == "bit":
-        return cell != b"\0" if column.digits[0] == 1 else cell
-    if column.data_type in GEOMETRIES or isinstance(cell, Decimal):
-        return cell
-    return cell
+    return cell != b"\0" if column.column.type.kind is Kind.BOOLEAN else cell
 
 
 def _table(table: Table) -> str:

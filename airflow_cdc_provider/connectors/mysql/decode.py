@@ -18,6 +18,7 @@ from airflow_cdc_provider.connectors.mysql.statements import Means, meaning
 from airflow_cdc_provider.connectors.mysql.table_map import TableMap, head_of, parse_table_map
 from airflow_cdc_provider.connectors.mysql.unreadable import put_aside
 from airflow_cdc_provider.connectors.source import Boundary, HoleMet, Ignored, StreamItem
+from airflow_cdc_provider.core.changelog import UNTOLD
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
 from airflow_cdc_provider.core.plain import to_plain
@@ -26,9 +27,6 @@ from airflow_cdc_provider.core.tables import TableSchema
 
 STANDALONE = 1
 """Of MariaDB's GTID events: a statement that is a transaction by itself follows."""
-
-UNTOLD = "untold"
-"""The kind of hole where the binlog says that something was done, and not what."""
 
 BEHIND = "ff"
 NO_TABLE = 0xFFFFFF
@@ -195,7 +193,11 @@ class Decoder:
 
     def _layout(self, event: Event, task: TableTask, raw: bytes) -> tuple[Layout, TableMap] | None:
         """None where nobody can tell the columns of then."""
-        found = parse_table_map(raw, self._setting.mariadb)
+        try:
+            found = parse_table_map(raw, self._setting.mariadb)
+        except binlog.Malformed as error:
+            self._holes(event, [task.table], f"the binlog tells of the table what cannot be read: {error}")
+            return None
         altered = self._setting.altered
         place = (altered or {}).get(task.table)
         later = place is not None and place >= Place(number_of(event.file), event.start)

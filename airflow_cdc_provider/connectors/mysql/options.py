@@ -22,14 +22,15 @@ class MysqlOptions:
         "Number of ours among replicas, and the one behind it; no server may bear them. Made from the name by default.",
         0,
         minimum=0,
-        maximum=(1 << 32) - 1,
+        maximum=(1 << 32) - 2,
     )
 
 
 def read_options(options: Mapping[str, Any], replicator: str) -> MysqlOptions:
-    """The options with the number filled in: the same one for the same name, in the upper half, which people leave."""
+    """The options with the number filled in: the same one for the same name, even, and in the upper half, which people
+    leave."""
     given = from_plain(MysqlOptions, dict(options))
     if given.server_id:
         return given
     digest = hashlib.sha256(f"cdc:{replicator}".encode()).digest()
-    return replace(given, server_id=SERVER_IDS + int.from_bytes(digest[:4]) % SERVER_IDS)
+    return replace(given, server_id=SERVER_IDS + int.from_bytes(digest[:4]) % (SERVER_IDS // 2) * 2)

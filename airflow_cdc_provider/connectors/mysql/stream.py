@@ -34,6 +34,7 @@ from airflow_cdc_provider.connectors.mysql.positions import (
 from airflow_cdc_provider.connectors.mysql.statements import Means, meaning
 from airflow_cdc_provider.connectors.mysql.table_map import head_of, parse_table_map
 from airflow_cdc_provider.connectors.source import News, Partition, StreamItem
+from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
 
@@ -76,7 +77,12 @@ class Stream:
             return News(False, position, backlog_bytes=0)
         behind = sum(size for file, size in files.items() if number_of(file) > here.number)
         behind += max(0, files[position[FILE]] - here.pos)
-        look = self._look(position, limit, tables)
+        try:
+            look = self._look(position, limit, tables)
+        except SourceUnavailable:  # a place that is none any more makes a server say all kinds of things
+            with self.client.session("news") as connection:
+                self._same(connection, read_server(connection), position)
+            raise
         upto = position_of(end.file, end.pos, look.gtid if look.whole else "")
         far = limit.number > here.number or limit.pos - here.pos >= IDLE_BYTES
         return News(look.anything, upto, upto if far and look.whole and not look.anything else None, behind)
@@ -135,7 +141,7 @@ class Stream:
                 if place >= end:
                     break
                 ours = event.type == binlog.TABLE_MAP and head_of(event.body)[1] in names
-                if whole_images and ours and parse_table_map(event.body, server.is_mariadb).is_named:
+                if whole_images and ours and _is_named(event.body, server):
                     return None
                 if event.type in QUERIES:
                     statement = meaning(query_of(event))
@@ -170,6 +176,13 @@ class Stream:
             raise self.client.lost(
                 f"transaction {gtid} does not end at {position[FILE]}:{position[POS]} ({there}): the binlog was reset"
             )
+
+
+def _is_named(body: bytes, server: Server) -> bool:
+    try:
+        return parse_table_map(body, server.is_mariadb).is_named
+    except binlog.Malformed:
+        return False
 
 
 def _gtid_at(connection: Any, server: Server, file: str, pos: int) -> str:
