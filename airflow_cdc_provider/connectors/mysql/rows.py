@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from airflow_cdc_provider.connectors.polling.canonical import told
 from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, Operation
 from airflow_cdc_provider.core.filters import matches
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import LogicalType
+from airflow_cdc_provider.core.tables import Kind, LogicalType
 
 
 class Row(NamedTuple):
@@ -70,8 +71,9 @@ class Layout:
             _Reading(one.name, place, one.type, _reader(what, place, self._warnings.append))
             for one, place in zip(what.schema.columns, what.places, strict=True)
         ]
+        self._members = [f"{encode_basestring(one.name)}:" for one in self._columns]
         by_name = {one.name: one for one in self._columns}
-        self._key = [by_name[name] for name in what.schema.key]
+        self._key = [what.schema.names.index(name) for name in what.schema.key]
         self._nulls = [at for at, one in enumerate(what.described) if defaults_known and not one.default]
         self._where = task.rule.where
         self._filtered = [by_name[condition.column] for condition in self._where]
@@ -97,11 +99,11 @@ class Layout:
         known, columns = {}, []
         for one in self._columns:
             try:
-                if cells[one.place] is not ABSENT:
-                    known[one.name] = one.text(cells[one.place])
+                if (text := one.text(cells[one.place])) is not None:
+                    known[one.name] = text
             except UNREADABLE:
                 columns.append(one.name)
-        key = [known.get(one.name) for one in self._key]
+        key = [known.get(name) for name in self.schema.key]
         return Salvage(f"[{','.join(map(str, key))}]" if key and None not in key else None, known, tuple(columns))
 
     def _with_nulls(self, new: list[Cell]) -> list[Cell]:
@@ -113,33 +115,44 @@ class Layout:
         return new
 
     def _insert(self, new: list[Cell]) -> Row:
-        after, complete = self._image(new)
-        return Row(Operation.INSERT, None, self._key_of(new), None, after, False, complete, self._warned())
+        texts = self._texts(new)
+        after, complete = self._image(texts)
+        return Row(Operation.INSERT, None, self._key_of(texts), None, after, False, complete, self._warned())
 
     def _delete(self, old: list[Cell]) -> Row:
-        before, complete = self._image(old)
-        return Row(Operation.DELETE, self._key_of(old), None, before, None, complete, False, self._warned())
+        texts = self._texts(old)
+        before, complete = self._image(texts)
+        return Row(Operation.DELETE, self._key_of(texts), None, before, None, complete, False, self._warned())
 
     def _update(self, old: list[Cell], new: list[Cell]) -> Row:
-        before, before_complete = self._image(old)
-        after, after_complete = self._image(new)
-        was, now = self._key_of(old), self._key_of(new)
+        """What did not change is read once."""
+        then = self._texts(old)
+        now = [
+            text if new[one.place] == old[one.place] else one.text(new[one.place])
+            for text, one in zip(then, self._columns, strict=True)
+        ]
+        before, before_complete = self._image(then)
+        after, after_complete = self._image(now)
+        was, key = self._key_of(then), self._key_of(now)
         return Row(
-            Operation.UPDATE, was, now, before, after, before_complete, after_complete, self._warned(), was != now
+            Operation.UPDATE, was, key, before, after, before_complete, after_complete, self._warned(), was != key
         )
 
-    def _image(self, cells: list[Cell]) -> tuple[str, bool]:
-        members = [
-            f"{one.member}{one.text(cells[one.place])}" for one in self._columns if cells[one.place] is not ABSENT
-        ]
-        return "{" + ",".join(members) + "}", len(members) == len(self._columns)
+    def _texts(self, cells: list[Cell]) -> list[str | None]:
+        """In the order of the schema; None for what was not sent."""
+        return [one.text(cells[one.place]) for one in self._columns]
 
-    def _key_of(self, cells: list[Cell]) -> str | None:
+    def _image(self, texts: list[str | None]) -> tuple[str, bool]:
+        known = [member + text for member, text in zip(self._members, texts, strict=True) if text is not None]
+        return "{" + ",".join(known) + "}", len(known) == len(texts)
+
+    def _key_of(self, texts: list[str | None]) -> str | None:
         if not self._key:
             return None
-        if any(cells[one.place] is ABSENT for one in self._key):
+        parts = [text for place in self._key if (text := texts[place]) is not None]
+        if len(parts) < len(self._key):
             raise KeyUntold("the image does not hold the key")
-        return f"[{','.join(one.text(cells[one.place]) for one in self._key)}]"
+        return f"[{','.join(parts)}]"
 
     def _inside(self, cells: list[Cell]) -> bool:
         if not self._where:
@@ -157,16 +170,33 @@ class _Reading:
 
     def __init__(self, name: str, place: int, kind: LogicalType, read: Read) -> None:
         self.name, self.place = name, place
-        self.member = f"{encode_basestring(name)}:"
-        self._kind, self._read = kind, read
+        self._read, self._write = read, _writer(kind)
 
-    def text(self, cell: Cell) -> str:
-        assert not isinstance(cell, Absent)
-        return "null" if cell is None else told(self._kind, self._read(cell))
+    def text(self, cell: Cell) -> str | None:
+        """Canonical JSON; None where the cell was not sent."""
+        if cell is None:
+            return "null"
+        if isinstance(cell, Absent):
+            return None
+        value = self._read(cell)
+        return "null" if value is None else self._write(value)
 
     def compared(self, cell: Cell) -> Any:
         assert not isinstance(cell, Absent)
         return None if cell is None else self._read(cell)
+
+
+def _writer(kind: LogicalType) -> Callable[[Any], str]:
+    """What ``told`` does, without asking for each value what it is."""
+    match kind.kind:
+        case Kind.INT16 | Kind.INT32 | Kind.INT64:
+            return str
+        case Kind.TEXT | Kind.JSON | Kind.UUID:
+            return encode_basestring
+        case Kind.DECIMAL:
+            return lambda value: f'"{value:f}"'
+        case _:
+            return partial(told, kind)
 
 
 def _reader(what: Told, place: int, warn: Callable[[str], object]) -> Read:
