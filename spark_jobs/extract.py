@@ -1,4 +1,5 @@
-"""Land one window of the stream and seal it; behind an overflow the next one too, so that one copy serves them all.
+"""Land one window of the stream and seal it; behind an overflow, or where the stream left something untold, the next
+one too, so that one copy serves them all.
 
 Dies before the seal: files nobody names, the next attempt reads the same changes again. Dies in the seal: the manifest
 stands or does not. Dies after it: the next attempt adopts the window.
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from airflow_cdc_provider.core.changelog import Manifest, TableSlice, position_text
+from airflow_cdc_provider.core.changelog import UNTOLD, Manifest, TableSlice, position_text
 from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, StagingInvalid
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
@@ -59,8 +60,9 @@ def land_window(job: Job, limits: Limits | None = None) -> tuple[Manifest, Windo
 
 
 def _behind_overflow(job: Job, manifest: Manifest) -> Job | None:
-    """The step for the window after one that ended because a table overflowed; None where there is nothing new."""
-    if not any(hole.kind == OVERFLOW for hole in manifest.holes):
+    """The step for the window after one that ended because only a copy can tell a table; None where there is nothing
+    new."""
+    if not any(hole.kind in (OVERFLOW, UNTOLD) for hole in manifest.holes):
         return None
     news = job.source.news(manifest.hi, [task.table for task in job.step.tables])
     if not news.anything:

@@ -2,6 +2,7 @@
 
 SOURCES: dict[str, str] = {
     "jdbc_poll": "airflow_cdc_provider.connectors.jdbc_poll.source:JdbcPollSource",
+    "mysql": "airflow_cdc_provider.connectors.mysql.source:MysqlSource",
     "postgres": "airflow_cdc_provider.connectors.postgres.source:PostgresSource",
     "salesforce": "airflow_cdc_provider.connectors.salesforce.source:SalesforceSource",
     "salesforce_poll": "airflow_cdc_provider.connectors.salesforce_poll.source:SalesforcePollSource",
@@ -11,6 +12,7 @@ SOURCES: dict[str, str] = {
 
 OPTIONS: dict[str, str] = {
     "jdbc_poll": "airflow_cdc_provider.connectors.jdbc_poll.options:JdbcPollOptions",
+    "mysql": "airflow_cdc_provider.connectors.mysql.options:MysqlOptions",
     "postgres": "airflow_cdc_provider.connectors.postgres.options:PostgresOptions",
     "salesforce": "airflow_cdc_provider.connectors.salesforce.options:SalesforceOptions",
     "salesforce_poll": "airflow_cdc_provider.connectors.salesforce_poll.options:SalesforcePollOptions",

@@ -33,6 +33,9 @@ LOG = "LOG"
 WINDOWS = "windows"
 STEPS = "steps"
 
+UNTOLD = "untold"
+"""The kind of hole where the stream says that something was done to a table, and not what."""
+
 AUDIT, RELOAD = "audit", "reload"
 ASKED_FOR = frozenset({AUDIT, RELOAD})
 """Kinds of holes that are no loss: the definition wants the keys of a table compared, or the table has no other way

@@ -1,0 +1,1 @@
+"""MySQL and MariaDB: windows of the row binlog, by file and position."""

@@ -1,0 +1,195 @@
+"""A copy of a whole table, in shares of its key that any process can read, any number of times.
+
+Not exact by itself: shares are read one beside the other while others write. It stands at a place of the binlog before
+which everything was committed when the first share was read; what is told behind it is applied on top.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow_cdc_provider.connectors.jdbc_poll.values import arrow_type, plain
+from airflow_cdc_provider.connectors.mysql.catalog import Table, ask, read_server
+from airflow_cdc_provider.connectors.mysql.client import Client
+from airflow_cdc_provider.connectors.mysql.positions import FILE, GTID, POS, floor_key, place_of, position_of
+from airflow_cdc_provider.connectors.mysql.types import Described
+from airflow_cdc_provider.connectors.source import Copy, PagedRead
+from airflow_cdc_provider.core.definition import Comparison, Condition
+from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from airflow_cdc_provider.core.filters import literal
+from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.selection import selected_schema
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Kind, TableSchema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS_AT_ONCE = 10_000
+SETTLE_LIMIT_S = 60
+REPEATABLE = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+SHORTER = {"float": "({0} + 0.0e0)", "time": "CAST({0} AS CHAR)", "uuid": "CAST({0} AS CHAR)"}
+SHORTER |= {"inet4": "CAST({0} AS CHAR)", "inet6": "CAST({0} AS CHAR)", "year": "({0} + 0)"}
+"""Types of which the server gives something else than what the binlog tells."""
+
+OPERATORS = {Comparison.NOT_EQUAL: "<>", Comparison.IN: "IN", Comparison.NOT_IN: "NOT IN"}
+
+
+@contextmanager
+def open_copy(
+    client: Client, task: TableTask, table: Table, epoch: int, sealed: Position, partitions: int
+) -> Iterator[Copy]:
+    """``sealed`` is the end of the last sealed window."""
+    with client.session("copy") as connection:
+        position = _stands_at(connection, client, sealed)
+        rows, least, most = _extent(connection, table, task.schema.key)
+    schema = replace(selected_schema(task.rule, table.schema), key=task.schema.key, regime=task.schema.regime)
+    where = to_plain(tuple(task.rule.where))
+    shares = tuple(
+        json.dumps({"low": low, "high": high, "where": where})
+        for low, high in ranges(least, most, min(partitions, rows // ROWS_AT_ONCE))
+    )
+    yield Copy(floor_key(epoch, position), position, schema, PagedRead(shares), rows)
+
+
+def _stands_at(connection: Any, client: Client, sealed: Position) -> Position:
+    """A place up to which every transaction can be seen. The end of the binlog is none: a transaction is written there
+    before it can be seen. MariaDB names the place of a snapshot. With MySQL the copy stands where the last window
+    ended, once the transaction before that can be seen.
+
+    Raises SourceUnavailable (CPY007) where that takes too long."""
+    server = read_server(connection)
+    if server.is_mariadb:
+        ask(connection, REPEATABLE)
+        ask(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        told = dict(ask(connection, "SHOW STATUS LIKE 'binlog_snapshot_%'"))
+        ask(connection, "COMMIT")
+        here = position_of(told["Binlog_snapshot_file"], int(told["Binlog_snapshot_position"]))
+        if sealed and place_of(here) < place_of(sealed):
+            raise _not_settled(client, f"what is read stands at {here[FILE]}:{here[POS]}, before our last window")
+        return here
+    if gtid := sealed.get(GTID, ""):
+        ((late,),) = ask(connection, "SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s)", (gtid, SETTLE_LIMIT_S))
+        if late:
+            raise _not_settled(client, f"{gtid} is not executed after {SETTLE_LIMIT_S} s")
+    return sealed
+
+
+def _not_settled(client: Client, found: str) -> SourceUnavailable:
+    return SourceUnavailable(
+        Problem(
+            "CPY007",
+            "a transaction stands in the binlog and cannot be seen yet",
+            where=client.place,
+            found=found,
+            do="look for a replica that a semi-synchronous commit waits for; the next run tries again",
+            data="nothing was written",
+        )
+    )
+
+
+def _extent(connection: Any, table: Table, key: tuple[str, ...]) -> tuple[int, object, object]:
+    name, first = _table(table), _quoted(key[0]) if key else "NULL"
+    ((rows, least, most),) = ask(connection, f"SELECT COUNT(*), MIN({first}), MAX({first}) FROM {name}")
+    return int(rows), least, most
+
+
+def ranges(least: object, most: object, parts: int) -> list[tuple[int | None, int | None]]:
+    """Leading key values from … up to; open at both ends. One share where they are no whole numbers."""
+    if parts < 2 or not isinstance(least, int) or not isinstance(most, int) or most - least < parts:
+        return [(None, None)]
+    edges = [least + (most - least) * part // parts for part in range(1, parts)]
+    return list(zip([None, *edges], [*edges, None], strict=True))
+
+
+def read_share(client: Client, table: Table, share: str, schema: TableSchema) -> Iterator[pa.Table]:
+    """Rows in the table's types, as they come: one statement, so one view of the table."""
+    import pyarrow as pa
+
+    told = json.loads(share)
+    conditions = [from_plain(Condition, one) for one in told["where"]]
+    described = {one.name: one for one in table.columns}
+    columns = [described[column.name] for column in schema.columns]
+    query, parameters = _select(table, columns, schema, told["low"], told["high"], conditions)
+    names = pa.schema([(column.name, arrow_type(column.type)) for column in schema.columns])
+    with client.session("share", unbuffered=True) as connection:
+        ask(connection, REPEATABLE)
+        cursor = connection.cursor()
+        cursor.execute(query, parameters)
+        while rows := cursor.fetchmany(ROWS_AT_ONCE):
+            cells = zip(*rows, strict=True)
+            arrays = [
+                pa.array([plain(column.type, _value(one, cell), _unheard) for cell in values], arrow_type(column.type))
+                for column, one, values in zip(schema.columns, columns, cells, strict=True)
+            ]
+            yield pa.table(arrays, schema=names)
+
+
+def _select(
+    table: Table,
+    columns: list[Described],
+    schema: TableSchema,
+    low: int | None,
+    high: int | None,
+    conditions: list[Condition],
+) -> tuple[str, list[object]]:
+    listed = ", ".join(SHORTER.get(one.data_type, "{0}").format(_quoted(one.name)) for one in columns)
+    where: list[str] = []
+    parameters: list[object] = []
+    for edge, sign in ((low, ">="), (high, "<")):
+        if edge is not None:
+            where.append(f"{_quoted(schema.key[0])} {sign} %s")
+            parameters.append(edge)
+    for condition in conditions:
+        text, values = _condition(condition, schema)
+        where.append(text)
+        parameters += values
+    query = f"SELECT {listed} FROM {_table(table)}".replace("%", "%%")
+    return query + (f" WHERE {' AND '.join(where)}" if where else ""), parameters
+
+
+def _condition(condition: Condition, schema: TableSchema) -> tuple[str, list[object]]:
+    """Text is compared byte by byte, as everywhere else, and not as its collation has it."""
+    kind = schema.column(condition.column).type.kind
+    textual = kind in (Kind.TEXT, Kind.JSON, Kind.UUID)
+    name = _quoted(condition.column).replace("%", "%%")
+    name = f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)" if textual else name
+    given = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+    if condition.op in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
+        return f"{name} {condition.op.value.upper()}", []
+    values = [_given(literal(kind, value)) for value in given if value is not None]
+    marks = ", ".join(["%s"] * len(values))
+    sign = OPERATORS.get(condition.op, condition.op.value)
+    listed = condition.op in (Comparison.IN, Comparison.NOT_IN)
+    return f"{name} {sign} {f'({marks})' if listed else marks}", values
+
+
+def _given(value: object) -> object:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value.encode() if isinstance(value, str) else value
+
+
+def _value(column: Described, cell: Any) -> Any:
+    """Bits come as bytes."""
+    if cell is None:
+        return None
+    return cell != b"\0" if column.column.type.kind is Kind.BOOLEAN else cell
+
+
+def _table(table: Table) -> str:
+    return f"{_quoted(table.database)}.{_quoted(table.name)}"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _unheard(_code: str) -> None:
+    """A copy has no place for the warnings of a row."""

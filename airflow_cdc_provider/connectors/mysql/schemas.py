@@ -1,0 +1,119 @@
+"""Which schema a table had at a place of the binlog. Pure.
+
+The binlog may tell names, signs, character sets and the key of a table (``binlog_row_metadata = FULL``); else only
+types. The catalogue tells all, but as it is now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from airflow_cdc_provider.connectors.mysql.catalog import Table
+from airflow_cdc_provider.connectors.mysql.table_map import Field, TableMap
+from airflow_cdc_provider.connectors.mysql.types import Described, derived, fits, keeps_values
+from airflow_cdc_provider.core.selection import takes
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Column, LogicalType, TableSchema
+
+
+class Undecided(Exception):
+    """Nobody can tell for certain what the columns of a table were. Says why."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """``described`` and ``fields`` are in the order of a row's cells; ``places``: where in it each column of the schema
+    is."""
+
+    schema: TableSchema
+    places: tuple[int, ...]
+    fields: tuple[Field, ...]
+    described: tuple[Described, ...]
+
+
+def told_schema(
+    found: TableMap, task: TableTask, table: Table | None, collations: Mapping[int, str], altered: bool
+) -> Told:
+    """``altered``: the table was altered between this place and the moment when the catalogue was read. Raises
+    Undecided."""
+    described = _by_name(found, table, collations) if found.is_named else _by_place(found, table, collations, altered)
+    kept = [at for at, one in enumerate(described) if takes(task.rule, one.name) and not one.generated]
+    columns = tuple(_known(described[at], task) for at in kept)
+    schema = TableSchema(task.table, columns, _key(found, described, task), task.schema.regime)
+    if shape(schema) == shape(task.schema):
+        order = {described[at].name: at for at in kept}
+        schema, kept = task.schema, [order[name] for name in task.schema.names]
+    return Told(schema, tuple(kept), found.fields, described)
+
+
+def shape(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]:
+    """What makes two schemas the same to a stream: names and types of the columns, and the key."""
+    return {column.name: column.type for column in schema.columns}, schema.key
+
+
+def _by_name(found: TableMap, table: Table | None, collations: Mapping[int, str]) -> tuple[Described, ...]:
+    known = {one.name: one for one in table.columns} if table else {}
+    described = []
+    for field in found.fields:
+        charset = None if field.collation is None else collations.get(field.collation, "")
+        one = known.get(field.name)
+        if one is None or not fits(field, one, charset):
+            one = derived(field, charset)
+        if one is None:
+            raise Undecided(f"the binlog does not tell what column {field.name} was")
+        described.append(one)
+    return tuple(described)
+
+
+def _by_place(
+    found: TableMap, table: Table | None, collations: Mapping[int, str], altered: bool
+) -> tuple[Described, ...]:
+    if table is None:
+        raise Undecided("the binlog tells no names of columns, and the table is gone")
+    if altered:
+        raise Undecided("the binlog tells no names of columns, and the table was altered later")
+    if len(table.columns) != len(found.fields):
+        raise Undecided(
+            f"the binlog tells {len(found.fields)} columns without names, the table has {len(table.columns)}"
+        )
+    for field, one in zip(found.fields, table.columns, strict=True):
+        charset = None if field.collation is None else collations.get(field.collation, "")
+        if not fits(field, one, charset):
+            raise Undecided(f"the binlog tells no names of columns, and another type than that of {one.name}")
+    return table.columns
+
+
+def _known(one: Described, task: TableTask) -> Column:
+    """As the target holds it, where nothing but its description is another one."""
+    held = task.control.schema if task.control and task.control.schema else None
+    for schema in (task.schema, held):
+        for column in schema.columns if schema else ():
+            if column.name == one.name and column.type == one.column.type:
+                return column
+    return one.column
+
+
+def _key(found: TableMap, described: tuple[Described, ...], task: TableTask) -> tuple[str, ...]:
+    """The primary key, where the binlog tells it and the definition names no other. A table that is known by another
+    unique key has no primary one."""
+    names = tuple(described[at].name for at in found.key or ())
+    if not names or task.rule.key or set(names) == set(task.schema.key):
+        return task.schema.key
+    return names
+
+
+def unclear_columns(task: TableTask, told: Told) -> tuple[str, ...]:
+    """Columns the target lacks and whose value in its rows nobody can tell but by reading them again."""
+    held = task.control.schema if task.control else None
+    if held is None:
+        return ()
+    described = {one.name: one for one in told.described}
+    return tuple(name for name in told.schema.names if name not in held.names and described[name].default)
+
+
+def value_losses(task: TableTask, told: Told) -> tuple[str, ...]:
+    """Columns of which the server may have changed values when they were altered: no row tells of that."""
+    held = task.control.schema if task.control else None
+    natives = {column.name: column.native for column in held.columns} if held else {}
+    return tuple(one.name for one in told.described if one.name in natives and not keeps_values(natives[one.name], one))

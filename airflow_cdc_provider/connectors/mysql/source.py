@@ -1,0 +1,96 @@
+"""MySQL and MariaDB as a source connector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from typing import TYPE_CHECKING, ClassVar
+
+from airflow_cdc_provider.connectors.mysql.catalog import Table, read_server, read_tables
+from airflow_cdc_provider.connectors.mysql.check import find_problems, no_table
+from airflow_cdc_provider.connectors.mysql.client import Client
+from airflow_cdc_provider.connectors.mysql.copy import open_copy, read_share
+from airflow_cdc_provider.connectors.mysql.options import read_options
+from airflow_cdc_provider.connectors.mysql.stream import Stream
+from airflow_cdc_provider.connectors.mysql.unreadable import reread
+from airflow_cdc_provider.connectors.source import Copy, News, Partition, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Source
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Regime, TableSchema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class MysqlSource:
+    """One server and its binlog. Whether images are full is a matter of its ``binlog_row_image``. Keys are checked row
+    by row, so that no two rows ever hold one."""
+
+    ordering: ClassVar[Regime] = Regime.SINGLE
+    has_transactions: ClassVar[bool] = True
+    full_images: ClassVar[bool] = False
+    exact_snapshot: ClassVar[bool] = False
+    repeats_within: ClassVar[timedelta] = timedelta(0)
+
+    def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
+        self.options = read_options(source.options, replicator)
+        self.client = Client(connection, replicator)
+        self.stream = Stream(self.client, self.options)
+        self._described: dict[str, Table] = {}
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        return find_problems(self.client, self.options, tables)
+
+    def identity(self) -> dict[str, str]:
+        with self.client.session("identity") as connection:
+            return read_server(connection).identity
+
+    def tables(self) -> list[TableSchema]:
+        return [table.schema for table in self._describe().values()]
+
+    def open_stream(self, tables: Sequence[str]) -> Position:
+        return self.stream.open()
+
+    def news(self, position: Position, tables: Sequence[str]) -> News:
+        return self.stream.news(position, tables)
+
+    def acknowledge(self, position: Position) -> None:
+        """The server keeps its binlog by its own clock, whoever reads it."""
+
+    def drop_stream(self) -> None:
+        """The server keeps nothing for us."""
+
+    def partitions(self, lo: Position, limit: Position) -> list[Partition]:
+        """The binlog is one stream."""
+        return [Partition(lo, limit, {})]
+
+    def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        return self.stream.read(partition, tables, epoch)
+
+    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
+        return reread(record, table, schema)
+
+    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
+        return open_copy(self.client, table, self._table(table.table), epoch, sealed, partitions)
+
+    def read_share(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
+        """The rows of one share of a copy, in the table's types. Runs wherever Spark's task runs."""
+        if schema.table not in self._described:
+            self._describe()
+        return read_share(self.client, self._table(schema.table), share, schema)
+
+    def _describe(self) -> dict[str, Table]:
+        with self.client.session("describe") as connection:
+            self._described = read_tables(connection, self.options.databases)
+        return self._described
+
+    def _table(self, name: str) -> Table:
+        table = self._describe().get(name)
+        if table is None:
+            raise CheckFailed(no_table(name, self.client.place))
+        return table

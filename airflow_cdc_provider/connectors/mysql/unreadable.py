@@ -1,0 +1,119 @@
+"""Changes of rows that cannot be understood: what of them can be told, and how they are read once more. Pure."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from airflow_cdc_provider.connectors.mysql.binlog import UPDATES, WRITES
+from airflow_cdc_provider.connectors.mysql.row_event import ABSENT, Cell, RowChange, rows_of, uncompressed
+from airflow_cdc_provider.connectors.mysql.rows import UNREADABLE, KeyUntold, Layout, Row, halves
+from airflow_cdc_provider.connectors.mysql.schemas import Told
+from airflow_cdc_provider.connectors.mysql.table_map import parse_table_map
+from airflow_cdc_provider.connectors.mysql.types import Described
+from airflow_cdc_provider.core.changes import ARRIVES, ChangeRecord, Operation, canonical
+from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.quarantine import Unreadable, told
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import TableSchema
+
+CODEC = "mysql row event 1"
+
+
+class PutAside(NamedTuple):
+    """``key`` is None where it cannot be told."""
+
+    key: str | None
+    told: Unreadable
+
+
+@dataclass(frozen=True)
+class Context:
+    """Without which nobody can read a row: the table map in base64, and the columns in its order."""
+
+    table_map: str
+    mariadb: bool
+    described: tuple[Described, ...]
+
+
+def put_aside(
+    layout: Layout, table_map: bytes, mariadb: bool, kind: int, change: RowChange, error: Exception
+) -> tuple[Row | None, PutAside]:
+    """What is known of a row that was met with ``error``. First the row that left its key, where the change moved one
+    and both keys can be read."""
+    context = Context(_text(table_map), mariadb, layout.told.described)
+    whole = Unreadable(
+        CODEC,
+        _text(bytes([uncompressed(kind)]) + change.raw),
+        str(error) if isinstance(error, KeyUntold) else "the row cannot be read",
+        _text(json.dumps(to_plain(context)).encode()),
+        (Operation.UPDATE if kind in UPDATES else Operation.INSERT if kind in WRITES else Operation.DELETE).value,
+    )
+    old = None if change.old is None else layout.salvage(change.old)
+    new = old if change.new is None else layout.salvage(_filled(change.old, change.new))
+    assert new is not None
+    if columns := new.columns or (old.columns if old else ()):
+        listed = ", ".join(f"{name} ({layout.schema.column(name).native})" for name in columns)
+        reason = f"what came cannot be read as its column: {listed}"
+        whole = replace(whole, reason=reason, columns=columns, known=_values(new.known))
+    moved = old is not None and old.key != new.key
+    if not moved or new.key is None or old is None or old.key is None:
+        return None, PutAside(None if moved else new.key, whole)
+    gone = Row(Operation.DELETE, old.key, None, canonical(_values(old.known)), None, False, False, ())
+    return gone, PutAside(new.key, replace(whole, op=Operation.INSERT.value))
+
+
+def reread(record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
+    """See ``SourceConnector.reread``."""
+    what = told(record)
+    if what is None or what.codec != CODEC:
+        return [record]
+    try:
+        context = from_plain(Context, json.loads(b64decode(what.context)))
+        found = parse_table_map(b64decode(context.table_map), context.mariadb)
+        order = {one.name: at for at, one in enumerate(context.described)}
+        places = tuple(order[name] for name in schema.names)
+        layout = Layout(table, Told(schema, places, found.fields, context.described))
+        raw = b64decode(what.raw)
+        (change,) = rows_of(raw[0], raw[1:], found)
+        row = layout.read(change)
+    except UNREADABLE:
+        return [record]
+    if row is None:
+        return []
+    if not row.moved:
+        return [_as_read(record, row)]
+    order_key = record.order_key[:-2]
+    told_halves = [
+        replace(_as_read(record, half), order_key=f"{order_key}{phase:02x}", phase=phase, link_id=order_key)
+        for phase, half in halves(row)
+    ]
+    return told_halves[1:] if record.phase == ARRIVES else told_halves
+
+
+def _filled(old: list[Cell] | None, new: list[Cell]) -> list[Cell]:
+    return new if old is None else [then if now is ABSENT else now for then, now in zip(old, new, strict=True)]
+
+
+def _as_read(record: ChangeRecord, row: Row) -> ChangeRecord:
+    return replace(
+        record,
+        op=row.op,
+        key_before=row.key_before,
+        key=row.key,
+        before=row.before,
+        after=row.after,
+        before_complete=row.before_complete,
+        after_complete=row.after_complete,
+        warnings=row.warnings,
+    )
+
+
+def _values(known: dict[str, str]) -> dict[str, object]:
+    return {name: json.loads(text) for name, text in known.items()}
+
+
+def _text(data: bytes) -> str:
+    return b64encode(data).decode("ascii")

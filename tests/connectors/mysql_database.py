@@ -1,0 +1,151 @@
+"""A MariaDB with a binlog, a connector for it, and a plain table kept by what the connector tells."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import pymysql
+import pytest
+
+from airflow_cdc_provider.connectors.mysql.source import MysqlSource
+from airflow_cdc_provider.connectors.polling.canonical import told
+from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleMet, News, PagedRead, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord, Operation
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.definition import Columns, Condition, Source, TableRule
+from airflow_cdc_provider.core.errors import NotInstalled
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.selection import selected_schema
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+
+NUMBERS = itertools.count(1)
+Rows = dict[str, dict[str, Any]]
+
+
+def embedded(**settings: str) -> EmbeddedMariaDB:
+    """Where the server is not installed: skipped on a laptop, failed in CI."""
+    try:
+        return EmbeddedMariaDB({name.replace("_", "-"): value for name, value in settings.items()})
+    except NotInstalled as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+
+
+class Shop:
+    """One database with a connector for it. ``sql`` runs each statement by itself."""
+
+    def __init__(self, server: EmbeddedMariaDB) -> None:
+        self.server = server
+        self.name = f"shop{next(NUMBERS)}"
+        self.connection = self.connect()
+        self.sql(f"CREATE DATABASE {self.name} CHARACTER SET utf8mb4", f"USE {self.name}")
+        self.source = self.source_as(server.user, server.password)
+        self.position = self.source.open_stream([])
+
+    def source_as(self, login: str, password: str, **options: Any) -> MysqlSource:
+        info = ConnectionInfo("db", self.server.host, self.server.port, login, password)
+        given = {"databases": [self.name], **options}
+        return MysqlSource(Source("mysql", "db", options=given), info, f"r_{self.name}")
+
+    def connect(self, autocommit: bool = True) -> pymysql.Connection[Any]:
+        return pymysql.connect(
+            host=self.server.host,
+            port=self.server.port,
+            user=self.server.user,
+            password=self.server.password,
+            autocommit=autocommit,
+            charset="utf8mb4",
+        )
+
+    def sql(self, *statements: str) -> None:
+        with self.connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(query)
+            return list(cursor.fetchall())
+
+    def table(self, name: str) -> str:
+        return f"{self.name}.{name}"
+
+    def task(
+        self,
+        name: str,
+        held: TableSchema | None = None,
+        columns: Columns | None = None,
+        where: Sequence[Condition] = (),
+        key: Sequence[str] = (),
+    ) -> TableTask:
+        """As a run would see the table now. ``held``: the schema of the target."""
+        table = self.table(name)
+        rule = TableRule(table, columns=columns or Columns(), where=tuple(where), key=tuple(key))
+        schema = selected_schema(rule, next(s for s in self.source.tables() if s.table == table))
+        control = None
+        if held is not None:
+            state = State(TableState.REPLICATING, "2026-01-01T00:00:00Z")
+            control = ControlRecord("r", table, "log", "me", "a", 1, 1, "0", state, schema=held)
+        return TableTask(table, table, schema, rule, "0" * 64, TableState.REPLICATING, control)
+
+    def news(self, *names: str) -> News:
+        return self.source.news(self.position, [self.table(name) for name in names])
+
+    def window(self, *tasks: TableTask, limit: Position | None = None) -> list[StreamItem]:
+        """Everything from where the last window ended, read to where the binlog ends now."""
+        limit = limit or self.source.news(self.position, [task.table for task in tasks]).limit
+        (partition,) = self.source.partitions(self.position, limit)
+        items = list(self.source.read(partition, tasks, 1))
+        self.position = next((item.position for item in reversed(items) if isinstance(item, Boundary)), limit)
+        return items
+
+    def copied(self, task: TableTask, partitions: int = 4) -> tuple[Copy, Rows]:
+        """A copy and its rows as canonical values, by key."""
+        with self.source.copy(task, 1, self.position, partitions) as copy:
+            assert isinstance(copy.read, PagedRead)
+            tables = [table for share in copy.read.shares for table in self.source.read_share(share, copy.schema)]
+        rows: Rows = {}
+        for row in (row for table in tables for row in table.to_pylist()):
+            values = {column.name: told(column.type, row[column.name]) for column in copy.schema.columns}
+            key = f"[{','.join(values[name] for name in copy.schema.key)}]"
+            assert key not in rows, "a key came twice"
+            rows[key] = {name: json.loads(text) for name, text in values.items()}
+        return copy, rows
+
+
+def records(items: Sequence[StreamItem]) -> list[ChangeRecord]:
+    """The rows and truncates among the items, without the records that only tell a schema."""
+    return [item for item in items if isinstance(item, ChangeRecord) and item.op != Operation.SCHEMA]
+
+
+def holes(items: Sequence[StreamItem]) -> list[tuple[str, str]]:
+    return [(item.table, item.detail) for item in items if isinstance(item, HoleMet)]
+
+
+def fold(rows: Rows, changes: Sequence[ChangeRecord], floor: str = "") -> None:
+    """Apply changes to a plain table, in the order of their keys."""
+    ordered = sorted((one for one in changes if one.order_key > floor), key=lambda one: one.order_key)
+    assert [one.order_key for one in ordered] == [one.order_key for one in changes if one.order_key > floor]
+    gone: dict[str | None, dict[str, Any]] = {}
+    for one in ordered:
+        if one.op == Operation.TRUNCATE:
+            rows.clear()
+        elif one.op == Operation.DELETE:
+            assert one.key_before is not None
+            gone[one.link_id] = rows.pop(one.key_before, {})
+        else:
+            assert one.op in (Operation.INSERT, Operation.UPDATE) and one.key and one.after
+            known = json.loads(one.after)
+            if not one.after_complete:
+                before = gone[one.link_id] if one.link_id else rows[one.key]
+                known = {**before, **known}
+            rows[one.key] = known

@@ -1,0 +1,104 @@
+"""What ``check`` finds at a MySQL source, each with the statement that cures it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from airflow_cdc_provider.core.definition import Comparison, Condition
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from tests.connectors.mysql_database import Shop, embedded
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddedMariaDB]:
+    with embedded() as server:
+        yield server
+
+
+@pytest.fixture
+def shop(server: EmbeddedMariaDB) -> Shop:
+    shop = Shop(server)
+    shop.sql("CREATE TABLE t (id int PRIMARY KEY, word varchar(20))")
+    return shop
+
+
+def codes(shop: Shop, *tasks: TableTask) -> list[str]:
+    return [problem.code for problem in shop.source.check(tasks)]
+
+
+def test_a_server_with_rows_names_and_rights_is_ready(shop: Shop) -> None:
+    assert shop.source.check([shop.task("t")]) == []
+
+
+def test_every_setting_that_is_wrong_is_named_with_its_cure() -> None:
+    settings = {
+        "binlog_format": "MIXED",
+        "binlog_row_image": "MINIMAL",
+        "binlog_row_metadata": "NO_LOG",
+        "binlog_expire_logs_seconds": "3600",
+        "mysql56_temporal_format": "OFF",
+    }
+    with embedded(**settings) as server:
+        shop = Shop(server)
+        shop.sql("CREATE TABLE t (id int PRIMARY KEY, n int)")
+        task = shop.task("t", where=[Condition("n", Comparison.EQUAL, 1)])
+        problems = {problem.code: problem for problem in shop.source.check([task])}
+    assert problems.keys() == {"SRC091", "SRC092", "SRC093", "SRC094", "SRC096", "SRC009"}
+    assert problems["SRC091"].do.startswith("SET GLOBAL binlog_format = 'ROW';")
+    assert problems["SRC096"].found == "0.0 days"
+
+
+def test_a_server_without_binlog_is_refused() -> None:
+    with embedded(skip_log_bin="1") as server:
+        shop = object.__new__(Shop)
+        shop.server, shop.name = server, "mysql"
+        assert [problem.code for problem in shop.source_as(server.user, server.password).check([])] == ["SRC090"]
+
+
+def test_rights_that_are_missing_are_named_one_after_the_other(shop: Shop) -> None:
+    login = f"reader_{shop.name}"
+    shop.sql(f"CREATE USER {login}@'127.0.0.1' IDENTIFIED BY 'sesame-42'")
+    task = shop.task("t")
+    source = shop.source_as(login, "sesame-42")
+    seen = []
+    for _ in range(6):
+        problems = source.check([task])
+        if not problems:
+            break
+        assert "sesame-42" not in str(problems)
+        seen.append([problem.code for problem in problems])
+        shop.sql(*(problem.do.removesuffix(";") for problem in problems if problem.do.startswith("GRANT")))
+        if any(problem.code == "SRC019" for problem in problems):
+            shop.sql(f"GRANT SELECT (id) ON {task.table} TO {login}@'127.0.0.1'")
+    assert seen == [["SRC011", "SRC019"], ["SRC011", "SRC010"]] and source.check([task]) == []
+
+
+def test_tables_without_key_are_refused_and_a_unique_key_will_do(shop: Shop) -> None:
+    shop.sql(
+        "CREATE TABLE none (a int, UNIQUE (a))",
+        "CREATE TABLE some (a int, b int NOT NULL, c int NOT NULL, UNIQUE x (a), UNIQUE y (c, b))",
+    )
+    assert codes(shop, shop.task("none"), shop.task("some")) == ["SRC098"]
+    assert shop.task("some").schema.key == ("c", "b")
+    assert codes(shop, shop.task("none", key=["a"])) == []
+
+
+def test_text_that_nobody_can_read_and_filters_that_never_hold_are_named(shop: Shop) -> None:
+    shop.sql("CREATE TABLE odd (id int PRIMARY KEY, old varchar(9) CHARACTER SET armscii8)")
+    assert codes(shop, shop.task("odd", where=[Condition("id", Comparison.EQUAL, "x")])) == ["SRC099", "SRC018"]
+
+
+def test_a_number_that_another_server_bears_is_refused(shop: Shop) -> None:
+    shop.source = shop.source_as(shop.server.user, shop.server.password, server_id=1)
+    assert codes(shop, shop.task("t")) == ["SRC097"]
+
+
+def test_a_table_that_is_not_there_is_named(shop: Shop) -> None:
+    task = shop.task("t")
+    shop.sql("DROP TABLE t")
+    assert codes(shop, task) == ["SRC019"]

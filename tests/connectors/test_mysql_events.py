@@ -1,0 +1,177 @@
+"""Events of the binlog that no embedded server sends, made by hand; and what statements in it mean."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.connectors.mysql import binlog
+from airflow_cdc_provider.connectors.mysql.binlog import Event, Query, events, gtid_of
+from airflow_cdc_provider.connectors.mysql.decode import Decoder, Setting
+from airflow_cdc_provider.connectors.mysql.positions import Place, number_of, place_of
+from airflow_cdc_provider.connectors.mysql.statements import Means, meaning
+from airflow_cdc_provider.connectors.source import Boundary, HoleMet, StreamItem
+from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.errors import IntegrityBroken
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+
+SCHEMA = TableSchema("shop.t", (Column("id", LogicalType(Kind.INT32), False, "int(11)"),), ("id",))
+TASK = TableTask("shop.t", "t", SCHEMA, TableRule("shop.t"), "0" * 64, TableState.REPLICATING)
+MAP = (
+    (9).to_bytes(6, "little") + b"\x01\x00" + b"\x04shop\x00" + b"\x01t\x00" + b"\x01\x03\x00\x00"
+    + b"\x01\x01\x00" + b"\x04\x03\x02id" + b"\x08\x01\x00"
+)  # fmt: skip
+ROW = (9).to_bytes(6, "little") + b"\x01\x00\x02\x00" + b"\x01\xff" + b"\x00" + struct.pack("<i", -7)
+
+
+def event(kind: int, start: int, body: bytes = b"", file: str = "log.000009") -> Event:
+    return Event(kind, 1_767_225_600, 1, file, start, start + 19 + len(body), body)
+
+
+def fed(*told: Event) -> list[StreamItem]:
+    decoder = Decoder([TASK], Setting({}, {}, False), 1, "", Place(99, 0))
+    for one in told:
+        decoder.feed(one)
+    return decoder.items
+
+
+def begin(start: int) -> Event:
+    return event(binlog.QUERY, start, struct.pack("<IIBHH", 1, 0, 0, 0, 0) + b"\0BEGIN")
+
+
+def test_a_row_of_mysql_is_read_by_what_the_binlog_tells_of_its_table() -> None:
+    uuid = bytes.fromhex("3e11fa4771ca11e19e33c80aa9429562")
+    gtid = event(binlog.GTID, 100, b"\x01" + uuid + struct.pack("<q", 23))
+    assert gtid_of(gtid) == "3e11fa47-71ca-11e1-9e33-c80aa9429562:23"
+    schema, change, row, end = fed(gtid, begin(200), event(19, 300, MAP), event(30, 400, ROW), event(binlog.XID, 500))
+    assert isinstance(schema, TableSchema) and schema == SCHEMA
+    assert getattr(change, "op", "") == "schema"
+    assert (getattr(row, "after", ""), getattr(row, "tx_id", "")) == ('{"id":-7}', gtid_of(gtid))
+    assert isinstance(end, Boundary)
+    assert end.position == {"file": "log.000009", "pos": "519", "gtid": gtid_of(gtid)}
+
+
+@pytest.mark.parametrize("kind", [binlog.TRANSACTION_PAYLOAD, binlog.INCIDENT])
+def test_what_is_told_compressed_or_lost_is_a_hole_of_every_table(kind: int) -> None:
+    hole, end = fed(event(kind, 100))
+    assert isinstance(hole, HoleMet) and hole.table == "" and hole.kind == "untold"
+    assert isinstance(end, Boundary)
+
+
+def test_a_document_told_as_a_difference_is_a_hole_of_its_table() -> None:
+    hole, end = fed(begin(100), event(19, 300, MAP), event(binlog.PARTIAL_UPDATE, 400, ROW), event(binlog.XID, 500))
+    assert isinstance(hole, HoleMet) and hole.table == "shop.t" and "PARTIAL_JSON" in hole.detail
+    assert isinstance(end, Boundary)
+
+
+def test_rows_of_a_transaction_that_a_crash_cut_off_are_a_hole() -> None:
+    rotate = Event(binlog.ROTATE, 0, 1, "log.000009", 519, 519, struct.pack("<Q", 4) + b"log.000010")
+    *_, hole, end = fed(begin(100), event(19, 300, MAP), event(30, 400, ROW), rotate)
+    assert isinstance(hole, HoleMet) and hole.detail == "the server ended in the middle of a transaction"
+    assert isinstance(end, Boundary) and place_of(end.position) == Place(10, 4)
+
+
+def test_an_event_that_cannot_be_understood_stops_the_stream_and_is_named_without_its_bytes() -> None:
+    with pytest.raises(IntegrityBroken, match=r"SRC030.*log.000009, position 400") as caught:
+        fed(begin(100), event(19, 300, MAP), event(30, 400, ROW[:-2] + b"secret"[:1]))
+    assert "secret" not in str(caught.value)
+    with pytest.raises(IntegrityBroken, match="a table that was not told"):
+        fed(begin(100), event(30, 400, ROW))
+
+
+def test_files_are_in_the_order_of_their_numbers() -> None:
+    assert number_of("binlog.999999") < number_of("binlog.1000000")
+    assert Place(2, 4) < Place(2, 5) < Place(10, 4)
+    with pytest.raises(ValueError, match="no number"):
+        number_of("binlog")
+
+
+class Packets:
+    """As much of a driver's connection as a stream needs."""
+
+    def __init__(self, *packets: bytes) -> None:
+        self.packets = [*packets, b"\xfe\0\0\0\0"]
+
+    def cursor(self) -> Packets:
+        return self
+
+    def execute(self, _query: str) -> None: ...
+
+    def fetchone(self) -> tuple[str]:
+        return ("NONE",)
+
+    def _execute_command(self, command: int, _body: bytes) -> None:
+        assert command == binlog.DUMP
+
+    def _read_packet(self) -> Packets:
+        return self
+
+    def get_all_data(self) -> bytes:
+        return self.packets.pop(0)
+
+
+def packet(kind: int, log_pos: int, size: int, flags: int = 0, body: bytes = b"") -> bytes:
+    return b"\0" + struct.pack("<IBIIIH", 0, kind, 1, size, log_pos & 0xFFFFFFFF, flags) + body
+
+
+def test_positions_go_on_behind_four_gibibytes_and_no_boundary_is_told_there() -> None:
+    start, wrap = (1 << 32) - 100, 1 << 32
+    rotate = struct.pack("<Q", 4) + b"log.000010"
+    connection: Any = Packets(
+        packet(binlog.ROTATE, 0, 37, binlog.ARTIFICIAL, struct.pack("<Q", start) + b"log.000009"),
+        packet(binlog.XID, wrap + 50, 150),
+        packet(binlog.XID, wrap + 80, 30),
+        packet(binlog.ROTATE, wrap + 117, 37, 0, rotate),
+        packet(binlog.XID, 104, 100),
+    )
+    told = list(events(connection, 1, "log.000009", start))
+    assert [(one.file, one.start, one.end) for one in told] == [
+        ("log.000009", start, start),
+        ("log.000009", start, wrap + 50),
+        ("log.000009", wrap + 50, wrap + 80),
+        ("log.000009", wrap + 80, wrap + 117),
+        ("log.000010", 4, 104),
+    ]
+    ends = [place_of(item.position) for item in fed(*told) if isinstance(item, Boundary)]
+    assert ends == [Place(10, 4), Place(10, 104)]
+
+
+@pytest.mark.parametrize(
+    ("text", "means", "names"),
+    [
+        ("BEGIN", Means.BEGINS, ""),
+        ("XA START X'78',X'',1", Means.BEGINS, ""),
+        ("COMMIT", Means.COMMITS, ""),
+        ("ROLLBACK", Means.ROLLS_BACK, ""),
+        ("ROLLBACK TO `s`", Means.UNDOES, ""),
+        ("SAVEPOINT `s`", Means.NOTHING, ""),
+        ("truncate t", Means.EMPTIES, "shop.t"),
+        ("TRUNCATE TABLE other.`t`", Means.EMPTIES, "other.t"),
+        ("/* DROP TABLE t */ ALTER TABLE t ADD c int -- RENAME TO x", Means.ALTERS, "shop.t"),
+        ("ALTER TABLE `a``b` RENAME COLUMN x TO y", Means.ALTERS, "shop.a`b"),
+        ("ALTER TABLE t RENAME INDEX i TO j", Means.ALTERS, "shop.t"),
+        ("ALTER TABLE t RENAME AS u", Means.REPLACES, "shop.u"),
+        ("ALTER ONLINE TABLE t EXCHANGE PARTITION p WITH TABLE u", Means.REPLACES, "shop.u"),
+        ("ALTER TABLE t ADD PARTITION (PARTITION p VALUES IN (1))", Means.ALTERS, "shop.t"),
+        ("DROP TABLE IF EXISTS `shop`.`t` /* generated by server */", Means.REPLACES, "shop.t"),
+        ("DROP TEMPORARY TABLE t", Means.NOTHING, ""),
+        ("DROP TABLES t, u", Means.REPLACES, "shop.u"),
+        ("DROP DATABASE IF EXISTS `shop`", Means.REPLACES, "shop.*"),
+        ("CREATE TABLE t (id int)", Means.NOTHING, ""),
+        ("CREATE OR REPLACE TABLE t (id int)", Means.REPLACES, "shop.t"),
+        ("RENAME TABLE t TO old, new TO t", Means.REPLACES, "shop.new"),
+        ("CREATE INDEX i ON t (c)", Means.NOTHING, ""),
+        ("UPDATE t SET c = 'DROP TABLE'", Means.CHANGES, "shop.t"),
+        ("INSERT INTO Other.T VALUES (1)", Means.CHANGES, "other.t"),
+        ("GRANT SELECT ON t TO x", Means.NOTHING, ""),
+        ("", Means.NOTHING, ""),
+    ],
+)
+def test_what_a_statement_means(text: str, means: Means, names: str) -> None:
+    told = meaning(Query("shop", text))
+    assert told.means is means
+    assert not names or names in told.tables

@@ -1,0 +1,336 @@
+"""Windows of the binlog: what they hold, where they end, and what they cannot tell."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pymysql
+import pytest
+
+from airflow_cdc_provider.connectors.mysql.options import read_options
+from airflow_cdc_provider.connectors.mysql.positions import place_of
+from airflow_cdc_provider.connectors.source import Boundary, Ignored
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.definition import Columns, Comparison, Condition
+from airflow_cdc_provider.core.errors import CheckFailed, PositionLost, SourceUnavailable
+from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from tests.connectors.mysql_database import Shop, embedded, holes, records
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddedMariaDB]:
+    with embedded() as server:
+        yield server
+
+
+@pytest.fixture
+def shop(server: EmbeddedMariaDB) -> Shop:
+    shop = Shop(server)
+    shop.sql("CREATE TABLE t (id int PRIMARY KEY, word varchar(20), n int DEFAULT 5)")
+    shop.position = shop.source.open_stream([])
+    return shop
+
+
+def ops(items: Any) -> list[tuple[str, str | None]]:
+    return [(str(one.op), one.key or one.key_before) for one in records(items)]
+
+
+def told(one: ChangeRecord) -> dict[str, Any]:
+    return dict(json.loads(one.after or "{}"))
+
+
+def test_a_changed_key_is_a_row_that_leaves_and_a_row_that_comes(shop: Shop) -> None:
+    shop.sql("INSERT INTO t VALUES (1, 'a', 1)", "UPDATE t SET id = 2, word = 'b' WHERE id = 1")
+    _, gone, came = records(shop.window(shop.task("t")))
+    assert (gone.op, gone.key_before, came.op, came.key) == ("delete", "[1]", "insert", "[2]")
+    assert gone.link_id == came.link_id and (gone.phase, came.phase) == (0, 1) and gone.order_key < came.order_key
+    assert gone.before_complete and came.after_complete and told(came) == {"id": 2, "word": "b", "n": 1}
+
+
+def test_a_window_ends_with_a_whole_transaction_and_never_passes_its_limit(shop: Shop) -> None:
+    shop.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    limit = shop.news("t").limit
+    shop.sql("BEGIN", "INSERT INTO t VALUES (2, 'b', 2)", "INSERT INTO t VALUES (3, 'c', 3)", "COMMIT")
+    first = shop.window(shop.task("t"), limit=limit)
+    assert ops(first) == [("insert", "[1]")] and place_of(shop.position) == place_of(limit)
+    second = shop.window(shop.task("t"))
+    assert ops(second) == [("insert", "[2]"), ("insert", "[3]")]
+    assert isinstance(second[-1], Boundary) and sum(isinstance(item, Boundary) for item in second) == 1
+
+
+def test_what_is_rolled_back_is_not_told(shop: Shop) -> None:
+    shop.sql("BEGIN", "INSERT INTO t VALUES (1, 'a', 1)", "ROLLBACK")
+    shop.sql("BEGIN", "INSERT INTO t VALUES (2, 'b', 1)", "SAVEPOINT s", "DELETE FROM t", "ROLLBACK TO s", "COMMIT")
+    items = shop.window(shop.task("t"))
+    assert ops(items) == [("insert", "[2]")] and not holes(items)
+
+
+def test_rows_of_other_tables_are_counted_and_left(shop: Shop) -> None:
+    shop.sql(
+        "CREATE TABLE other (id int PRIMARY KEY)", "INSERT INTO other VALUES (1)", "INSERT INTO t VALUES (1, '', 1)"
+    )
+    items = shop.window(shop.task("t"))
+    assert ops(items) == [("insert", "[1]")] and sum(item.count for item in items if isinstance(item, Ignored)) == 1
+
+
+def test_only_selected_columns_and_rows_are_told(shop: Shop) -> None:
+    task = shop.task("t", columns=Columns(exclude=("word",)), where=[Condition("n", Comparison.GREATER, 3)])
+    shop.sql(
+        "INSERT INTO t VALUES (1, 'secret', 1), (2, 'secret', 4)",
+        "UPDATE t SET n = 9 WHERE id = 1",
+        "UPDATE t SET n = 0 WHERE id = 2",
+        "DELETE FROM t WHERE id = 2",
+    )
+    items = shop.window(task)
+    assert ops(items) == [("insert", "[2]"), ("insert", "[1]"), ("delete", "[2]")]
+    assert "secret" not in str(items)
+    assert list(shop.copied(task)[1].values()) == [{"id": 1, "n": 9}]
+
+
+def test_a_truncate_is_told_in_its_place(shop: Shop) -> None:
+    shop.sql("INSERT INTO t VALUES (1, '', 1)", "TRUNCATE TABLE t", "INSERT INTO t VALUES (2, '', 1)")
+    shop.sql(f"/* why */ TRUNCATE `{shop.name}`.`t`")
+    items = shop.window(shop.task("t"))
+    assert ops(items) == [("insert", "[1]"), ("truncate", None), ("insert", "[2]"), ("truncate", None)]
+    keys = [one.order_key for one in records(items)]
+    assert keys == sorted(keys)
+
+
+def test_a_column_that_is_added_is_told_before_the_first_row_that_has_it(shop: Shop) -> None:
+    held = shop.task("t").schema
+    shop.sql(
+        "INSERT INTO t VALUES (1, 'a', 1)",
+        "ALTER TABLE t ADD COLUMN late bigint",
+        "INSERT INTO t VALUES (2, 'b', 2, 3)",
+    )
+    task = replace(shop.task("t", held), schema=held)
+    items = shop.window(task)
+    schemas = [item for item in items if isinstance(item, TableSchema)]
+    assert [schema.names for schema in schemas] == [("id", "word", "n"), ("id", "word", "n", "late")]
+    (change,) = [item for item in items if isinstance(item, ChangeRecord) and item.op == "schema"]
+    one, two = records(items)
+    assert one.order_key < change.order_key < two.order_key and not change.warnings
+    assert (one.schema_id, two.schema_id) == tuple(schema.schema_id for schema in schemas)
+    assert told(two)["late"] == 3 and not holes(items)
+
+
+def test_an_added_column_with_a_default_is_said_to_be_unknown_in_older_rows(shop: Shop) -> None:
+    held = shop.task("t").schema
+    shop.sql("ALTER TABLE t ADD COLUMN late int NOT NULL DEFAULT 7", "INSERT INTO t (id) VALUES (1)")
+    items = shop.window(shop.task("t", held))
+    assert [item.warnings for item in items if isinstance(item, ChangeRecord)] == [("initial_unknown",), ()]
+
+
+def test_rows_from_before_a_change_of_type_are_read_as_they_were(shop: Shop) -> None:
+    shop.sql(
+        "INSERT INTO t VALUES (1, 'a', -1)",
+        "ALTER TABLE t DROP COLUMN word, MODIFY n bigint",
+        "INSERT INTO t VALUES (2, 2)",
+    )
+    one, two = records(shop.window(shop.task("t")))
+    assert told(one) == {"id": 1, "word": "a", "n": -1} and told(two) == {"id": 2, "n": 2}
+
+
+def test_values_that_an_alter_may_have_changed_are_a_hole(shop: Shop) -> None:
+    shop.sql("CREATE TABLE c (id int PRIMARY KEY, at datetime(6), kind enum('a','b'), word varchar(9))")
+    held = shop.task("c").schema
+    shop.window(shop.task("c"))
+    shop.sql("ALTER TABLE c MODIFY kind enum('a','b','c'), MODIFY word varchar(20)", "INSERT INTO c (id) VALUES (1)")
+    assert not holes(shop.window(shop.task("c", held)))
+    shop.sql("ALTER TABLE c MODIFY at datetime", "INSERT INTO c (id) VALUES (2)")
+    ((table, detail),) = holes(shop.window(shop.task("c", held)))
+    assert table == shop.table("c") and detail.endswith(": at")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE {}",
+        "RENAME TABLE {} TO {}_old",
+        "ALTER TABLE {} RENAME TO {}_old",
+        "CREATE OR REPLACE TABLE {} (id int PRIMARY KEY)",
+        "ALTER TABLE {} DROP PARTITION p0",
+    ],
+)
+def test_a_table_that_is_replaced_or_loses_rows_untold_is_a_hole(shop: Shop, statement: str) -> None:
+    shop.sql("CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (5), "
+             "PARTITION p1 VALUES LESS THAN (9))")  # fmt: skip
+    tasks = [shop.task("p"), shop.task("t")]
+    shop.window(*tasks)
+    shop.sql(statement.replace("{}", "p"), "INSERT INTO t VALUES (1, '', 1)")
+    items = shop.window(*tasks)
+    assert [table for table, _ in holes(items)] == [shop.table("p")] and ops(items) == [("insert", "[1]")]
+
+
+def test_a_database_that_is_dropped_takes_its_tables_along(shop: Shop) -> None:
+    task = shop.task("t")
+    shop.sql(f"DROP DATABASE {shop.name}")
+    assert holes(shop.window(task)) == [(task.table, "the table was dropped, replaced or renamed, or lost rows untold")]
+
+
+def test_other_definitions_pass(shop: Shop) -> None:
+    task = shop.task("t")
+    shop.sql(
+        "CREATE INDEX i ON t (word)",
+        "ALTER TABLE t ADD INDEX j (n), COMMENT 'DROP PARTITION p'",
+        "CREATE TABLE IF NOT EXISTS t (x int)",
+        "CREATE TEMPORARY TABLE t2 (id int)",
+        "DROP TEMPORARY TABLE t2",
+        "ANALYZE TABLE t",
+        "CREATE VIEW v AS SELECT * FROM t",
+        "DROP VIEW v",
+    )
+    items = shop.window(task)
+    assert not holes(items) and not records(items)
+
+
+def test_a_statement_that_is_logged_instead_of_its_rows_is_a_hole(shop: Shop) -> None:
+    shop.sql("INSERT INTO t VALUES (1, '', 1)", "SET SESSION binlog_format = 'STATEMENT'", "UPDATE t SET n = 2")
+    items = shop.window(shop.task("t"))
+    assert holes(items) == [(shop.table("t"), "a statement was logged instead of the rows that it changed")]
+
+
+def test_a_transaction_that_is_only_prepared_is_a_hole(shop: Shop) -> None:
+    shop.sql("XA START 'x'", "INSERT INTO t VALUES (1, '', 1)", "XA END 'x'", "XA PREPARE 'x'")
+    assert [table for table, _ in holes(shop.window(shop.task("t")))] == [shop.table("t")]
+    shop.sql("XA ROLLBACK 'x'", "INSERT INTO t VALUES (2, '', 1)")
+    items = shop.window(shop.task("t"))
+    assert ops(items) == [("insert", "[2]")] and not holes(items)
+
+
+def test_windows_go_on_through_files_and_a_restart(server: EmbeddedMariaDB, shop: Shop) -> None:
+    shop.sql("INSERT INTO t VALUES (1, '', 1)", "FLUSH BINARY LOGS", "INSERT INTO t VALUES (2, '', 1)")
+    task = shop.task("t")
+    assert ops(shop.window(task)) == [("insert", "[1]"), ("insert", "[2]")]
+    server.stop()
+    server.start()
+    shop.connection = shop.connect()
+    shop.sql(f"USE {shop.name}", "INSERT INTO t VALUES (3, '', 1)")
+    assert ops(shop.window(task)) == [("insert", "[3]")]
+    assert shop.news("t").anything is False
+
+
+def test_news_tells_of_our_tables_only_and_an_idle_position_moves_on(shop: Shop) -> None:
+    shop.sql("CREATE TABLE other (id int PRIMARY KEY, filler longtext)")
+    assert not shop.news("t").anything
+    shop.sql("INSERT INTO other VALUES (1, 'x')")
+    quiet = shop.news("t")
+    assert (quiet.anything, quiet.idle) == (False, None), "not far enough for a window of its own"
+    assert quiet.backlog_bytes and quiet.backlog_bytes > 100
+    shop.sql("FLUSH BINARY LOGS")
+    moved = shop.news("t")
+    assert not moved.anything and moved.idle == moved.limit
+    shop.position = dict(moved.limit)
+    shop.sql("INSERT INTO t VALUES (1, '', 1)")
+    assert shop.news("t").anything
+    assert ops(shop.window(shop.task("t"))) == [("insert", "[1]")]
+
+
+def test_a_file_that_is_gone_is_a_lost_position(shop: Shop) -> None:
+    shop.sql("INSERT INTO t VALUES (1, '', 1)", "FLUSH BINARY LOGS")
+    last = shop.ask("SHOW MASTER STATUS")[0][0]
+    give_up = time.monotonic() + 20
+    while len(shop.ask("SHOW BINARY LOGS")) > 1 and time.monotonic() < give_up:  # not before the engine wrote its own
+        shop.sql(f"PURGE BINARY LOGS TO '{last}'")
+        time.sleep(0.1)
+    with pytest.raises(PositionLost, match="SRC013"):
+        shop.news("t")
+    with pytest.raises(PositionLost, match="SRC013"):
+        shop.window(shop.task("t"), limit={"file": last, "pos": "400", "gtid": ""})
+
+
+def test_a_binlog_that_was_reset_is_a_lost_position_though_its_files_bear_the_same_names() -> None:
+    with embedded() as server:
+        shop = Shop(server)
+        shop.sql("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+        task = shop.task("t")
+        shop.window(task)
+        shop.sql("RESET MASTER", "SET GLOBAL gtid_domain_id = 0")
+        with pytest.raises(PositionLost, match="before our position"):
+            shop.news("t")
+        shop.sql(*[f"INSERT INTO t VALUES ({n})" for n in range(10, 40)])
+        with pytest.raises(PositionLost, match="SRC013"):
+            shop.window(task)
+
+
+def test_rows_that_cannot_be_read_are_put_aside_and_read_once_more(shop: Shop) -> None:
+    shop.sql("CREATE TABLE a (id int PRIMARY KEY, old varchar(9) CHARACTER SET armscii8, word varchar(9))")
+    shop.sql("INSERT INTO a VALUES (1, 'x', 'ü')", "UPDATE a SET id = 2, word = 'b'", "DELETE FROM a")
+    task = shop.task("a")
+    put, gone, moved, deleted = records(shop.window(task))
+    assert (put.op, put.key, gone.op, gone.key_before) == ("unreadable", "[1]", "delete", "[1]")
+    assert (moved.op, moved.key, moved.link_id) == ("unreadable", "[2]", gone.link_id)
+    assert (deleted.op, deleted.key) == ("unreadable", "[2]")
+    assert json.loads(put.after or "")["columns"] == ["old"] and json.loads(put.after or "")["known"]["word"] == "ü"
+    assert shop.source.reread(put, task, task.schema) == [put]
+    without = shop.task("a", columns=Columns(exclude=("old",)))
+    (read,) = shop.source.reread(put, without, without.schema)
+    assert (read.op, read.key, told(read)) == ("insert", "[1]", {"id": 1, "word": "ü"})
+    (arrived,) = shop.source.reread(moved, without, without.schema)
+    assert (arrived.op, arrived.key, arrived.link_id) == ("insert", "[2]", gone.link_id)
+    (left,) = shop.source.reread(deleted, without, without.schema)
+    assert (left.op, left.key_before) == ("delete", "[2]")
+
+
+def test_a_column_of_a_kind_that_is_not_known_is_a_hole_of_its_table_only(shop: Shop) -> None:
+    shop.sql(
+        "CREATE TABLE packed (id int PRIMARY KEY, word varchar(99) COMPRESSED)", "INSERT INTO packed VALUES (1, 'a')"
+    )
+    shop.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    tasks = [shop.task("packed"), shop.task("t")]
+    items = shop.window(*tasks)
+    assert [table for table, _ in holes(items)] == [shop.table("packed")] and ops(items) == [("insert", "[1]")]
+
+
+def test_without_names_in_the_binlog_a_table_that_was_altered_is_a_hole_and_others_are_read() -> None:
+    with embedded(binlog_row_metadata="NO_LOG") as server:
+        shop = Shop(server)
+        for name in ("t", "u"):
+            shop.sql(f"CREATE TABLE {name} (id int PRIMARY KEY, a int, b int)", f"INSERT INTO {name} VALUES (1, 2, 3)")
+        shop.sql("ALTER TABLE t CHANGE a x int, CHANGE b a int")
+        items = shop.window(shop.task("t"), shop.task("u"))
+        assert [table for table, _ in holes(items)] == [shop.table("t")]
+        assert [(one.table, told(one)) for one in records(items)] == [(shop.table("u"), {"id": 1, "a": 2, "b": 3})]
+        shop.sql("INSERT INTO t VALUES (2, 4, 5)")
+        items = shop.window(shop.task("t"))
+        assert [told(one) for one in records(items)] == [{"id": 2, "x": 4, "a": 5}] and not holes(items)
+
+
+def test_a_reader_that_was_sent_away_tries_again_and_does_not_take_its_place_for_lost(shop: Shop) -> None:
+    sent_away = "A slave with the same server_uuid/server_id as this slave has connected to the master"
+    with pytest.raises(SourceUnavailable, match="CON013"), shop.source.client.errors():
+        raise pymysql.OperationalError(1236, sent_away)
+    with pytest.raises(PositionLost, match="SRC013"), shop.source.client.errors():
+        raise pymysql.OperationalError(1236, "Could not find first log file name in binary log index file")
+
+
+def test_looking_for_news_does_not_send_a_reader_away(shop: Shop) -> None:
+    shop.sql(*[f"INSERT INTO t VALUES ({n}, 'x', 1)" for n in range(20)])
+    (partition,) = shop.source.partitions(shop.position, shop.news("t").limit)
+    reading = shop.source.read(partition, [shop.task("t")], 1)
+    first = next(reading)
+    assert shop.news("t").anything
+    assert len(records([first, *reading])) == 20
+
+
+def test_a_server_that_is_away_may_come_back_and_a_wrong_password_is_named(shop: Shop) -> None:
+    wrong = shop.source_as("nobody", "hush-hush")
+    with pytest.raises(CheckFailed, match="CON009") as caught:
+        wrong.tables()
+    assert "hush-hush" not in str(caught.value) + repr(wrong.client.info)
+    wrong.client.info = replace(wrong.client.info, port=1)
+    with pytest.raises(SourceUnavailable, match="CON010"):
+        wrong.tables()
+
+
+def test_the_number_of_a_replica_follows_from_the_name() -> None:
+    one, again, other = (read_options({}, name).server_id for name in ("shop", "shop", "crm"))
+    assert one == again != other and 1 << 31 <= one < 1 << 32 and one % 2 == 0
+    assert read_options({"server_id": 7}, "shop").server_id == 7
