@@ -26,7 +26,7 @@ BUDGETS_S = {
     "provider": 180,
     "spark": 720,
     "spark/contract": 480,
-    "spark/roads": 600,
+    "spark/roads": 720,
     "e2e": 720,
     "faults": 480,
 }
