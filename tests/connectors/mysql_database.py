@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import pymysql
-import pytest
 
 from airflow_cdc_provider.connectors.mysql.source import MysqlSource
 from airflow_cdc_provider.connectors.polling.canonical import told
@@ -18,7 +16,6 @@ from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import Columns, Condition, Source, TableRule
-from airflow_cdc_provider.core.errors import NotInstalled
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.selection import selected_schema
 from airflow_cdc_provider.core.states import State, TableState
@@ -28,16 +25,6 @@ from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 
 NUMBERS = itertools.count(1)
 Rows = dict[str, dict[str, Any]]
-
-
-def embedded(**settings: str) -> EmbeddedMariaDB:
-    """Where the server is not installed: skipped on a laptop, failed in CI."""
-    try:
-        return EmbeddedMariaDB({name.replace("_", "-"): value for name, value in settings.items()})
-    except NotInstalled as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
 
 
 class Shop:

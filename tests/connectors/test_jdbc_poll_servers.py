@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from base64 import b64decode
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -17,12 +16,13 @@ from airflow_cdc_provider.connectors.polling.canonical import told
 from airflow_cdc_provider.connectors.polling.places import place_of
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, SourceUnavailable
+from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.tables import Column, Kind
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.connectors.conftest import Database
 from tests.connectors.polled_database import Polling, images
+from tests.mariadb import embedded
 
 pytestmark = pytest.mark.server
 
@@ -159,14 +159,7 @@ def test_a_table_moves_on_by_integers_in_shares(database: Database) -> None:
 
 @pytest.fixture(scope="module")
 def mariadb() -> Iterator[EmbeddedMariaDB]:
-    """Where the server is not installed: skipped on a laptop, failed in CI."""
-    try:
-        server = EmbeddedMariaDB()
-    except NotInstalled as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
-    with server:
+    with embedded() as server:
         yield server
 
 

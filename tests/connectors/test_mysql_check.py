@@ -9,7 +9,8 @@ import pytest
 from airflow_cdc_provider.core.definition import Comparison, Condition
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
-from tests.connectors.mysql_database import Shop, embedded
+from tests.connectors.mysql_database import Shop
+from tests.mariadb import embedded
 
 pytestmark = pytest.mark.server
 

@@ -12,7 +12,8 @@ import pytest
 from airflow_cdc_provider.connectors.source import Boundary
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
-from tests.connectors.mysql_database import Rows, Shop, embedded, fold, records
+from tests.connectors.mysql_database import Rows, Shop, fold, records
+from tests.mariadb import embedded
 from tests.model.seeds import histories, only, replayed_by, seed
 
 pytestmark = pytest.mark.server

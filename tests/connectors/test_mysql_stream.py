@@ -19,7 +19,8 @@ from airflow_cdc_provider.core.definition import Columns, Comparison, Condition
 from airflow_cdc_provider.core.errors import CheckFailed, PositionLost, SourceUnavailable
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
-from tests.connectors.mysql_database import Shop, embedded, holes, records
+from tests.connectors.mysql_database import Shop, holes, records
+from tests.mariadb import embedded
 
 pytestmark = pytest.mark.server
 

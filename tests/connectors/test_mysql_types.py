@@ -13,7 +13,8 @@ from airflow_cdc_provider.connectors.mysql.types import Described, keeps_values
 from airflow_cdc_provider.connectors.source import PagedRead
 from airflow_cdc_provider.core.definition import Comparison, Condition
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
-from tests.connectors.mysql_database import Shop, embedded, fold, holes, records
+from tests.connectors.mysql_database import Shop, fold, holes, records
+from tests.mariadb import embedded
 
 pytestmark = pytest.mark.server
 

@@ -76,7 +76,8 @@ def test_an_update_of_an_asset_begins_a_run_beside_the_schedule_or_without_one(f
     assert dag.timetable.asset_condition == AssetAny(Asset("erp loaded"), Asset("x"))
     assert "`erp loaded` is updated" in (dag.doc_md or "")
     read = DagSerialization.from_dict(DagSerialization.to_dict(dag))
-    assert read.timetable.can_be_scheduled == timed or not timed
+    assert type(read.timetable).__name__ == ("AssetOrTimeSchedule" if timed else "AssetTriggeredTimetable")
+    assert [asset.name for asset in read.timetable.asset_condition.objects] == ["erp loaded", "x"]
 
 
 def test_every_task_shows_the_whole_definition() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.errors import NotInstalled
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from spark_jobs.sessions import TARGET_SETTINGS, build
+from tests.mariadb import embedded
 from tests.spark.databases import Database, new_schema
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL, class_path
 
@@ -61,14 +60,7 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[EmbeddedMariaDB]:
-    """Where the server is not installed: skipped on a laptop, failed in CI."""
-    try:
-        server = EmbeddedMariaDB()
-    except NotInstalled as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
-    with server:
+    with embedded() as server:
         yield server
 
 

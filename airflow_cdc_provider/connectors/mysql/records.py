@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 from airflow_cdc_provider.connectors.mysql.binlog import Event
 from airflow_cdc_provider.connectors.mysql.positions import order_prefix
-from airflow_cdc_provider.connectors.mysql.rows import Layout, Row, halves
+from airflow_cdc_provider.connectors.mysql.rows import Layout
+from airflow_cdc_provider.connectors.rows import Row, halves
 from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord, Operation
 
 EMPTY = Row(Operation.UNREADABLE, None, None, None, None, False, False, ())

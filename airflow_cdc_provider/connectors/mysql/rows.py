@@ -5,48 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from json.encoder import encode_basestring
-from typing import Any, NamedTuple
+from typing import Any
 
 from airflow_cdc_provider.connectors.mysql.binlog import MALFORMED
 from airflow_cdc_provider.connectors.mysql.cells import Read, reader_of
 from airflow_cdc_provider.connectors.mysql.row_event import ABSENT, Absent, Cell, RowChange
 from airflow_cdc_provider.connectors.mysql.schemas import Told
 from airflow_cdc_provider.connectors.polling.canonical import told
-from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, Operation
+from airflow_cdc_provider.connectors.rows import Row, Salvage
+from airflow_cdc_provider.core.changes import Operation
 from airflow_cdc_provider.core.filters import matches
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Kind, LogicalType
-
-
-class Row(NamedTuple):
-    """A change of one row, in the terms of a change record. ``moved``: the key changed."""
-
-    op: Operation
-    key_before: str | None
-    key: str | None
-    before: str | None
-    after: str | None
-    before_complete: bool
-    after_complete: bool
-    warnings: tuple[str, ...]
-    moved: bool = False
-
-
-def halves(row: Row) -> tuple[tuple[int, Row], ...]:
-    """A changed key is a row that leaves and a row that comes; together they are one change."""
-    gone = Row(Operation.DELETE, row.key_before, None, row.before, None, row.before_complete, False, row.warnings)
-    come = Row(Operation.INSERT, None, row.key, None, row.after, False, row.after_complete, row.warnings)
-    return (DEPARTS, gone), (ARRIVES, come)
-
-
-class Salvage(NamedTuple):
-    """What is left of a row that cannot be read: its key where that can be, the columns that can be, as canonical JSON
-    texts, and the names of the others."""
-
-    key: str | None
-    known: dict[str, str]
-    columns: tuple[str, ...]
-
 
 UNREADABLE = (*MALFORMED, ValueError, LookupError)
 """What a cell may raise."""

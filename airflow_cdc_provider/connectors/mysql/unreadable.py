@@ -5,28 +5,21 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from airflow_cdc_provider.connectors.mysql.binlog import UPDATES, WRITES
 from airflow_cdc_provider.connectors.mysql.row_event import ABSENT, Cell, RowChange, rows_of, uncompressed
-from airflow_cdc_provider.connectors.mysql.rows import UNREADABLE, KeyUntold, Layout, Row, halves
+from airflow_cdc_provider.connectors.mysql.rows import UNREADABLE, KeyUntold, Layout
 from airflow_cdc_provider.connectors.mysql.schemas import Told
 from airflow_cdc_provider.connectors.mysql.table_map import parse_table_map
 from airflow_cdc_provider.connectors.mysql.types import Described
-from airflow_cdc_provider.core.changes import ARRIVES, ChangeRecord, Operation, canonical
+from airflow_cdc_provider.connectors.rows import PutAside, Row, as_reread, parted
+from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.quarantine import Unreadable, told
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 
 CODEC = "mysql row event 1"
-
-
-class PutAside(NamedTuple):
-    """``key`` is None where it cannot be told."""
-
-    key: str | None
-    told: Unreadable
 
 
 @dataclass(frozen=True)
@@ -57,12 +50,8 @@ def put_aside(
     if columns := new.columns or (old.columns if old else ()):
         listed = ", ".join(f"{name} ({layout.schema.column(name).native})" for name in columns)
         reason = f"what came cannot be read as its column: {listed}"
-        whole = replace(whole, reason=reason, columns=columns, known=_values(new.known))
-    moved = old is not None and old.key != new.key
-    if not moved or new.key is None or old is None or old.key is None:
-        return None, PutAside(None if moved else new.key, whole)
-    gone = Row(Operation.DELETE, old.key, None, canonical(_values(old.known)), None, False, False, ())
-    return gone, PutAside(new.key, replace(whole, op=Operation.INSERT.value))
+        whole = replace(whole, reason=reason, columns=columns, known=new.values)
+    return parted(old, new, whole)
 
 
 def reread(record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
@@ -81,38 +70,11 @@ def reread(record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[
         row = layout.read(change)
     except UNREADABLE:
         return [record]
-    if row is None:
-        return []
-    if not row.moved:
-        return [_as_read(record, row)]
-    order_key = record.order_key[:-2]
-    told_halves = [
-        replace(_as_read(record, half), order_key=f"{order_key}{phase:02x}", phase=phase, link_id=order_key)
-        for phase, half in halves(row)
-    ]
-    return told_halves[1:] if record.phase == ARRIVES else told_halves
+    return as_reread(record, row)
 
 
 def _filled(old: list[Cell] | None, new: list[Cell]) -> list[Cell]:
     return new if old is None else [then if now is ABSENT else now for then, now in zip(old, new, strict=True)]
-
-
-def _as_read(record: ChangeRecord, row: Row) -> ChangeRecord:
-    return replace(
-        record,
-        op=row.op,
-        key_before=row.key_before,
-        key=row.key,
-        before=row.before,
-        after=row.after,
-        before_complete=row.before_complete,
-        after_complete=row.after_complete,
-        warnings=row.warnings,
-    )
-
-
-def _values(known: dict[str, str]) -> dict[str, object]:
-    return {name: json.loads(text) for name, text in known.items()}
 
 
 def _text(data: bytes) -> str:

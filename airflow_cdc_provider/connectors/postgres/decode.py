@@ -8,9 +8,10 @@ from datetime import datetime
 
 from airflow_cdc_provider.connectors.postgres import messages
 from airflow_cdc_provider.connectors.postgres.positions import lsn_text, position_of
-from airflow_cdc_provider.connectors.postgres.rows import Layout, Row, halves
+from airflow_cdc_provider.connectors.postgres.rows import Layout
 from airflow_cdc_provider.connectors.postgres.schemas import Catalogue, shape, stream_schema, unclear_columns
 from airflow_cdc_provider.connectors.postgres.unreadable import put_aside
+from airflow_cdc_provider.connectors.rows import Row, halves
 from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
 from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem

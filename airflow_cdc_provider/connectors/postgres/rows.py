@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from json.encoder import encode_basestring
 from operator import add
-from typing import NamedTuple
 
 from airflow_cdc_provider.connectors.postgres.messages import (
     INSERT,
@@ -17,40 +16,11 @@ from airflow_cdc_provider.connectors.postgres.messages import (
     RowChange,
 )
 from airflow_cdc_provider.connectors.postgres.types import converter, python_value
-from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, Operation
+from airflow_cdc_provider.connectors.rows import Row, Salvage
+from airflow_cdc_provider.core.changes import Operation
 from airflow_cdc_provider.core.filters import matches
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
-
-
-class Row(NamedTuple):
-    """A change of one row, in the terms of a change record. ``moved``: the key changed."""
-
-    op: Operation
-    key_before: str | None
-    key: str | None
-    before: str | None
-    after: str | None
-    before_complete: bool
-    after_complete: bool
-    warnings: tuple[str, ...]
-    moved: bool = False
-
-
-def halves(row: Row) -> tuple[tuple[int, Row], ...]:
-    """A changed key is a row that leaves and a row that comes; together they are one change."""
-    gone = Row(Operation.DELETE, row.key_before, None, row.before, None, row.before_complete, False, row.warnings)
-    come = Row(Operation.INSERT, None, row.key, None, row.after, False, row.after_complete, row.warnings)
-    return (DEPARTS, gone), (ARRIVES, come)
-
-
-class Salvage(NamedTuple):
-    """What is left of a row that cannot be read: its key where that can be, the columns that can be, as canonical JSON
-    texts, and the names of the others."""
-
-    key: str | None
-    known: dict[str, str]
-    columns: tuple[str, ...]
 
 
 class Layout:

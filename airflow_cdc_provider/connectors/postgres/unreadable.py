@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode, b64encode
 from dataclasses import replace
-from typing import NamedTuple
 
 from airflow_cdc_provider.connectors.postgres import messages
 from airflow_cdc_provider.connectors.postgres.messages import Cell
-from airflow_cdc_provider.connectors.postgres.rows import Layout, Row, Salvage, halves
-from airflow_cdc_provider.core.changes import ARRIVES, ChangeRecord, Operation, canonical
+from airflow_cdc_provider.connectors.postgres.rows import Layout
+from airflow_cdc_provider.connectors.rows import PutAside, Row, Salvage, as_reread, parted
+from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.quarantine import Unreadable, told
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
@@ -21,13 +20,6 @@ OPERATIONS = {
     messages.UPDATE: Operation.UPDATE,
     messages.DELETE: Operation.DELETE,
 }
-
-
-class PutAside(NamedTuple):
-    """``key`` is None where it cannot be told."""
-
-    key: str | None
-    told: Unreadable
 
 
 def put_aside(layout: Layout, context: bytes, data: bytes, error: Exception) -> tuple[Row | None, PutAside]:
@@ -42,12 +34,8 @@ def put_aside(layout: Layout, context: bytes, data: bytes, error: Exception) -> 
         return None, PutAside(None, whole)
     columns = new.columns or (old.columns if old else ()) or tuple(one.column for one in layout.task.rule.where)
     if columns:
-        whole = replace(whole, reason=_columns_reason(layout, columns), columns=columns, known=_values(new))
-    moved = old is not None and old.key != new.key
-    if not moved or new.key is None or old is None or old.key is None:
-        return None, PutAside(None if moved else new.key, whole)
-    gone = Row(Operation.DELETE, old.key, None, canonical(_values(old)), None, False, False, ())
-    return gone, PutAside(new.key, replace(whole, op=Operation.INSERT.value))
+        whole = replace(whole, reason=_columns_reason(layout, columns), columns=columns, known=new.values)
+    return parted(old, new, whole)
 
 
 def reread(record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
@@ -60,38 +48,11 @@ def reread(record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[
         row = layout.read(messages.parse_row_change(b64decode(what.raw)))
     except messages.MALFORMED:
         return [record]
-    if row is None:
-        return []
-    if not row.moved:
-        return [_as_read(record, row)]
-    order = record.order_key[:-2]
-    told_halves = [
-        replace(_as_read(record, half), order_key=f"{order}{phase:02x}", phase=phase, link_id=order)
-        for phase, half in halves(row)
-    ]
-    return told_halves[1:] if record.phase == ARRIVES else told_halves
+    return as_reread(record, row)
 
 
 def _salvage(layout: Layout, cells: list[Cell] | None) -> Salvage | None:
     return None if cells is None else layout.salvage(cells)
-
-
-def _as_read(record: ChangeRecord, row: Row) -> ChangeRecord:
-    return replace(
-        record,
-        op=row.op,
-        key_before=row.key_before,
-        key=row.key,
-        before=row.before,
-        after=row.after,
-        before_complete=row.before_complete,
-        after_complete=row.after_complete,
-        warnings=row.warnings,
-    )
-
-
-def _values(salvage: Salvage) -> dict[str, object]:
-    return {name: json.loads(text) for name, text in salvage.known.items()}
 
 
 def _reason(error: Exception) -> str:
