@@ -67,7 +67,7 @@ class Landed:
 def land(
     items: Iterable[StreamItem],
     tables: Iterable[str],
-    known: Mapping[str, TableSchema],
+    known: Mapping[str, TableSchema] | None,
     new_file: Callable[[str], RecordFile],
     progress: Callable[[int], None],
     limits: Limits,
@@ -76,7 +76,9 @@ def land(
 
     ``known`` is the schema each table had before the window. A change of it that cannot be applied by itself ends the
     window before its transaction; where that transaction is the window's first, the window ends after it, with a hole
-    of kind ``schema``. An ``overflow`` record ends it behind its transaction, with a hole of that kind for its table; a
+    of kind ``schema``. None for a stream without transactions: it has no
+    place to end before, and may tell schemas in another order than they came about, so the merge judges.
+    An ``overflow`` record ends it behind its transaction, with a hole of that kind for its table; a
     ``HoleMet`` does so with a hole of its own kind.
     ``progress`` is told the number of records so far. Raises StagingUnavailable; a failure leaves no file of this
     window.
@@ -93,13 +95,13 @@ class _Landing:
     def __init__(
         self,
         tables: Iterable[str],
-        known: Mapping[str, TableSchema],
+        known: Mapping[str, TableSchema] | None,
         new_file: Callable[[str], RecordFile],
         limits: Limits,
     ) -> None:
         self.limits = limits
         self.tables = {table: TableFiles(partial(new_file, table), limits.file_records) for table in tables}
-        self.known = dict(known)
+        self.known = None if known is None else dict(known)
         self.schemas: dict[str, TableSchema] = {}
         self.breaking: dict[str, str] = {}
         self.holes: list[Hole] = []
@@ -179,13 +181,14 @@ class _Landing:
 
     def _admit(self, schema: TableSchema) -> bool:
         """Take note of a schema. False where its transaction has to wait for the next window."""
-        before = self.known.get(schema.table)
-        breaking = compare(before, schema).breaking if before else ""
-        if breaking and self.hi is not None:
-            return False
-        if breaking:
-            self.breaking[schema.table] = breaking
-        self.known[schema.table] = schema
+        if self.known is not None:
+            before = self.known.get(schema.table)
+            breaking = compare(before, schema).breaking if before else ""
+            if breaking and self.hi is not None:
+                return False
+            if breaking:
+                self.breaking[schema.table] = breaking
+            self.known[schema.table] = schema
         self.schemas[schema.schema_id] = schema
         return True
 

@@ -150,8 +150,10 @@ class SourceConnector(Protocol):
     """Made from the definition's source, its connection, and the replicator's name. Opens nothing until asked.
 
     Every method raises SourceUnavailable where a retry can help, PositionLost or IdentityChanged where it cannot.
-    ``ordering`` is what its tables are described with, unless a table's own key says otherwise. ``repeats_within``: for
-    how long the source may tell a change once more, at another place; nothing where it never does.
+    ``ordering`` is what its tables are described with, unless a table's own key says otherwise. ``has_transactions``:
+    a window may end between any two of them, and schemas come in the order in which they came about.
+    ``repeats_within``: for how long the source may tell a change once more, at another place; nothing where it never
+    does.
     """
 
     ordering: ClassVar[Regime]

@@ -88,7 +88,8 @@ def _land(share: Share) -> Landed:
         seen = event_ids(log, step.window, source.repeats_within, datetime.now(UTC))
         items = without_repeats(items, seen)
     note = _noted(log.store, f"{progress_folder(step)}/{share.number:04d}")
-    return land(items, [task.table for task in step.tables], share.known, new_file, note, share.limits)
+    known = share.known if source.has_transactions else None
+    return land(items, [task.table for task in step.tables], known, new_file, note, share.limits)
 
 
 def _noted(store: Store, path: str) -> Callable[[int], None]:

@@ -51,6 +51,12 @@ def test_a_key_of_the_yaml_may_be_held_by_two_rows_whatever_columns_come() -> No
     assert [(one.key, one.regime, "more" in one.names) for one in schemas] == [(("name",), Regime.DOUBLE, True)]
 
 
+def test_a_copy_that_starts_before_the_first_row_starts_with_its_columns() -> None:
+    rows = messages()
+    told = discovered(FORM, [*rows[:3], *map(widened, rows[3:])], {})
+    assert told.schemas["d.t"].names == discovered(FORM, rows, {}).schemas["d.t"].names
+
+
 def test_oracle_s_keys_may_be_held_by_two_rows_where_the_schema_is_declared_too() -> None:
     bare = Manner("oracle", schemas=False, transactions=True, headers=True)
     declared = replace(bare.table, regime=Regime.SINGLE)

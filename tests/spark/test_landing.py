@@ -53,15 +53,18 @@ def transaction(end: int, *records: ChangeRecord) -> list[StreamItem]:
     return [*records, Boundary({"slot": f"0/{end:X}"})]
 
 
+NOTHING: dict[str, TableSchema] = {}
+
+
 def run(
-    folder: Path, items: Iterable[StreamItem], limits: Limits = SMALL, known: dict[str, TableSchema] | None = None
+    folder: Path, items: Iterable[StreamItem], limits: Limits = SMALL, known: dict[str, TableSchema] | None = NOTHING
 ) -> Landed:
     store = LocalStore(str(folder))
     names = iter(range(10**6))
     return land(
         items,
         TABLES,
-        known or {},
+        known,
         lambda table: RecordFile(store, f"{table}/{next(names)}.parquet"),
         lambda records: None,
         limits,
@@ -168,6 +171,12 @@ def test_a_breaking_schema_in_the_first_transaction_makes_a_window_of_its_own_wi
     assert (hole.kind, hole.table, hole.order_key, hole.position) == ("schema", "public.a", f"{41:050x}", landed.hi)
     assert "perhaps a rename" in hole.detail
     assert len(keys(tmp_path, landed)["public.b"]) == 38
+
+
+def test_a_stream_without_transactions_may_tell_schemas_in_any_order(tmp_path: Path) -> None:
+    landed = run(tmp_path, breaking_second()[2:], known=None)
+    assert (landed.cut, landed.hi, landed.holes) == (Cut.LIMIT, {"slot": "0/2"}, ())
+    assert [one.names for one in landed.schemas] == [("id", "x"), ("id", "y")]
 
 
 def test_an_added_column_does_not_end_the_window(tmp_path: Path) -> None:

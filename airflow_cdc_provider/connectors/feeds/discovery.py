@@ -34,15 +34,21 @@ class Told:
 
 
 def discovered(form: Format, heads: Iterable[Message], declared: Mapping[str, TableSchema]) -> Told:
-    """What is declared counts more than what is told."""
+    """What is declared counts more than what is told. Of the schemas that come with rows the first counts: a copy
+    starts empty before the first row and follows from there. Of those that come alone the last counts: rows without
+    schema are read by it."""
     decoder = form.decoder()
-    schemas: dict[str, TableSchema] = {}
+    alone: dict[str, TableSchema] = {}
+    with_rows: dict[str, TableSchema] = {}
     topics: dict[str, set[str]] = {}
     for message in heads:
         of = topics.setdefault(message.topic, set())
-        for item in decoder.decode(message):
-            if isinstance(item, TableSchema):
-                schemas[item.table] = item
-            elif isinstance(item, ChangeRecord) and item.table and item.op not in CONTROL_OPERATIONS:
-                of.add(item.table)
-    return Told({**schemas, **declared}, {topic: frozenset(of) for topic, of in topics.items()})
+        items = decoder.decode(message)
+        rows = {item.table for item in items if isinstance(item, ChangeRecord) and item.op not in CONTROL_OPERATIONS}
+        of.update(rows - {""})
+        for schema in items:
+            if isinstance(schema, TableSchema) and schema.table in rows:
+                with_rows.setdefault(schema.table, schema)
+            elif isinstance(schema, TableSchema):
+                alone[schema.table] = schema
+    return Told({**alone, **with_rows, **declared}, {topic: frozenset(of) for topic, of in topics.items()})

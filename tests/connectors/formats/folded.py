@@ -28,6 +28,8 @@ def in_order(records: Iterable[ChangeRecord], columns: tuple[str, ...]) -> dict[
     seen: set[tuple[str, str | None, str]] = set()
     for record in sorted(records, key=lambda one: one.order_key):
         same = (record.order_key, record.key or record.key_before, record.op)
+        if record.op == Operation.TRUNCATE:
+            held.clear()
         if record.op in CONTROL_OPERATIONS or same in seen:
             continue
         seen.add(same)

@@ -1,0 +1,98 @@
+"""What a real Debezium told of the stories in ``tests/debezium``, read and folded: it is what the source held.
+
+``python -m tests.debezium.record`` records them anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.connectors.formats.message import Item, Setting, Wanted
+from airflow_cdc_provider.connectors.formats.saved import messages
+from airflow_cdc_provider.core.changes import ChangeRecord, Operation
+from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.quarantine import told
+from airflow_cdc_provider.core.tables import TableSchema
+from tests.connectors.formats.folded import in_order
+from tests.connectors.formats.golden import decoder, records
+from tests.connectors.formats.judging import judge
+from tests.debezium import mariadb_story, postgres_story
+from tests.debezium.plain import row
+from tests.debezium.record import RECORDED
+
+CHANGING = ("public.changing", "shop.changing")
+PREFIXES = {"postgres": postgres_story.PREFIX, "mariadb": mariadb_story.PREFIX}
+
+
+def decoded(name: str, schemas: Iterable[TableSchema] = ()) -> list[Item]:
+    known = {schema.table: Wanted(TableRule(schema.table), schema) for schema in schemas}
+    reader = decoder("debezium", Setting(1, known or None, {"topic_prefix": PREFIXES[name.partition("_")[0]]}))
+    items: list[Item] = []
+    for message in messages((RECORDED / f"{name}.jsonl.gz").read_bytes(), name, ""):
+        found = reader.decode(message)
+        judge(message, found)
+        items += found
+    return items
+
+
+def schemas_of(items: Iterable[Item]) -> dict[str, TableSchema]:
+    """The latest of each table that came with a row."""
+    rows = {item.table for item in items if isinstance(item, ChangeRecord) and item.op == Operation.READ}
+    return {item.table: item for item in items if isinstance(item, TableSchema) and item.table in rows}
+
+
+def end(source: str) -> dict[str, list[dict[str, str | None]]]:
+    held: dict[str, list[dict[str, str | None]]] = json.loads((RECORDED / f"{source}_end.json").read_text())
+    return held
+
+
+def folded(found: list[ChangeRecord], schema: TableSchema) -> list[dict[str, Any]]:
+    rows = in_order([*found, *found], schema.names)
+    return sorted(({name: one[name] for name in schema.names} for one in map(row, rows.values())), key=str)
+
+
+def counted(found: list[ChangeRecord]) -> list[dict[str, Any]]:
+    rows = Counter(record.after for record in found if record.after)
+    rows.subtract(record.before for record in found if record.before)
+    return sorted((row(json.loads(text)) for text in rows.elements()), key=str)
+
+
+@pytest.mark.parametrize("source", PREFIXES)
+def test_with_schemas_in_the_messages_every_table_is_what_the_source_held(source: str) -> None:
+    items = decoded(source)
+    assert [record.after for record in records(items) if record.op == Operation.UNREADABLE] == []
+    schemas = schemas_of(items)
+    assert schemas.keys() == end(source).keys()
+    for table, rows in end(source).items():
+        mine = [record for record in records(items) if record.table == table]
+        made = folded(mine, schemas[table]) if schemas[table].key else counted(mine)
+        assert made == sorted(rows, key=str), table
+
+
+@pytest.mark.parametrize("source", PREFIXES)
+def test_bare_messages_of_tables_that_somebody_described_say_the_same(source: str) -> None:
+    """A row with a column that the description does not know is put aside."""
+    schemas = schemas_of(decoded(source))
+    items = records(decoded(f"{source}_bare", schemas.values()))
+    aside = [record for record in items if record.op == Operation.UNREADABLE]
+    assert {record.table for record in aside} <= set(CHANGING)
+    assert {what.reason[:6] for record in aside if (what := told(record))} == {"EVT014"}
+    for table, rows in end(source).items():
+        mine = [record for record in items if record.table == table]
+        if table not in CHANGING:
+            made = folded(mine, schemas[table]) if schemas[table].key else counted(mine)
+            assert made == sorted(rows, key=str), table
+
+
+def test_a_real_story_has_every_kind_of_change() -> None:
+    """Else the recording proves less than it seems to."""
+    kinds = Counter(record.op for source in PREFIXES for record in records(decoded(source)))
+    assert {Operation.READ, Operation.INSERT, Operation.UPDATE, Operation.DELETE, Operation.TRUNCATE} <= kinds.keys()
+    assert {Operation.SCHEMA, Operation.MESSAGE} <= kinds.keys()
+    moved = [record for record in records(decoded("postgres")) if record.link_id]
+    assert any(record.after and "wide" not in json.loads(record.after) for record in moved), "a move that keeps TOAST"

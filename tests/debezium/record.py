@@ -1,0 +1,58 @@
+"""``python -m tests.debezium.record``: what a real Debezium tells of the stories here, kept as files.
+
+Each story is told twice: with the schema in every message, and bare. Beside the messages stands what the source held in
+the end.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from airflow_cdc_provider.sandbox.debezium import EmbeddedDebezium
+from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
+from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from tests.debezium import mariadb_story, postgres_story
+from tests.debezium.plain import row
+from tests.debezium.topics import told
+
+RECORDED = Path(__file__).with_name("recorded")
+BARE = {
+    f"{side}.converter{setting}": value
+    for side in ("key", "value")
+    for setting, value in (("", "org.apache.kafka.connect.json.JsonConverter"), (".schemas.enable", "false"))
+}
+
+
+def main() -> None:
+    with EmbeddedKafka() as broker, EmbeddedPostgres() as postgres, EmbeddedMariaDB() as mariadb:
+        postgres_story.prepare(postgres)
+        mariadb_story.prepare(mariadb)
+        connectors = {
+            "postgres": postgres_story.connector(postgres),
+            "postgres_bare": postgres_story.connector(postgres, "pg_bare") | BARE,
+            "mariadb": mariadb_story.connector(mariadb),
+            "mariadb_bare": mariadb_story.connector(mariadb, "my_bare", 4712) | BARE,
+        }
+        with EmbeddedDebezium(broker, connectors):
+            first = {name: len(told(broker, one["topic.prefix"])) for name, one in connectors.items()}
+            postgres_story.go_on(postgres)
+            mariadb_story.go_on(mariadb)
+            for name, one in connectors.items():
+                _keep(name, told(broker, one["topic.prefix"], first[name]))
+        for name, end in (("postgres", postgres_story.end(postgres)), ("mariadb", mariadb_story.end(mariadb))):
+            text = json.dumps({table: [row(one) for one in rows] for table, rows in end.items()}, indent=1)
+            (RECORDED / f"{name}_end.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _keep(name: str, messages: list[dict[str, Any]]) -> None:
+    lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in messages)
+    (RECORDED / f"{name}.jsonl.gz").write_bytes(gzip.compress(lines.encode(), 9, mtime=0))
+    print(f"{name}: {len(messages)} messages")
+
+
+if __name__ == "__main__":
+    main()

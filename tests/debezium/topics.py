@@ -1,0 +1,78 @@
+"""All that is in the topics of a connector, once it has told everything."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka import Consumer, TopicPartition
+
+from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
+
+WAIT_S = 120
+QUIET_S = 4.0
+Ends = dict[tuple[str, int], int]
+
+
+def told(broker: EmbeddedKafka, prefix: str, after: int = 0) -> list[dict[str, Any]]:
+    """Messages as ``airflow cdc decode`` takes them, as soon as there are more than ``after`` and none has come for a
+    while. Key and value are JSON."""
+    with _consumer(broker) as consumer:
+        return list(_read(consumer, _settled(consumer, prefix, after)))
+
+
+def _settled(consumer: Consumer, prefix: str, after: int) -> Ends:
+    give_up = time.monotonic() + WAIT_S
+    total, since = 0, time.monotonic()
+    while time.monotonic() < give_up:
+        ends = _ends(consumer, prefix)
+        if sum(ends.values()) != total:
+            total, since = sum(ends.values()), time.monotonic()
+        elif total > after and time.monotonic() - since > QUIET_S:
+            return ends
+        time.sleep(0.2)
+    raise AssertionError(f"{total} messages in the topics of {prefix} after {WAIT_S} s, more than {after} awaited")
+
+
+def _ends(consumer: Consumer, prefix: str) -> Ends:
+    topics = consumer.list_topics(timeout=WAIT_S).topics
+    return {
+        (name, number): consumer.get_watermark_offsets(TopicPartition(name, number), WAIT_S)[1]
+        for name, topic in topics.items()
+        if name == prefix or name.startswith(f"{prefix}.")
+        for number in topic.partitions
+    }
+
+
+def _read(consumer: Consumer, ends: Ends) -> Iterator[dict[str, Any]]:
+    for (topic, partition), end in sorted(ends.items()):
+        consumer.assign([TopicPartition(topic, partition, 0)])
+        offset = -1
+        while offset < end - 1:
+            message = consumer.poll(WAIT_S)
+            assert message is not None and message.error() is None, message and message.error()
+            offset = message.offset()
+            yield {
+                "topic": topic,
+                "partition": partition,
+                "offset": offset,
+                "headers": {name: text and text.decode() for name, text in message.headers() or ()},
+                "key": _json(message.key()),
+                "value": _json(message.value()),
+            }
+
+
+def _json(content: bytes | None) -> Any:
+    return None if content is None else json.loads(content)
+
+
+@contextmanager
+def _consumer(broker: EmbeddedKafka) -> Iterator[Consumer]:
+    consumer = Consumer({**broker.client, "group.id": "reader", "enable.auto.commit": False, "log_level": 0})
+    try:
+        yield consumer
+    finally:
+        consumer.close()
