@@ -32,9 +32,9 @@ lint: $(INSTALLED)  ## style, types, import rules
 	mypy
 	lint-imports
 
-bench: jars  ## the figures of docs, measured on this machine
+bench: jars  ## the figures of docs, measured on this machine; FULL=1, PEERS=1 beside other tools, ONLY="sections"
 	@$(READY)
-	exec $(PYTHON) -m tests.bench
+	exec $(PYTHON) -m tests.bench $(ONLY)
 
 faults: jars mariadb  ## every fault, each followed by the checker; ROUNDS, ONLY="words", SEED; writes docs/fault-report.md
 	@$(READY)

@@ -76,10 +76,9 @@ def land(
 
     ``known`` is the schema each table had before the window. A change of it that cannot be applied by itself ends the
     window before its transaction; where that transaction is the window's first, the window ends after it, with a hole
-    of kind ``schema``. None for a stream without transactions: it has no
-    place to end before, and may tell schemas in another order than they came about, so the merge judges.
-    An ``overflow`` record ends it behind its transaction, with a hole of that kind for its table; a
-    ``HoleMet`` does so with a hole of its own kind.
+    of kind ``schema``. None for a stream without transactions: it has no place to end before, and may tell schemas in
+    another order than they came about, so the merge judges. An ``overflow`` record ends it behind its transaction, with
+    a hole of that kind for its table; a ``HoleMet`` does so with a hole of its own kind.
     ``progress`` is told the number of records so far. Raises StagingUnavailable; a failure leaves no file of this
     window.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -76,7 +76,8 @@ class JdbcRead:
     """A table as Spark's JDBC source reads it: ``query`` is a parenthesised SELECT with alias, ``predicates`` split it
     into tasks, ``session_init`` runs first on each connection. ``casts``: column -> Spark SQL expression that turns the
     column as read into the target's type, where Spark's own reading is not it. ``hidden`` columns serve the predicates
-    only and are no part of the table."""
+    only and are no part of the table. ``refusals``: text of an error that ``session_init`` raises -> what it means; the
+    next attempt copies anew."""
 
     url: str
     driver: str
@@ -88,6 +89,7 @@ class JdbcRead:
     fetch_rows: int
     casts: Mapping[str, str]
     hidden: tuple[str, ...] = ()
+    refusals: Mapping[str, Problem] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"JdbcRead({self.query!r}, {len(self.predicates)} predicates)"

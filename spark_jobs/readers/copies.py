@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from airflow_cdc_provider.connectors.source import Copy, JdbcRead, PagedRead
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from spark_jobs.failures import first_line
 from spark_jobs.job import Job, TableWork
 from spark_jobs.progress import reported
 from spark_jobs.readers.jdbc import read_jdbc
@@ -24,10 +27,11 @@ def copy_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[DataFrame]:
 
     Shares are fetched here, once, into files of the executors: they are counted before anything is written, and a
     resync looks at them twice. Raises what reading a share raises, and SourceUnavailable (CPY005) where there are not
-    as many rows as the source has counted.
+    as many rows as the source has counted, or where a database refuses to go on with the copy.
     """
     if isinstance(copy.read, JdbcRead):
-        yield read_jdbc(work.spark, copy.read, copy.schema.names)
+        with _refusals_in_words(copy.read):
+            yield read_jdbc(work.spark, copy.read, copy.schema.names)
         return
     definition, connection = job.step.definition, job.secrets.source
     frame = read_pages(work.spark, definition, connection, copy.read.shares, copy.schema)
@@ -39,6 +43,18 @@ def copy_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[DataFrame]:
         yield frame
     finally:
         frame.unpersist()
+
+
+@contextmanager
+def _refusals_in_words(read: JdbcRead) -> Iterator[None]:
+    """Around all that reads the rows."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        problem = next((problem for text, problem in read.refusals.items() if text in first_line(error)), None)
+        if problem is None:
+            raise
+        raise SourceUnavailable(problem) from None
 
 
 def _require_all(read: PagedRead, table: str, rows: int) -> None:

@@ -1,4 +1,5 @@
-"""`make bench`: the figures of the design, measured on this machine in one run. `FULL=1` uses the full sizes.
+"""`make bench`: the figures of the design, measured on this machine in one run. `FULL=1` uses the full sizes, `PEERS=1`
+measures other tools beside ours, each in an environment of its own; `ONLY="merge slope"` some sections.
 
 Every timed run is followed by a comparison of both sides: fast and wrong counts for nothing.
 """
@@ -15,9 +16,11 @@ from pathlib import Path
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.bench import copying, decoding, streaming, ticking, warehousing
 from tests.bench.figures import Figure, table
+from tests.bench.peers import comparing
 from tests.bench.rig import Rig
 
 FULL = bool(os.environ.get("FULL"))
+PEERS = bool(os.environ.get("PEERS"))
 
 
 def sections(rig: Rig, folder: Path) -> dict[str, Callable[[], list[Figure]]]:
@@ -29,9 +32,20 @@ def sections(rig: Rig, folder: Path) -> dict[str, Callable[[], list[Figure]]]:
         "extract": lambda: streaming.extraction(rig, 500_000),
         "merge": lambda: streaming.mixed_merge(rig, 1_000_000, 100_000),
         "slope": lambda: streaming.slope(rig, 1_000_000, 16_000_000 if FULL else 4_000_000, 20_000),
+        "iceberg-merge": lambda: streaming.mixed_merge(rig, 1_000_000, 100_000, "iceberg"),
+        "iceberg-slope": lambda: streaming.slope(rig, 1_000_000, 16_000_000 if FULL else 4_000_000, 20_000, "iceberg"),
         "warehouse": lambda: warehousing.merging(rig, 1_800_000, 100_000),
         "tick": lambda: ticking.ticks(rig, 10, 1_000, 3 if FULL else 1),
         "tables": lambda: ticking.many_tables(rig, 50, 1_000),
+        **(peers(rig) if PEERS else {}),
+    }
+
+
+def peers(rig: Rig) -> dict[str, Callable[[], list[Figure]]]:
+    return {
+        "peers-snapshot": lambda: comparing.snapshots(rig, 2_000_000),
+        "peers-extract": lambda: comparing.extraction(rig, 500_000),
+        "peers-merge": lambda: comparing.merges(rig, 1_000_000, 100_000),
     }
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import psycopg
 
 from airflow_cdc_provider.core.steps import StepKind, StepResult
+from tests.bench.equality import must_be_identical
 from tests.bench.figures import Figure, alternating, seconds
-from tests.bench.rig import SUMS, Rig, submit
-from tests.spark.replicator import Replicator
+from tests.bench.rig import Rig, submit
 
 WANTED_RATE = 0.3
 
@@ -57,17 +57,3 @@ def drain(dsn: str) -> None:
     with psycopg.connect(dsn) as connection, connection.cursor().copy("copy items to stdout") as copy:
         for _ in copy:
             pass
-
-
-def must_be_identical(rig: Rig, database: str, replicator: Replicator, table: str = "items") -> None:
-    """Equal sums on both sides, or the figure counts for nothing."""
-    import pyarrow
-    from deltalake import DeltaTable, QueryBuilder
-
-    with psycopg.connect(rig.server.dsn(database)) as connection:
-        ours = connection.execute(f"select {SUMS} from {table}".encode()).fetchone()
-    lake = DeltaTable(replicator.target.locate(table))
-    answer = QueryBuilder().register("items", lake).execute(f"select {SUMS} from items").read_all()
-    theirs = tuple(pyarrow.table(answer).to_pylist()[0].values())
-    assert ours is not None
-    assert [str(value)[:25] for value in ours] == [str(value)[:25] for value in theirs], (ours, theirs)

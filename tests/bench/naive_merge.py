@@ -9,13 +9,22 @@ from pyspark.sql import SparkSession
 wanted = json.loads(os.environ["NAIVE"])
 spark = (
     SparkSession.builder.appName("by hand")
-    .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-    .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+    .config(
+        "spark.sql.extensions",
+        "io.delta.sql.DeltaSparkSessionExtension"
+        if wanted["format"] == "delta"
+        else "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    )
     .getOrCreate()
 )
-spark.read.format("delta").load(wanted["target"]).write.format("delta").save(wanted["copy"])
-columns = [c for c in spark.read.format("delta").load(wanted["copy"]).columns if not c.startswith("_cdc_")]
-schema = spark.read.format("delta").load(wanted["copy"]).select(columns).schema
+if wanted["format"] == "delta":
+    spark.conf.set("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+for name, value in wanted["settings"].items():
+    spark.conf.set(name, value)
+target, copy = spark.table(wanted["target"]), wanted["copy"]
+spark.sql(f"CREATE TABLE {copy} USING {wanted['format']} AS SELECT * FROM {wanted['target']}")
+columns = [c for c in target.columns if not c.startswith("_cdc_")]
+schema = target.select(columns).schema
 
 started = time.monotonic()
 spark.read.parquet(*wanted["files"]).createOrReplaceTempView("log")
@@ -30,7 +39,7 @@ spark.sql(f"""
 names, values = ", ".join(columns), ", ".join("s." + c for c in columns)
 sets = ", ".join(f"t.{c} = s.{c}" for c in columns)
 spark.sql(f"""
-    MERGE INTO delta.`{wanted["copy"]}` t USING (SELECT *, get_json_object(k, '$[0]') AS kid FROM newest) s
+    MERGE INTO {copy} t USING (SELECT *, get_json_object(k, '$[0]') AS kid FROM newest) s
     ON t.id = CAST(s.kid AS BIGINT)
     WHEN MATCHED AND s.op = 'delete' THEN DELETE
     WHEN MATCHED THEN UPDATE SET {sets}

@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.steps import Step, StepKind, StepResult
 from airflow_cdc_provider.hooks.spark import UTC, java_options
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.bench.figures import seconds
-from tests.spark.replicator import Replicator
+from tests.spark.replicator import Replicator, class_path
 
 ITEMS = """
 create table {name} (
@@ -32,8 +32,6 @@ select n, n % 100000, (array['new', 'paid', 'sent'])[1 + n % 3], (n % 1000000) /
 from generate_series(1, {rows}) n;
 """
 """Twelve columns: numbers, numeric, jsonb, text, times."""
-
-SUMS = "count(*), sum(id), sum(customer_id), sum(total), sum(tax), count(distinct note), count(payload), max(placed_at)"
 
 
 class Rig:
@@ -79,7 +77,7 @@ class Rig:
 
 def submit(replicator: Replicator, step: Step) -> StepResult:
     """Run a step to its end as an application of its own. Raises with the driver's output where it fails."""
-    options = [UTC, *java_options(step.kind, None, jars.ensure(["postgres", "delta"]))]
+    options = [UTC, *java_options(step.kind, None, class_path(replicator.jars))]
     conf = {
         "spark.driver.extraJavaOptions": " ".join(options),
         "spark.driver.memory": "1g",

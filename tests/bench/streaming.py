@@ -7,8 +7,10 @@ from pathlib import Path
 
 import psycopg
 
+from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.core.steps import StepKind
-from tests.bench.copying import must_be_identical
+from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, spark_settings
+from tests.bench.equality import must_be_identical
 from tests.bench.figures import Figure, seconds
 from tests.bench.rig import Rig, of_table, submit
 from tests.spark.replicator import Replicator
@@ -23,12 +25,13 @@ MIXED = (
 
 
 class Stream:
-    """A replicator whose table has been copied, with one window behind it."""
+    """A replicator whose table has been copied into a target of this kind."""
 
-    def __init__(self, rig: Rig, rows: int) -> None:
+    def __init__(self, rig: Rig, rows: int, kind: str = "delta") -> None:
         self.rig = rig
         self.database = rig.database({"items": rows})
-        self.replicator = rig.replicator(self.database, ["items"])
+        target = Target(kind, f"{rig.folder}/lake{next(rig.numbers)}")
+        self.replicator = rig.replicator(self.database, ["items"], target)
         self.lo = dict(self.replicator.source.open_stream(["public.items"]))
         submit(self.replicator, self.replicator.step(StepKind.SNAPSHOT))
         self.window = 0
@@ -57,9 +60,8 @@ class Stream:
 def extraction(rig: Rig, changes: int) -> list[Figure]:
     stream = Stream(rig, changes)
     rig.execute(stream.database, "update items set total = total + 1")
-    slot = f"cdc_{stream.replicator.definition.name}"
     publication = stream.replicator.definition.name
-    peek_s = seconds(lambda: peek(rig.server.dsn(stream.database), slot, publication))
+    peek_s = seconds(lambda: peek(rig.server.dsn(stream.database), f"cdc_{publication}", publication))
     records, read_s = stream.extract()
     return [
         Figure(
@@ -80,9 +82,9 @@ def peek(dsn: str, slot: str, publication: str) -> None:
         connection.execute(call.encode(), [slot, publication])
 
 
-def mixed_merge(rig: Rig, rows: int, changes: int) -> list[Figure]:
+def mixed_merge(rig: Rig, rows: int, changes: int, kind: str = "delta") -> list[Figure]:
     """``changes`` mixed changes into ``rows`` rows, beside the same merge written by hand."""
-    stream = Stream(rig, rows)
+    stream = Stream(rig, rows, kind)
     for statement in MIXED:
         rig.execute(stream.database, statement.format(step=rows * 10 // changes))
     records, _ = stream.extract()
@@ -91,7 +93,7 @@ def mixed_merge(rig: Rig, rows: int, changes: int) -> list[Figure]:
     ours = stage_s + merge_s
     return [
         Figure(
-            f"merge of {records:,} mixed changes into {rows:,} rows: by hand / ours",
+            f"merge of {records:,} mixed changes into {rows:,} rows of {kind}: by hand / ours",
             by_hand_s / ours,
             "x",
             ">= 1",
@@ -107,9 +109,13 @@ def naive(stream: Stream) -> float:
     job = Path(__file__).with_name("naive_merge.py")
     step = replicator.step(StepKind.MERGE, tables=())
     files = sorted(Path(replicator.folder, "staging").rglob("windows/*/*/*/*.parquet"))
+    target = replicator.definition.target
+    iceberg = target.type == "iceberg"
     wanted = {
-        "target": replicator.target.locate("items"),
-        "copy": str(replicator.folder / "by_hand"),
+        "settings": spark_settings(catalog_place(target, replicator.secrets.target)) if iceberg else {},
+        "target": replicator.named("items"),
+        "copy": replicator.target.locate("by_hand") if iceberg else f"delta.`{replicator.folder}/by_hand`",
+        "format": target.type,
         "files": [str(file) for file in files],
     }
     process = replicator.submit(step, job, environment={"NAIVE": json.dumps(wanted)})
@@ -119,11 +125,11 @@ def naive(stream: Stream) -> float:
     return float(line.split()[-1])
 
 
-def slope(rig: Rig, small: int, large: int, changes: int) -> list[Figure]:
+def slope(rig: Rig, small: int, large: int, changes: int, kind: str = "delta") -> list[Figure]:
     """The same clustered changes into a table and into one sixteen times its size."""
     costs = []
     for rows in (small, large):
-        stream = Stream(rig, rows)
+        stream = Stream(rig, rows, kind)
         times = []
         for _ in range(2):
             first = rows - changes * 2
@@ -135,7 +141,7 @@ def slope(rig: Rig, small: int, large: int, changes: int) -> list[Figure]:
     ratio = costs[1] / costs[0]
     return [
         Figure(
-            f"merge of {changes:,} clustered changes, {small:,} to {large:,} rows",
+            f"merge of {changes:,} clustered changes, {small:,} to {large:,} rows of {kind}",
             ratio,
             "x",
             "< 1.3",

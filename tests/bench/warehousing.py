@@ -12,8 +12,9 @@ from pyarrow import csv
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.core.steps import StepKind
+from tests.bench.equality import SUMS
 from tests.bench.figures import Figure, seconds
-from tests.bench.rig import SUMS, Rig, of_table, submit
+from tests.bench.rig import Rig, of_table, submit
 from tests.bench.streaming import MIXED
 
 WANTED = 1.3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -10,14 +11,17 @@ from pathlib import Path
 import psycopg
 import pytest
 from deltalake import write_deltalake
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from airflow_cdc_provider.connectors.source import JdbcRead
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Comparison, Condition, OnDelete, TableRule
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Outcome, StepKind, StepResult
 from spark_jobs import snapshot
+from spark_jobs.readers import copies
+from spark_jobs.readers.jdbc import read_jdbc
 from tests.spark.replicator import Replicator, by_table
 
 Database = psycopg.Connection[object]
@@ -56,6 +60,21 @@ def test_a_copy_holds_every_row_at_its_floor_and_says_where_it_stands(
     assert rows.selectExpr("count(DISTINCT id)", "min(id)", "max(id)").first() == (5000, 1, 5000)
     assert rows.where("note = 'note ' || id").count() == 5000
     assert sorted(map(tuple, replicator.copied(spark, keyless).collect()), key=str) == [(1, "x"), (1, "x"), (2, None)]
+
+
+def test_a_table_that_is_emptied_during_its_copy_is_copied_anew_by_the_next_attempt(
+    replicator: Replicator, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def truncated_first(spark: SparkSession, read: JdbcRead, columns: Sequence[str]) -> DataFrame:
+        database.execute("TRUNCATE a")
+        return read_jdbc(spark, read, columns)
+
+    monkeypatch.setattr(copies, "read_jdbc", truncated_first)
+    failed = by_table(copy(replicator, "public.a"))["public.a"]
+    assert failed.outcome is Outcome.FAILING and failed.problem is not None
+    assert (failed.problem.code, failed.problem.where) == ("CPY008", "public.a")
+    monkeypatch.undo()
+    assert by_table(copy(replicator, "public.a"))["public.a"].rows == 0
 
 
 def test_a_copy_sees_nothing_of_what_commits_while_it_runs(

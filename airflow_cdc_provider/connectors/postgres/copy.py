@@ -18,7 +18,7 @@ from airflow_cdc_provider.connectors.postgres.schemas import Described
 from airflow_cdc_provider.connectors.postgres.select import CTID, condition_sql, select_list, spark_casts
 from airflow_cdc_provider.connectors.postgres.slots import ExportedSnapshot, exported_snapshot
 from airflow_cdc_provider.connectors.source import Copy, JdbcRead
-from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.selection import selected_schema
 from airflow_cdc_provider.core.steps import TableTask
 
@@ -55,13 +55,14 @@ ORDERED = 0.99
 
 # In a session under the snapshot the catalogue's rows are those of the snapshot; its functions tell what is there now.
 # Neither TRUNCATE nor a rewriting ALTER respects older snapshots: rows would be missing from the copy unseen.
+REWRITTEN = "the table was truncated or rewritten during its copy"
 STILL_WHOLE = """
 DO $check$ BEGIN
   IF EXISTS (
     SELECT FROM pg_class leaf
     WHERE (leaf.oid = {oid} OR leaf.oid IN (SELECT relid FROM pg_partition_tree({oid}::oid::regclass) WHERE isleaf))
       AND leaf.relkind = 'r' AND leaf.relfilenode IS DISTINCT FROM pg_relation_filenode(leaf.oid)
-  ) THEN RAISE EXCEPTION 'the table was truncated or rewritten during its copy; the next attempt copies it anew';
+  ) THEN RAISE EXCEPTION '{rewritten}';
   END IF;
 END $check$
 """
@@ -128,6 +129,7 @@ def _copy(
         fetch_rows=FETCH_ROWS,
         casts=spark_casts(schema),
         hidden=(CTID,),
+        refusals={REWRITTEN: _rewritten(task.table)},
     )
     return Copy(
         floor_key(epoch, snapshot.consistent_point),
@@ -137,6 +139,17 @@ def _copy(
         rows,
         various=tuple(str(name) for name, various, _ in statistics if various and name in schema.names),
         in_order=tuple(str(name) for name, _, in_order in statistics if in_order and name in schema.names),
+    )
+
+
+def _rewritten(table: str) -> Problem:
+    return Problem(
+        "CPY008",
+        REWRITTEN,
+        where=table,
+        found="TRUNCATE, or an ALTER that writes every row anew",
+        do="nothing: the next attempt copies it anew",
+        data="nothing of this attempt is visible",
     )
 
 
@@ -151,7 +164,7 @@ def session_init(snapshot: str, table: Described) -> str:
     return (
         "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; "
         f"SET TRANSACTION SNAPSHOT '{snapshot}'; {settings_sql()}; "
-        f"LOCK TABLE {table_sql(table)} IN ACCESS SHARE MODE; {STILL_WHOLE.format(oid=table.oid)}"
+        f"LOCK TABLE {table_sql(table)} IN ACCESS SHARE MODE; {STILL_WHOLE.format(oid=table.oid, rewritten=REWRITTEN)}"
     )
 
 

