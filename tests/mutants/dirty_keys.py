@@ -8,6 +8,7 @@ KEYED = "tests/spark/test_dirty_keys.py"
 RANDOM = "tests/spark/test_dirty_random.py"
 RUNS = "tests/provider/test_dirty_keys.py"
 ON_TOP = f"{KEYED}::test_the_row_is_fetched_and_newer_changes_come_on_top_of_it"
+WAITS = f"{KEYED}::test_a_row_that_cannot_be_fetched_waits_with_its_changes_and_nothing_else_does"
 LATER = f"{KEYED}::test_changes_from_before_the_fetch_say_nothing_new_in_later_windows"
 UNSENT = f"{KEYED}::test_columns_that_were_not_sent_are_fetched_also_of_a_new_row"
 NEEDLESS = f"{KEYED}::test_nobody_is_asked_where_the_row_is_told_whole_or_gone_behind_it"
@@ -40,7 +41,7 @@ DIRTY_KEYS = (
         "spark_jobs/parking.py",
         "waiting = told.where(waits).withColumns(",
         'waiting = told.where(waits & F.col("kind").isNotNull()).withColumns(',
-        (RANDOM,),
+        (WAITS,),
     ),
     Breakage(
         "a new row without all its values counts as told",
@@ -71,7 +72,7 @@ DIRTY_KEYS = (
         (RUNS,),
     ),
     Breakage(
-        "a table with rows to fetch is settled",
+        "rows to fetch are taken from the index",
         "airflow_cdc_provider/control/gathering.py",
         "        and not row.control.carry.dirty\n",
         "",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tests.mutants.breakage import Breakage
 
 CASES = "tests/spark/contract/test_fold_cases.py::test_keyed_rows_end_as_the_source_holds_them"
+DOUBLE_CASES = "tests/spark/contract/test_fold_cases.py::test_of_two_rows_with_one_key_the_one_that_stays_holds_it"
 BARE_CASES = "tests/spark/contract/test_fold_cases.py::test_rows_without_key_end_as_often_as_the_source_holds_them"
 KEYED = "tests/spark/contract/test_merge_keyed.py"
 KEYLESS = "tests/spark/contract/test_merge_keyless.py"
 FOLD = "tests/spark/test_fold.py"
-DOUBLE = "tests/spark/test_double_holding.py"
 UNORDERED = "tests/spark/test_unordered.py"
 RANDOM = "tests/spark/test_merge_random.py"
 
@@ -68,7 +68,7 @@ FOLDS = (
         "spark_jobs/fold.py",
         "entries = settled(entries)",
         'entries = entries.where("true")',
-        (f"{DOUBLE}::test_the_row_that_stays_holds_the_key",),
+        (DOUBLE_CASES,),
     ),
     Breakage(
         "a truncate does not hide what came before it",

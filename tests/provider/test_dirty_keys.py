@@ -53,6 +53,13 @@ def test_they_make_a_run_due_until_the_source_has_told_them(dirty: World) -> Non
     assert dirty.open("r4").follow == ("close_window",)
 
 
+def test_the_target_is_asked_whether_they_still_wait(dirty: World) -> None:
+    """A run may have merged the answers and died before the index knew."""
+    record = dirty.control(TABLE).fenced(carry=CarryOver((), {"fetched": 2}), attempt="merge")
+    dirty.commit("public_a", record)
+    assert dirty.open("r2").follow == ("close_window",)
+
+
 def test_what_was_staged_beside_them_is_merged_and_the_table_is_failing_all_the_same(dirty: World) -> None:
     plan = dirty.open("r2").plan
     staged = TableResult(TABLE, Outcome.FAILING, problem=AWAY, detail={STAGED: 1})
