@@ -124,7 +124,7 @@ FOLDS = (
         "spark_jobs/multiset.py",
         'records = records.dropDuplicates(["order_key"])',
         'records = records.dropDuplicates(["after"])',
-        (f"{BARE_CASES}[delta-8b two equal rows come, one goes]",),
+        (f"{BARE_CASES}[delta-18 everything delivered twice]",),
     ),
     Breakage(
         "a record delivered twice counts twice",
