@@ -54,7 +54,7 @@ FOLDS = (
         "spark_jobs/fold.py",
         'slow = per_key.where(F.col("partial") | kept).select("k")',
         'slow = per_key.where(F.col("partial")).select("k")',
-        (RANDOM,),
+        (f"{KEYED}::test_a_soft_delete_flags_and_keeps_an_insert_revives_and_a_truncate_flags_all[delta]",),
     ),
     Breakage(
         "a record delivered twice begins a life of its own",

@@ -48,8 +48,8 @@ def test_a_soft_delete_flags_and_keeps_an_insert_revives_and_a_truncate_flags_al
     table.copy([tell.row(1, "a", "w"), tell.row(2, "b", "w"), tell.row(3, "c", "w")])
     table.apply([tell.delete(1), tell.update(2, "B"), tell.delete(2)])
     assert table.rows("_cdc_deleted") == [(1, "a", "w", True), (2, "B", "w", True), (3, "c", "w", False)]
-    table.apply([tell.insert(1, "A", None)])
-    assert table.rows("_cdc_deleted") == [(1, "A", None, False), (2, "B", "w", True), (3, "c", "w", False)]
+    table.apply([tell.insert(1, "A", None), tell.delete(3), tell.insert(3, "x", "y"), tell.delete(3)])
+    assert table.rows("_cdc_deleted") == [(1, "A", None, False), (2, "B", "w", True), (3, "x", "y", True)]
     table.apply([table.truncate(), tell.insert(3, "C", "w")])
     assert table.rows("_cdc_deleted") == [(1, "A", None, True), (2, "B", "w", True), (3, "C", "w", False)]
     assert refused(table.apply([tell.update(1, "x")]))
