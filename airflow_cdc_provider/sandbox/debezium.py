@@ -6,13 +6,11 @@ It lives as long as the process that started it. Its jars are those of ``jars.lo
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 
 from airflow_cdc_provider.jars import ensure
-from airflow_cdc_provider.java import find_java
 from airflow_cdc_provider.sandbox.kafka import JARS as BROKER_JARS
-from airflow_cdc_provider.sandbox.kafka import JAVA_OPTIONS, LOGIN, EmbeddedKafka
+from airflow_cdc_provider.sandbox.kafka import LOGIN, EmbeddedKafka, java, properties
 from airflow_cdc_provider.sandbox.ports import free_ports, is_open
 from airflow_cdc_provider.sandbox.server import HOST, EmbeddedServer
 
@@ -30,31 +28,23 @@ TOPICS = {"topic.creation.default.replication.factor": "1", "topic.creation.defa
 class EmbeddedDebezium(EmbeddedServer):
     """One worker with these connectors: name → settings.
 
-    Where each has read to outlives ``stop`` and ``start``. ``settings`` are the worker's, on top of ``SETTINGS``.
+    Where each has read to outlives ``stop`` and ``start``.
     """
 
     name = "Debezium"
 
-    def __init__(
-        self,
-        broker: EmbeddedKafka,
-        connectors: Mapping[str, Mapping[str, str]],
-        settings: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, broker: EmbeddedKafka, connectors: Mapping[str, Mapping[str, str]]) -> None:
         super().__init__()
         self.broker = broker
         self.connectors = connectors
-        self.settings = SETTINGS | dict(settings or {})
         (self.port,) = free_ports(1)
 
     def _command(self) -> list[str]:
-        files = [self._private("worker.properties", "".join(f"{n}={v}\n" for n, v in self._worker().items()))]
+        files = [self._private("worker.properties", properties(self._worker()))]
         for name, settings in self.connectors.items():
             told = {"name": name, "config": {**TOPICS, **settings}}
             files.append(self._private(f"{name}.json", json.dumps(told)))
-        class_path = os.pathsep.join(map(str, ensure([JARS, BROKER_JARS])))
-        program = "org.apache.kafka.connect.cli.ConnectStandalone"
-        return [str(find_java().executable), *JAVA_OPTIONS, "-cp", class_path, program, *files]
+        return java(ensure([JARS, BROKER_JARS]), "org.apache.kafka.connect.cli.ConnectStandalone", *map(str, files))
 
     def _is_ready(self) -> bool:
         """The port opens when the worker is up; its connectors start behind it."""
@@ -67,17 +57,10 @@ class EmbeddedDebezium(EmbeddedServer):
             "sasl.jaas.config": f'{LOGIN} username="{self.broker.user}" password="{self.broker.password}";',
         }
         return {
-            **self.settings,
+            **SETTINGS,
             "bootstrap.servers": self.broker.servers,
             "listeners": f"http://{HOST}:{self.port}",
             "offset.storage.file.filename": str(self.folder / "offsets"),
             **client,
             **{f"producer.{name}": value for name, value in client.items()},
         }
-
-    def _private(self, name: str, text: str) -> str:
-        """They hold passwords."""
-        file = self.folder / name
-        file.touch(0o600)
-        file.write_text(text, encoding="utf-8")
-        return str(file)

@@ -9,7 +9,7 @@ import os
 import secrets
 import subprocess
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -75,7 +75,7 @@ class EmbeddedKafka(EmbeddedServer):
     def _command(self) -> list[str]:
         if not (self.folder / "data").exists():
             self._create()
-        return self._java("kafka.Kafka", str(self._properties))
+        return _broker_java("kafka.Kafka", str(self._properties))
 
     def _is_ready(self) -> bool:
         """The port opens when the broker has caught up with its controller."""
@@ -84,10 +84,6 @@ class EmbeddedKafka(EmbeddedServer):
     @property
     def _properties(self) -> Path:
         return self.folder / "broker.properties"
-
-    def _java(self, *words: str) -> list[str]:
-        class_path = os.pathsep.join(map(str, [*ensure([JARS]), _scala()]))
-        return [str(find_java().executable), *JAVA_OPTIONS, "-cp", class_path, *words]
 
     def _create(self) -> None:
         outside = f"CLIENT://{HOST}:{self.port},BROKER://{HOST}:{self._inner}"
@@ -99,17 +95,29 @@ class EmbeddedKafka(EmbeddedServer):
             "log.dirs": str(self.folder / "data"),
             "listener.name.client.plain.sasl.jaas.config": f'{LOGIN} user_{USER}="{self.password}";',
         }
-        self._properties.touch(0o600)
-        self._properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), encoding="utf-8")
+        self._private(self._properties.name, properties(settings))
         cluster = urlsafe_b64encode(b"C" + secrets.token_bytes(15)).decode().rstrip("=")
         made = subprocess.run(
-            self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._properties)),
+            _broker_java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._properties)),
             cwd=self.folder,
             capture_output=True,
             text=True,
         )
         if made.returncode != 0:
             raise CheckFailed(not_up("could not make a Kafka data folder", self.folder, made.stdout + made.stderr))
+
+
+def java(jars: Iterable[Path], *words: str) -> list[str]:
+    """The command of one of Kafka's programs."""
+    return [str(find_java().executable), *JAVA_OPTIONS, "-cp", os.pathsep.join(map(str, jars)), *words]
+
+
+def properties(settings: Mapping[str, str]) -> str:
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def _broker_java(*words: str) -> list[str]:
+    return java([*ensure([JARS]), _scala()], *words)
 
 
 def _scala() -> Path:

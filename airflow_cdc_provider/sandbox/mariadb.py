@@ -67,15 +67,14 @@ class EmbeddedMariaDB(EmbeddedServer):
     def _create(self) -> None:
         program = binary("mariadb-install-db")
         # Read by the server itself at each start; the folder is open to its user alone.
-        (self.folder / "init.sql").write_text(
+        self._private(
+            "init.sql",
             f"ALTER USER 'root'@'localhost' IDENTIFIED BY '{self.password}';\n"
             f"CREATE OR REPLACE USER 'root'@'{HOST}' IDENTIFIED BY '{self.password}';\n"
             f"GRANT ALL ON *.* TO 'root'@'{HOST}' WITH GRANT OPTION;\n",
-            encoding="utf-8",
         )
         if "user" in self._run_as:
-            for path in (self.folder, self.folder / "init.sql"):
-                os.chown(path, self._run_as["user"], self._run_as["group"])
+            os.chown(self.folder, self._run_as["user"], self._run_as["group"])
         options = ["--auth-root-authentication-method=normal", "--skip-test-db", f"--datadir={self.data}"]
         made = subprocess.run(
             [program, "--no-defaults", *options], cwd="/", capture_output=True, text=True, **self._run_as

@@ -62,11 +62,8 @@ class EmbeddedPostgres(EmbeddedServer):
         return len(lines) >= 8 and lines[0] == str(self.pid) and lines[7].strip() == "ready"
 
     def _create(self, binaries: Path) -> None:
-        password_file = self.folder / "password"
-        password_file.touch(0o600)
-        password_file.write_text(self.password, encoding="utf-8")
+        password_file = self._private("password", self.password)
         if "user" in self._run_as:
-            os.chown(password_file, self._run_as["user"], self._run_as["group"])
             os.chown(self.folder, self._run_as["user"], self._run_as["group"])
         arguments = [
             "--auth-local=reject",

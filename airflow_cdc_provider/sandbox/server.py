@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -112,6 +113,15 @@ class EmbeddedServer(ABC):
     def delete(self) -> None:
         self.stop()
         shutil.rmtree(self.folder)
+
+    def _private(self, name: str, text: str) -> Path:
+        """A file in the folder for the eyes of the server's user: it holds a password."""
+        file = self.folder / name
+        file.touch(0o600)
+        file.write_text(text, encoding="utf-8")
+        if "user" in self._run_as:
+            os.chown(file, self._run_as["user"], self._run_as["group"])
+        return file
 
     def _wait_until_ready(self, server: subprocess.Popen[bytes]) -> None:
         give_up = time.monotonic() + START_LIMIT_S

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import psycopg
 
-from airflow_cdc_provider import jars
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import TableRule, Target
 from airflow_cdc_provider.core.steps import Step, StepKind, StepResult
@@ -77,9 +76,8 @@ class Rig:
 
 def submit(replicator: Replicator, step: Step) -> StepResult:
     """Run a step to its end as an application of its own. Raises with the driver's output where it fails."""
-    options = [UTC, *java_options(step.kind, None, class_path(replicator.jars))]
     conf = {
-        "spark.driver.extraJavaOptions": " ".join(options),
+        "spark.driver.extraJavaOptions": driver_options(replicator, step),
         "spark.driver.memory": "1g",
         "spark.ui.enabled": "false",
     }
@@ -89,6 +87,11 @@ def submit(replicator: Replicator, step: Step) -> StepResult:
     if result is None or result.problem or any(t.problem for t in result.tables):
         raise RuntimeError(f"{step.kind} failed:\n{output[-6000:]}\n{result}")
     return result
+
+
+def driver_options(replicator: Replicator, step: Step) -> str:
+    """As the operator gives them."""
+    return " ".join([UTC, *java_options(step.kind, None, class_path(replicator.jars))])
 
 
 def of_table(result: StepResult) -> float:
@@ -101,11 +104,11 @@ def run_bare(replicator: Replicator) -> float:
     """Seconds of an application that starts, counts ten rows and ends: what Spark itself costs."""
     step = replicator.step(StepKind.MERGE, tables=())
     job = Path(__file__).with_name("bare_start.py")
-    options = [UTC, *java_options(step.kind, None, jars.ensure(["postgres", "delta"]))]
+    options = driver_options(replicator, step)
 
     def run() -> None:
         process: subprocess.Popen[str] = replicator.submit(
-            step, job, {"spark.driver.extraJavaOptions": " ".join(options), "spark.ui.enabled": "false"}
+            step, job, {"spark.driver.extraJavaOptions": options, "spark.ui.enabled": "false"}
         )
         output, _ = process.communicate()
         assert process.returncode == 0, output[-3000:]

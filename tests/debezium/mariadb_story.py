@@ -11,6 +11,7 @@ from pymysql.converters import conversions, convert_datetime
 from pymysql.cursors import DictCursor
 
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from tests.debezium.reached import reached
 
 PREFIX = "my"
 DATABASE = "shop"
@@ -116,10 +117,7 @@ def connector(server: EmbeddedMariaDB, prefix: str = PREFIX, server_id: int = 47
     return {
         "connector.class": "io.debezium.connector.mariadb.MariaDbConnector",
         "topic.prefix": prefix,
-        "database.hostname": server.host,
-        "database.port": str(server.port),
-        "database.user": server.user,
-        "database.password": server.password,
+        **reached(server),
         "database.server.id": str(server_id),
         "database.include.list": DATABASE,
         "provide.transaction.metadata": "true",

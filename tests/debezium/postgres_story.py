@@ -8,6 +8,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from tests.debezium.reached import reached
 
 PREFIX = "pg"
 DATABASE = "shop"
@@ -152,10 +153,7 @@ def connector(server: EmbeddedPostgres, prefix: str = PREFIX) -> dict[str, str]:
         "plugin.name": "pgoutput",
         "slot.name": prefix,
         "publication.name": prefix,
-        "database.hostname": server.host,
-        "database.port": str(server.port),
-        "database.user": server.user,
-        "database.password": server.password,
+        **reached(server),
         "database.dbname": DATABASE,
         "provide.transaction.metadata": "true",
         "skipped.operations": "none",

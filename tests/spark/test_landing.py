@@ -28,6 +28,7 @@ from spark_jobs.record_files import RecordFile
 
 TABLES = ("public.a", "public.b", "public.c")
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+NOTHING: dict[str, TableSchema] = {}
 SMALL = Limits(window_records=10**9, file_records=20, buffer_records=10, open_files=2)
 
 
@@ -51,9 +52,6 @@ def record(table: str, number: int, **more: object) -> ChangeRecord:
 
 def transaction(end: int, *records: ChangeRecord) -> list[StreamItem]:
     return [*records, Boundary({"slot": f"0/{end:X}"})]
-
-
-NOTHING: dict[str, TableSchema] = {}
 
 
 def run(

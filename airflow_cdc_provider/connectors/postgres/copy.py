@@ -53,9 +53,9 @@ ORDERED = 0.99
 """Correlation of a column's order with the heap's."""
 
 
+REWRITTEN = "the table was truncated or rewritten during its copy"
 # In a session under the snapshot the catalogue's rows are those of the snapshot; its functions tell what is there now.
 # Neither TRUNCATE nor a rewriting ALTER respects older snapshots: rows would be missing from the copy unseen.
-REWRITTEN = "the table was truncated or rewritten during its copy"
 STILL_WHOLE = """
 DO $check$ BEGIN
   IF EXISTS (

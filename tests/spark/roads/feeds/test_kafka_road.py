@@ -36,7 +36,7 @@ def topics(broker: EmbeddedKafka) -> Topics:
 
 def scene(folder: Path, spark: SparkSession, topics: Topics, *tables: Table) -> Fed:
     options = {"topics": [f"{topics.prefix}.*"], "format": "debezium", "topic_prefix": f"{topics.prefix}"}
-    made = definition(folder, Source("kafka", "k", options=options), tables)
+    made = definition(folder, Source("kafka", "k", options=options), [one.name for one in tables])
     return Fed(folder, spark, made, ConnectionInfo("k", extra=topics.broker.client))
 
 
