@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -136,6 +137,21 @@ def memory(row: ChangeRecord, now: str, sealed: int) -> CarriedRecord:
     return CarriedRecord(taken, Carried.FETCHED, now, None, str(sealed + NEXT_WINDOWS))
 
 
+def with_returns(memories: Sequence[CarriedRecord], entries: DataFrame) -> list[CarriedRecord]:
+    """The same, but rows that were gone and are told whole by the entries are there again: their next changes count."""
+    gone = {own_key(one.record) for one in memories if one.record.op == Operation.DELETE}
+    if not gone:
+        return list(memories)
+    keys = small_frame(entries.sparkSession, ((key,) for key in gone), texts("k"))
+    told = entries.where(~_says_part() & (F.col("op") != Operation.DELETE.value))
+    back = {row["k"] for row in told.withColumn("k", key_column()).join(keys, "k").select("k").distinct().collect()}
+    return [replace(one, record=_there(one.record)) if own_key(one.record) in back else one for one in memories]
+
+
+def _there(gone: ChangeRecord) -> ChangeRecord:
+    return replace(gone, op=Operation.READ, key_before=None, key=gone.key_before)
+
+
 def remembered(log: ChangeLog, carry: CarryOver) -> list[CarriedRecord]:
     return few_records.carried(log, carry, Carried.FETCHED)
 
@@ -157,10 +173,14 @@ def without_superseded(entries: DataFrame, taken: Iterable[ChangeRecord]) -> Dat
 def _without_changes_of_nothing(entries: DataFrame, gone: Iterable[str | None]) -> DataFrame:
     keys = small_frame(entries.sparkSession, ((key,) for key in gone), texts("gone"))
     told = entries.join(keys, key_column() == F.col("gone"), "left")
-    partial = (F.col("op") == Operation.UPDATE.value) & is_incomplete()
+    partial = _says_part()
     births = told.where(F.col("gone").isNotNull() & ~partial).groupBy("gone").agg(F.min("order_key").alias("born"))
     nothing = F.col("gone").isNotNull() & partial & F.coalesce(F.col("order_key") < F.col("born"), F.lit(True))
     return told.join(births, "gone", "left").where(~nothing).drop("gone", "born")
+
+
+def _says_part() -> SparkColumn:
+    return (F.col("op") == Operation.UPDATE.value) & is_incomplete()
 
 
 def without_dirty(entries: DataFrame, dirty: Iterable[Dirty]) -> DataFrame:

@@ -99,10 +99,11 @@ class Sorting:
         answers = self._answers(entries, dirty)
         if answers.error and not (helped or answers.rows):
             raise answers.error
-        parted = part(self._with_answers(entries, answers), self._parking(ruled, answers.open, shape))
+        entries = self._with_answers(entries, answers)
+        parted = part(entries, self._parking(ruled, answers.open, shape))
         return Sorted(
             parted.applied,
-            None if self.plan.touched else parted.waiting.unionByName(self._memories(taken, answers)),
+            None if self.plan.touched else parted.waiting.unionByName(self._memories(taken, answers, entries)),
             ruled.open,
             shape + shape_of(answers.rows),
             back.select("order_key"),
@@ -121,10 +122,10 @@ class Sorting:
             entries = entries.unionByName(frame(spark, map(CarriedRecord, answers.rows)))
         return entries
 
-    def _memories(self, taken: Iterable[CarriedRecord], answers: Answers) -> DataFrame:
+    def _memories(self, taken: Iterable[CarriedRecord], answers: Answers, entries: DataFrame) -> DataFrame:
         still = [one for one in taken if int(one.until or 0) > self.plan.window]
         new = [dirty_keys.memory(row, self.now, self.job.log.sealed()) for row in answers.rows]
-        return frame(self.work.spark, [*still, *new])
+        return frame(self.work.spark, dirty_keys.with_returns([*still, *new], entries))
 
     def _answers(self, entries: DataFrame, dirty: Sequence[Dirty]) -> Answers:
         """What the source says of the rows that nobody else can tell."""

@@ -98,7 +98,7 @@ def test_changes_from_before_the_fetch_say_nothing_new_in_later_windows(spark: S
     assert table.rows() == [(1, "10", "fetched")] and waiting(table) == {}, "no window behind this was begun before it"
 
 
-def test_a_row_that_is_gone_is_flagged_and_comes_back(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_row_that_is_gone_is_flagged_comes_back_and_changes_again(spark: SparkSession, tmp_path: Path) -> None:
     table, source = made(spark, tmp_path, 1, 2, on_delete=OnDelete.SOFT)
     source.rows[1] = None, at(10)
     batch(table, [gap(table, 1), change(table, 3, id=1, v="lost"), change(table, 3, id=2, v="b")])
@@ -107,6 +107,8 @@ def test_a_row_that_is_gone_is_flagged_and_comes_back(spark: SparkSession, tmp_p
     again.commit_ts = at(11)
     batch(table, [again])
     assert table.rows("_cdc_deleted") == [(1, "again", "w", False), (2, "b", "w", False)]
+    batch(table, [change(table, 9, id=1, w="old"), change(table, 12, id=1, v="and changed")])
+    assert table.rows("_cdc_deleted") == [(1, "and changed", "w", False), (2, "b", "w", False)]
 
 
 def test_columns_that_were_not_sent_are_fetched_also_of_a_new_row(spark: SparkSession, tmp_path: Path) -> None:
