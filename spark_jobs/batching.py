@@ -38,11 +38,11 @@ from spark_jobs.log_slice import read_records, require_unchanged, row_records
 from spark_jobs.parquet_files import opened, row_count
 from spark_jobs.sessions import FEW_ROWS, interpreted
 from spark_jobs.sorting import Sorted, Sorting
+from spark_jobs.staged_rows import ROWS
 from spark_jobs.unfit import guarded, unfit_records
 from spark_jobs.unordered import LATE
 from spark_jobs.writers import open_writer
 
-ROWS = "rows"
 BATCH = "batch.json"
 
 

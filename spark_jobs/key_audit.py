@@ -26,7 +26,7 @@ from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.core.verdicts import hole_of
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.sparksql.types import column_type
-from spark_jobs.batching import BATCH, ROWS
+from spark_jobs.batching import BATCH
 from spark_jobs.bounds import bounds_of
 from spark_jobs.copying import opened_copy
 from spark_jobs.job import Job, TableWork
@@ -35,6 +35,7 @@ from spark_jobs.missing_rows import Missing, absent, live, require_yes
 from spark_jobs.readers.copies import copy_rows
 from spark_jobs.readers.jdbc import quoted
 from spark_jobs.replay import CATCHING_UP, replay_table
+from spark_jobs.staged_rows import ROWS
 from spark_jobs.standing import require_standing
 from spark_jobs.writers import open_writer
 

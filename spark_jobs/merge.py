@@ -15,20 +15,18 @@ from airflow_cdc_provider.core.changelog import batch_folder
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import Problem, RowMissing, SourceUnavailable
-from airflow_cdc_provider.core.merge import KNOWN, OP, ORDER
 from airflow_cdc_provider.core.plain import from_plain
 from airflow_cdc_provider.core.quarantine import DISCARDED
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Batch, Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.targets.fencing import overtaken
-from airflow_cdc_provider.targets.sparksql.names import quoted
-from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs import harness
-from spark_jobs.batching import BATCH, ROWS
+from spark_jobs.batching import BATCH
 from spark_jobs.console import say
 from spark_jobs.job import Job, TableWork
 from spark_jobs.lost_rows import lost_rows
+from spark_jobs.staged_rows import StagedRows
 from spark_jobs.standing import require_standing, still_as
 from spark_jobs.upkeep import look_after
 from spark_jobs.writers import open_writer
@@ -49,18 +47,18 @@ def merge_table(job: Job, attempt: str, work: TableWork, also: frozenset[TableSt
     control, held = require_standing(job, task, also)
     still_as(batch.fence, batch.lo_window, control, held)
     record = _named(job, task, held, _record(job, control, batch))
-    frame = work.spark.read.schema(staged_schema(batch)).parquet(job.log.store.url(f"{batch.folder}/{ROWS}"))
+    rows = StagedRows(work.spark, job.log.store, batch)
     writer = open_writer(job.step.definition.target.type, work.spark, job.tables)
     try:
         with work.phase("merge"):
-            counts = writer.merge(task, batch, frame, record)
+            counts = writer.merge(task, rows, record)
     except RowMissing as error:
         if batch.repair or not job.fetches_rows:
             raise
         raise SourceUnavailable(_to_fetch(task, error)) from error
     lost = 0
     if batch.repair and batch.partial and task.rule.on_delete is OnDelete.SOFT:
-        lost = lost_rows(frame, writer.read(task, None), batch.schema.key)
+        lost = lost_rows(rows.frame, writer.read(task, None), batch.schema.key)
         _tell_lost(task, lost)
     touched = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
     if discarded := batch.accounting.get(DISCARDED):
@@ -91,13 +89,6 @@ def _tell_lost(task: TableTask, lost: int) -> None:
             f"{task.table}: {lost:,} rows deleted in this interval are missing in the target, and the change log does"
             " not know all their columns; they stay missing"
         )
-
-
-def staged_schema(batch: Batch) -> str:
-    """The columns of the staged rows. Said rather than found: looking into the files would cost a Spark job."""
-    columns = [f"{quoted(column.name)} {column_type(column.type)}" for column in batch.schema.columns]
-    order = [f"{ORDER} STRING"] if batch.schema.key else []
-    return ", ".join([*columns, *order, f"{OP} STRING", *([f"{KNOWN} ARRAY<STRING>"] if batch.partial else [])])
 
 
 def _record(job: Job, control: ControlRecord, batch: Batch) -> ControlRecord:

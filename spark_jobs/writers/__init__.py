@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.registry import class_of
 from airflow_cdc_provider.core.steps import Batch, TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.target import TargetTables
+from spark_jobs.staged_rows import StagedRows
 
 WRITERS: dict[str, str] = {
     "delta": "spark_jobs.writers.delta:DeltaWriter",
@@ -39,8 +40,8 @@ class Writer(Protocol):
     def copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
         """Create the table, or replace all its rows and columns; the number of rows written."""
 
-    def merge(self, task: TableTask, batch: Batch, frame: DataFrame, record: ControlRecord) -> MergeCounts:
-        """Apply staged rows. The frame belongs to the session whose settings may carry the token."""
+    def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
+        """Apply staged rows."""
 
     def read(self, task: TableTask, version: int | None) -> DataFrame:
         """The table as it is, or as it was at a version of its own."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from itertools import chain
-from typing import Any
 
+import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
@@ -20,9 +19,9 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import CdcError, ForeignTarget, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.merge import DELETED, KNOWN, OP, ORDER
+from airflow_cdc_provider.core.merge import DELETED, ORDER
 from airflow_cdc_provider.core.plain import from_plain, to_plain
-from airflow_cdc_provider.core.steps import Batch, TableTask
+from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.database.commits import merge, put_in_place
 from airflow_cdc_provider.targets.database.merge_sql import Effect
@@ -44,20 +43,16 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.readers.jdbc import read_jdbc
+from spark_jobs.staged_rows import StagedRows
 from spark_jobs.writers import MergeCounts, merge_plan
+from spark_jobs.writers.texts import as_texts, is_binary
 
 FETCH_ROWS = 5_000
+LOADED_HERE_ROWS = 250_000
+"""Up to so many staged rows are loaded by the driver itself: starting tasks would take longer."""
+
 ORDER_COLUMN = Column(ORDER, LogicalType(Kind.TEXT))
 DELETED_COLUMN = Column(DELETED, LogicalType(Kind.BOOLEAN))
-OP_COLUMN = Column(OP, LogicalType(Kind.TEXT))
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """A column to load: Spark SQL of its text, and whether that text is the hex of bytes."""
-
-    text: str
-    binary: bool = False
 
 
 class DatabaseWriter:
@@ -107,16 +102,17 @@ class DatabaseWriter:
         with self._losing_is_fenced(task, held, record):
             prepare(server, task.target, self.tables.lock_name(task.target))
             make_shadow(server, shadow, schema, soft, record.nonce)
-            rows = self._load(frame, shadow, _loaded(self.tables, (*schema.columns, *_technical(schema, soft))))
+            columns = [column.name for column in (*schema.columns, *_technical(schema, soft))]
+            rows = self._load(frame.select(*map(quoted, columns)), shadow, schema)
             settle_shadow(server, shadow, schema, task.target, record.nonce)
             put_in_place(self.tables, task.target, shadow, held, record)
         return rows
 
-    def merge(self, task: TableTask, batch: Batch, frame: DataFrame, record: ControlRecord) -> MergeCounts:
+    def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the
         cursor stands, and the same batch can never apply twice."""
         held = self.tables.held(task.table, task.target)
-        found = held.control
+        found, batch = held.control, rows.batch
         if found is None or found.token >= record.token or (not batch.repair and found.window != batch.lo_window):
             raise overtaken_by(held, record)
         server = self.tables.server
@@ -125,7 +121,10 @@ class DatabaseWriter:
         with self._losing_is_fenced(task, held, record):
             prepare(server, task.target, self.tables.lock_name(task.target))
             make_staged(server, staged, batch.schema)
-            self._load(frame, staged, _staged(self.tables, batch))
+            if batch.rows > LOADED_HERE_ROWS:
+                self._load(rows.frame, staged, batch.schema)
+            else:
+                _load_share(server, staged, 0, rows.batches(), batch.schema.names)
             settle_staged(server, staged, batch.schema)
             failpoint("merge.before_submit")
             counts = merge(self.tables, task.target, staged, plan, held, record)
@@ -147,37 +146,42 @@ class DatabaseWriter:
                 raise overtaken_by(after, record) from None
             raise
 
-    def _load(self, frame: DataFrame, table: str, columns: Mapping[str, Loaded]) -> int:
+    def _load(self, frame: DataFrame, table: str, schema: TableSchema) -> int:
         """Load the frame from its tasks, nothing through the driver. The number of rows; raises what a task met."""
-        texts = frame.selectExpr(*(f"{column.text} AS {quoted(name)}" for name, column in columns.items()))
-        binary = {name: column.binary for name, column in columns.items()}
-        share = partial(_load_share, self.tables.server, table, binary)
-        told = texts.mapInArrow(share, "rows BIGINT, failure STRING").collect()
+        share = partial(_load_in_task, self.tables.server, table, schema.names)
+        told = frame.mapInArrow(share, "rows BIGINT, failure STRING").collect()
         for row in told:
             if row["failure"]:
                 raise _failure(row["failure"])
         return sum(int(row["rows"]) for row in told)
 
 
-def _load_share(server: Server, table: str, columns: Mapping[str, bool], batches: Iterable[Any]) -> Iterator[Any]:
+def _load_in_task(
+    server: Server, table: str, names: Sequence[str], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """Runs in an executor. What the database says against it comes back as data: an exception would reach the driver
     as text, with every value it quotes."""
-    import pyarrow
-
     context = TaskContext.get()
     assert context is not None
+    rows, failure = 0, None
+    try:
+        rows = _load_share(server, table, context.partitionId(), batches, names)
+    except CdcError as error:
+        failure = json.dumps({"class": type(error).__name__, "problem": to_plain(error.problems[0])})
+    yield pa.RecordBatch.from_pydict(
+        {"rows": pa.array([rows], pa.int64()), "failure": pa.array([failure], pa.string())}
+    )
+
+
+def _load_share(server: Server, table: str, share: int, batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> int:
+    """``names``: the columns of the table, as ``_cdc_known`` counts them."""
     incoming = iter(batches)
     first = next(incoming, None)
     if first is None:
-        return
-    rows, failure = 0, None
-    try:
-        rows = load_share(server, table, columns, context.partitionId(), chain([first], incoming))
-    except CdcError as error:
-        failure = json.dumps({"class": type(error).__name__, "problem": to_plain(error.problems[0])})
-    yield pyarrow.RecordBatch.from_pydict(
-        {"rows": pyarrow.array([rows], pyarrow.int64()), "failure": pyarrow.array([failure], pyarrow.string())}
-    )
+        return 0
+    columns = {field.name: is_binary(field.type) for field in first.schema}
+    texts = (as_texts(batch, names) for batch in chain([first], incoming))
+    return load_share(server, table, columns, share, texts)
 
 
 def _failure(text: str) -> CdcError:
@@ -189,18 +193,3 @@ def _failure(text: str) -> CdcError:
 def _technical(schema: TableSchema, soft: bool) -> tuple[Column, ...]:
     order = (ORDER_COLUMN,) if schema.key else ()
     return order + ((DELETED_COLUMN,) if soft else ())
-
-
-def _loaded(tables: DatabaseTarget, columns: Iterable[Column]) -> dict[str, Loaded]:
-    return {c.name: Loaded(tables.sql.loaded_as(c), c.type.kind is Kind.BYTES) for c in columns}
-
-
-def _staged(tables: DatabaseTarget, batch: Batch) -> dict[str, Loaded]:
-    """``_cdc_known`` becomes a text of 0 and 1, one per column: every database can look into that."""
-    order = (ORDER_COLUMN,) if batch.schema.key else ()
-    columns = _loaded(tables, (*batch.schema.columns, *order, OP_COLUMN))
-    if not batch.partial:
-        return columns
-    literals = (name.replace("\\", "\\\\").replace("'", "\\'") for name in batch.schema.names)
-    bits = ", ".join(f"IF(array_contains({KNOWN}, '{name}'), '1', '0')" for name in literals)
-    return columns | {KNOWN: Loaded(f"IF({KNOWN} IS NULL, NULL, concat({bits}))")}

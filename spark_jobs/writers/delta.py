@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.errors import ForeignTarget, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.merge import growth
-from airflow_cdc_provider.core.steps import Batch, TableTask
+from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.delta.ddl import (
     COLUMN_MAPPING,
@@ -33,6 +33,7 @@ from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.broken_integrity import broken_integrity_told
 from spark_jobs.sessions import FEW_ROWS, interpreted
+from spark_jobs.staged_rows import StagedRows
 from spark_jobs.writers import MergeCounts, merge_plan
 from spark_jobs.writers.catalog_names import ensure_registered, require_free
 from spark_jobs.writers.delta_upkeep import maintain
@@ -88,19 +89,19 @@ class DeltaWriter:
         self._register(task)
         return self._rows_written(task, after)
 
-    def merge(self, task: TableTask, batch: Batch, frame: DataFrame, record: ControlRecord) -> MergeCounts:
+    def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the
         token stands, and the same batch can never apply twice."""
         self._register(task)
+        batch, staged = rows.batch, "staged_rows"
         plan = merge_plan(task, batch, self._grow(task, batch.added))
-        staged = "staged_rows"
-        frame.createOrReplaceTempView(staged)
+        rows.frame.createOrReplaceTempView(staged)
         before = self.tables.held(task.table, task.target)
         if batch.rows <= FEW_ROWS and self.tables.is_small(task.target, SMALL_TABLE_ROWS):
-            interpreted(frame.sparkSession)
+            interpreted(rows.spark)
         statement = merge_sql(path_table(self.tables.locate(task.target)), staged, plan)
         for _ in range(2):
-            counts = self._try_merge(task, frame.sparkSession, statement, record)
+            counts = self._try_merge(task, rows.spark, statement, record)
             after = self.tables.held(task.table, task.target)
             if is_ours(after, record):
                 return counts or MergeCounts()

@@ -22,7 +22,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.errors import ForeignTarget
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.merge import growth
-from airflow_cdc_provider.core.steps import Batch, TableTask
+from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.fencing import is_ours, overtaken_by
 from airflow_cdc_provider.targets.iceberg.catalog import spark_settings
@@ -36,6 +36,7 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.broken_integrity import broken_integrity_told
+from spark_jobs.staged_rows import StagedRows
 from spark_jobs.writers import MergeCounts, merge_plan
 from spark_jobs.writers.iceberg_upkeep import maintain
 
@@ -83,19 +84,19 @@ class IcebergWriter:
             raise overtaken_by(after, record)
         return int(self.tables.summary(task.target, record).get("added-records", 0))
 
-    def merge(self, task: TableTask, batch: Batch, frame: DataFrame, record: ControlRecord) -> MergeCounts:
+    def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """``record`` is already named in the change log. Died before the branch became the table: nothing happened.
         Died after it: the cursor stands. A commit of somebody else that is no fence makes us begin anew on top of it.
         """
+        batch, staged = rows.batch, "staged_rows"
         plan = merge_plan(task, batch, self._grow(task, batch.added))
-        staged = "staged_rows"
-        frame.createOrReplaceTempView(staged)
+        rows.frame.createOrReplaceTempView(staged)
         statement = merge_sql(f"{self._name(task)}.{quoted('branch_' + branch_name(record))}", staged, plan)
         for _ in range(TRIES):
             before = self.tables.held(task.table, task.target)
             if not _may(before, record) or before.control is None or before.control.window != batch.lo_window:
                 raise overtaken_by(before, record)
-            self._merge_on_branch(task, frame.sparkSession, statement, before, record)
+            self._merge_on_branch(task, rows.spark, statement, before, record)
             failpoint("merge.before_commit")
             if self.tables.publish(task.target, before, record):
                 failpoint("merge.after_commit")

@@ -59,9 +59,6 @@ class Sql(Protocol):
     def insert_once(self, table: str, columns: Sequence[str]) -> str:
         """An INSERT with parameters that does nothing where the key is there already."""
 
-    def loaded_as(self, column: Column) -> str:
-        """Spark SQL: the value as the text that this database reads it from."""
-
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         """See ``TargetTables.refused``."""
 

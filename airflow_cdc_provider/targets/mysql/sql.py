@@ -107,16 +107,6 @@ class MysqlSql:
         names, values = ", ".join(map(self.quoted, columns)), ", ".join("%s" for _ in columns)
         return f"INSERT IGNORE INTO {self.table(table)} ({names}) VALUES ({values})"
 
-    def loaded_as(self, column: Column) -> str:
-        name = self.quoted(column.name)
-        match column.type.kind:
-            case Kind.BYTES:
-                return f"hex({name})"
-            case Kind.BOOLEAN:
-                return f"CAST(CAST({name} AS INT) AS STRING)"
-            case _:
-                return f"CAST({name} AS STRING)"
-
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         kind = column.type.kind
         if kind in FLOATS and self.floats is Floats.NUMBER:

@@ -167,7 +167,11 @@ class PostgresServer:
         return True
 
     def copy_in(self, connection: Any, table: str, columns: Mapping[str, bool], batches: Iterable[Any]) -> int:
-        from pyarrow import csv
+        import pyarrow.compute as pc
+        from pyarrow import RecordBatch, csv
+
+        def written(text: Any, binary: bool) -> Any:
+            return pc.binary_join_element_wise(r"\x", text, "") if binary else text
 
         # Texts are quoted, NULLs are not: that is how this form tells '' from NULL.
         form = csv.WriteOptions(include_header=False, quoting_style="all_valid")
@@ -175,7 +179,8 @@ class PostgresServer:
         with connection.cursor().copy(f"COPY {self.sql.table(table)} ({names}) FROM STDIN (FORMAT csv)") as copy:
             for batch in batches:
                 text = io.BytesIO()
-                csv.write_csv(batch, text, form)
+                values = list(map(written, batch.columns, columns.values()))
+                csv.write_csv(RecordBatch.from_arrays(values, batch.schema.names), text, form)
                 copy.write(text.getbuffer())
                 rows += batch.num_rows
         return rows

@@ -88,12 +88,6 @@ class PostgresSql:
         names, values = ", ".join(map(self.quoted, columns)), ", ".join("%s" for _ in columns)
         return f"INSERT INTO {self.table(table)} ({names}) VALUES ({values}) ON CONFLICT DO NOTHING"
 
-    def loaded_as(self, column: Column) -> str:
-        name = "`" + column.name.replace("`", "``") + "`"
-        if column.type.kind is Kind.BYTES:
-            return f"concat('\\\\x', hex({name}))"
-        return f"CAST({name} AS STRING)"
-
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         match column.type.kind:
             case Kind.TEXT | Kind.JSON:

@@ -1,0 +1,50 @@
+"""The rows of a batch, as Spark reads them and as this process reads them itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_cdc_provider.core.merge import KNOWN, OP, ORDER
+from airflow_cdc_provider.core.steps import Batch
+from airflow_cdc_provider.staging.store import Store
+from airflow_cdc_provider.targets.sparksql.names import quoted
+from airflow_cdc_provider.targets.sparksql.types import column_type
+from spark_jobs.parquet_files import opened, parts
+
+ROWS = "rows"
+"""Where they stand in the folder of their batch."""
+
+
+@dataclass(frozen=True)
+class StagedRows:
+    """``spark``: the session whose settings may carry the token of the commit."""
+
+    spark: SparkSession
+    store: Store
+    batch: Batch
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        return self.spark.read.schema(staged_schema(self.batch)).parquet(self.store.url(self._folder))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """File by file, never all at once."""
+        for path in parts(self.store, self._folder):
+            with opened(self.store, path) as file:
+                yield from file.iter_batches()
+
+    @property
+    def _folder(self) -> str:
+        return f"{self.batch.folder}/{ROWS}"
+
+
+def staged_schema(batch: Batch) -> str:
+    """The columns of the staged rows. Said rather than found: looking into the files would cost a Spark job."""
+    columns = [f"{quoted(column.name)} {column_type(column.type)}" for column in batch.schema.columns]
+    order = [f"{ORDER} STRING"] if batch.schema.key else []
+    return ", ".join([*columns, *order, f"{OP} STRING", *([f"{KNOWN} ARRAY<STRING>"] if batch.partial else [])])
