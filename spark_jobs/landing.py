@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
+from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import Boundary, HoleMet, Ignored, StreamItem
 from airflow_cdc_provider.core.changelog import Hole
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
@@ -115,7 +116,7 @@ class _Landing:
     def take(self, items: Iterable[StreamItem], progress: Callable[[int], None]) -> Cut:
         touched: set[str] = set()
         for item in items:
-            if isinstance(item, ChangeRecord):
+            if isinstance(item, (ChangeRecord, Block)):
                 touched.add(item.table)
                 self._keep(item)
                 if self.room.records <= 0 or self.room.bytes <= 0:
@@ -155,16 +156,21 @@ class _Landing:
         for table in self.tables.values():
             table.discard()
 
-    def _keep(self, record: ChangeRecord) -> None:
-        self.tables[record.table].rows.append(record)
-        self.open.records += 1
-        self.room.records -= 1
-        self.room.bytes -= RECORD_OVERHEAD_BYTES + len(record.after or "") + len(record.before or "")
-        if self.breaking and record.table in self.breaking:
-            detail = self.breaking.pop(record.table)
-            self.holes.append(Hole("schema", record.table, record.order_key, detail=detail))
-        if record.op == Operation.OVERFLOW:
-            self.open_holes[record.table] = Hole(OVERFLOW, record.table, record.order_key, detail=OVERFLOWED)
+    def _keep(self, item: ChangeRecord | Block) -> None:
+        self.tables[item.table].rows.append(item)
+        if isinstance(item, Block):
+            records, size, order_key = item.columns.num_rows, item.columns.nbytes, item.first_order_key
+        else:
+            records, order_key = 1, item.order_key
+            size = RECORD_OVERHEAD_BYTES + len(item.after or "") + len(item.before or "")
+            if item.op == Operation.OVERFLOW:
+                self.open_holes[item.table] = Hole(OVERFLOW, item.table, order_key, detail=OVERFLOWED)
+        self.open.records += records
+        self.room.records -= records
+        self.room.bytes -= size
+        if self.breaking and item.table in self.breaking:
+            detail = self.breaking.pop(item.table)
+            self.holes.append(Hole("schema", item.table, order_key, detail=detail))
 
     def _end_transaction(self, touched: set[str], position: dict[str, str]) -> None:
         for name in touched:

@@ -8,28 +8,21 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from operator import attrgetter
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from airflow_cdc_provider.connectors.blocks import Block, log_columns
 from airflow_cdc_provider.core.changelog import DataFile
 from airflow_cdc_provider.core.changes import FIELDS, ChangeRecord
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.staging.store import Store
 
-TEXTS = pa.list_(pa.string())
-TYPES: dict[str, pa.DataType] = {
-    "before_complete": pa.bool_(),
-    "after_complete": pa.bool_(),
-    "refetch": TEXTS,
-    "phase": pa.int8(),
-    "tx_seq": pa.int64(),
-    "commit_ts": pa.timestamp("us", tz="UTC"),
-    "warnings": TEXTS,
-}
-SCHEMA = pa.schema([(name, TYPES.get(name, pa.string())) for name in FIELDS])
+SCHEMA = log_columns()
 REPEATING = ["table", "op", "schema_id", "tx_id", "commit_ts", "snapshot"]
 """Columns with few values; the others would only fill a dictionary in vain."""
 
@@ -60,15 +53,16 @@ class RecordFile:
         self._schema_ids: dict[str, None] = {}
         self._times: list[datetime] = []
 
-    def write(self, records: Sequence[ChangeRecord]) -> None:
+    def write(self, records: Sequence[ChangeRecord | Block]) -> None:
         """Append the records as one row group."""
-        columns = {name: list(map(value, records)) for name, value in VALUES.items()}
-        arrays = [pa.array(columns[field.name], field.type) for field in SCHEMA]
-        self._parquet.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA), row_group_size=len(records))
-        self.rows += len(records)
-        self._counts.update(map(str, columns["op"]))
-        self._schema_ids.update(dict.fromkeys(filter(None, columns["schema_id"])))
-        times = [*self._times, *(time for time in set(columns["commit_ts"]) if time is not None)]
+        table = pa.Table.from_batches(_batches(records), SCHEMA)
+        self._parquet.write_table(table, row_group_size=table.num_rows)
+        self.rows += table.num_rows
+        for count in pc.value_counts(table["op"]).to_pylist():
+            self._counts[count["values"]] += count["counts"]
+        self._schema_ids.update(dict.fromkeys(filter(None, pc.unique(table["schema_id"]).to_pylist())))
+        ends = pc.min_max(table["commit_ts"]).as_py()
+        times = [*self._times, *(time for time in ends.values() if time is not None)]
         self._times = [min(times), max(times)] if times else []
 
     def close(self) -> Written:
@@ -85,6 +79,19 @@ class RecordFile:
             self._parquet.close()
             self._sink.close()
         self._store.delete(self._path)
+
+
+def _batches(records: Sequence[ChangeRecord | Block]) -> Iterator[pa.RecordBatch]:
+    for together, some in groupby(records, lambda one: isinstance(one, Block)):
+        if together:
+            yield from (one.columns for one in some if isinstance(one, Block))
+        else:
+            yield columns_of([one for one in some if isinstance(one, ChangeRecord)])
+
+
+def columns_of(records: Sequence[ChangeRecord]) -> pa.RecordBatch:
+    columns = {name: list(map(value, records)) for name, value in VALUES.items()}
+    return pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
 
 
 class _HashingSink:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.core.changes import ChangeRecord
 from spark_jobs.record_files import RecordFile, Written
 
@@ -14,7 +15,7 @@ class TableFiles:
     own, which join the others when the transaction ends."""
 
     def __init__(self, new_file: Callable[[], RecordFile], file_records: int) -> None:
-        self.rows: list[ChangeRecord] = []
+        self.rows: list[ChangeRecord | Block] = []
         self._whole = 0
         self._closed = _Chain(new_file, file_records)
         self._open = _Chain(new_file, file_records)
@@ -67,7 +68,7 @@ class _Chain:
     def used(self) -> bool:
         return self.current is not None or bool(self.written)
 
-    def append(self, records: Sequence[ChangeRecord]) -> None:
+    def append(self, records: Sequence[ChangeRecord | Block]) -> None:
         if not records:
             return
         self.current = self.current or self._new_file()

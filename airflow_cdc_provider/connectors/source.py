@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import ClassVar, Protocol, runtime_checkable
 
+from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.core.changelog import Bridge
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.errors import Problem
@@ -56,7 +57,7 @@ class HoleMet:
     detail: str
 
 
-StreamItem = ChangeRecord | TableSchema | Boundary | Ignored | HoleMet
+StreamItem = ChangeRecord | Block | TableSchema | Boundary | Ignored | HoleMet
 """What a reader yields, in stream order. A TableSchema comes before the first record decoded with it."""
 
 

@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from tests.blocks import unpacked
 
 NUMBERS = itertools.count(1)
 
@@ -81,7 +82,7 @@ class Database:
 
     def read(self, lo: Position, *tasks: TableTask, limit: Position | None = None) -> list[StreamItem]:
         (partition,) = self.source.partitions(lo, limit or self.now())
-        return list(self.source.read(partition, tasks, epoch=1))
+        return list(unpacked(self.source.read(partition, tasks, epoch=1)))
 
     def drop(self) -> None:
         """The slot only: the server goes with its databases at the end of the session."""

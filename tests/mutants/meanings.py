@@ -11,10 +11,31 @@ POSTGRES = "airflow_cdc_provider/connectors/postgres"
 MEANINGS = (
     Breakage(
         "a key-changing update is not split",
-        f"{POSTGRES}/decode.py",
+        f"{POSTGRES}/runs.py",
         "        elif row.moved:",
         "        elif row.moved and row.after is None:",
         ("tests/connectors/test_postgres_decode.py",),
+    ),
+    Breakage(
+        "among many rows one that moved is taken for one that stayed",
+        f"{POSTGRES}/row_columns.py",
+        "layout.schema.key and not key_before.equals(key)",
+        "layout.schema.key and key_before.equals(key)",
+        ("tests/connectors/test_postgres_blocks.py",),
+    ),
+    Breakage(
+        "of many rows one with more bytes behind it is taken for whole",
+        f"{POSTGRES}/row_columns.py",
+        "plain &= at == ends",
+        "plain &= at <= ends",
+        ("tests/connectors/test_postgres_blocks.py",),
+    ),
+    Breakage(
+        "an open transaction's changes stand before the end of the one before",
+        f"{POSTGRES}/decode.py",
+        "            self.items += run.read(0, run.ended)",
+        "            self.items += run.read(0, len(run.messages))",
+        ("tests/connectors/test_postgres_blocks.py",),
     ),
     Breakage(
         "an unchanged wide value is taken for NULL",

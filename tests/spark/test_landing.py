@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
 from airflow_cdc_provider.core.changes import FIELDS, ChangeRecord
 from airflow_cdc_provider.core.errors import SourceUnavailable, StagingUnavailable
@@ -24,7 +26,7 @@ from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.staging.local import LocalStore
 from spark_jobs.landing import Cut, Landed, Limits, land
-from spark_jobs.record_files import RecordFile
+from spark_jobs.record_files import RecordFile, columns_of
 
 TABLES = ("public.a", "public.b", "public.c")
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -77,6 +79,14 @@ def keys(folder: Path, landed: Landed) -> dict[str, list[str]]:
     }
 
 
+def packed(stream: Iterable[StreamItem]) -> Iterator[StreamItem]:
+    """The same with blocks in the place of records that follow each other."""
+    for table, some in groupby(stream, lambda one: one.table if isinstance(one, ChangeRecord) else None):
+        items = list(some)
+        records = [one for one in items if isinstance(one, ChangeRecord)]
+        yield from [Block(table, columns_of(records))] if table else items
+
+
 def test_every_field_of_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
     full = ChangeRecord(
         "public.a", "update", "0f", "abc", "[1]", "[2]", '{"id":1}', '{"id":2}', True, False, ("x",), 1, "link",
@@ -92,10 +102,11 @@ def test_every_field_of_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
     transactions=st.lists(st.lists(st.sampled_from(TABLES), max_size=40), max_size=12),
     tail=st.integers(0, 30),
     cap=st.integers(1, 120),
+    in_blocks=st.booleans(),
 )
 @settings(max_examples=60, deadline=None)
 def test_a_window_is_a_run_of_whole_transactions(
-    tmp_path_factory: pytest.TempPathFactory, transactions: list[list[str]], tail: int, cap: int
+    tmp_path_factory: pytest.TempPathFactory, transactions: list[list[str]], tail: int, cap: int, in_blocks: bool
 ) -> None:
     folder = tmp_path_factory.mktemp("window")
     expected: dict[str, list[str]] = {}
@@ -114,7 +125,7 @@ def test_a_window_is_a_run_of_whole_transactions(
     items += [record(TABLES[0], number + 1 + extra) for extra in range(tail)]
 
     limits = Limits(window_records=cap, file_records=20, buffer_records=10, open_files=2)
-    landed = run(folder, items, limits)
+    landed = run(folder, packed(items) if in_blocks else items, limits)
 
     assert keys(folder, landed) == expected
     assert (landed.hi, landed.records, landed.cut) == (hi, total, cut)
@@ -223,11 +234,12 @@ def test_more_tables_than_open_files_are_allowed_get_files_each(tmp_path: Path) 
 MILLION = """
 import re, sys
 from pathlib import Path
+from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import Boundary
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.staging.local import LocalStore
 from spark_jobs.landing import Limits, land
-from spark_jobs.record_files import RecordFile
+from spark_jobs.record_files import RecordFile, columns_of
 
 def items():
     text = '{"note":"' + "x" * 150 + '"}'

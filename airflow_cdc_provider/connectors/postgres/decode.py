@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from airflow_cdc_provider.connectors.postgres import messages
 from airflow_cdc_provider.connectors.postgres.positions import lsn_text, position_of
 from airflow_cdc_provider.connectors.postgres.rows import Layout
+from airflow_cdc_provider.connectors.postgres.runs import Run, Transaction, control
 from airflow_cdc_provider.connectors.postgres.schemas import Catalogue, shape, stream_schema, unclear_columns
-from airflow_cdc_provider.connectors.postgres.unreadable import put_aside
-from airflow_cdc_provider.connectors.rows import Row, halves
 from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
-from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord, Operation, canonical
+from airflow_cdc_provider.core.changes import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.positions import epoch_prefix
@@ -29,7 +27,8 @@ class Decoder:
 
     Transactions whose commit record starts before ``lo`` are passed over, but their relation messages count: the server
     sends each only once. ``ended`` is set when a transaction reaches beyond ``limit``; records of it that were given
-    out already have no Boundary behind them.
+    out already have no Boundary behind them. Of transactions that are fed together only the last one may get a
+    Boundary.
     """
 
     def __init__(self, tasks: Sequence[TableTask], catalogue: Catalogue, epoch: int, lo: int, limit: int) -> None:
@@ -43,25 +42,36 @@ class Decoder:
         self._relations: dict[int, bytes] = {}
         self._current: dict[str, TableSchema] = {}
         self._announced: set[str] = set()
+        self._runs: dict[bytes, Run] = {}
+        self._touched: dict[bytes, Run] = {}
+        self._committed: int | None = None
         self._passing = True
+        self._transaction = Transaction("", "", None, "")
         self._lsn = -1
-        self._commit_prefix = self._tx_id = self._position = ""
-        self._commit_ts: datetime | None = None
-        self._ordinal = self._ignored = 0
+        self._ordinal = self._ignored = self._ignored_before = 0
 
-    def feed(self, lsn: int, data: bytes) -> None:
-        """One message. A row change that cannot be understood becomes an ``unreadable`` record of its table. Any other
-        message might be about anything: there it raises IntegrityBroken (SRC030), naming the place."""
+    def feed(self, received: Iterable[tuple[int, bytes]]) -> None:
+        """Messages with their LSNs, up to the one with which the window has ended. A row change that cannot be
+        understood becomes an ``unreadable`` record of its table. Any other message might be about anything: there it
+        raises IntegrityBroken (SRC030), naming the place."""
+        lsn, data = 0, b""
         try:
-            self._feed(lsn, data)
+            for lsn, data in received:
+                self._take(lsn, data)
+                if self.ended:
+                    break
         except messages.MALFORMED as error:
             raise _unreadable(lsn, data, error) from error
+        self._flush()
 
-    def _feed(self, lsn: int, data: bytes) -> None:
+    def _take(self, lsn: int, data: bytes) -> None:
         letter = data[0]
         if letter in ROW_LETTERS:
-            if not self._passing:
-                self._row(lsn, data)
+            if self._passing:
+                return
+            run = self._touched.get(data[1:5]) or self._run(lsn, data)
+            if run is not None:
+                run.add(data, self._next(lsn), self._ordinal, self._transaction)
             return
         match letter:
             case messages.BEGIN:
@@ -81,10 +91,9 @@ class Decoder:
     def _begin(self, begin: messages.Begin) -> None:
         self._passing = begin.commit_lsn < self._lo
         self.ended = begin.commit_lsn >= self._limit
-        self._commit_prefix = f"{self._epoch}{begin.commit_lsn:016x}"
-        self._commit_ts = begin.commit_ts
-        self._tx_id = str(begin.xid)
-        self._position = f'{{"commit":"{lsn_text(begin.commit_lsn)}"}}'
+        position = f'{{"commit":"{lsn_text(begin.commit_lsn)}"}}'
+        prefix = f"{self._epoch}{begin.commit_lsn:016x}"
+        self._transaction = Transaction(prefix, str(begin.xid), begin.commit_ts, position)
         self._lsn = -1
         self._ordinal = 0
 
@@ -92,13 +101,31 @@ class Decoder:
         self.ended = commit.end_lsn > self._limit
         if self._passing or self.ended:
             return
-        if self._ignored:
-            self.items.append(Ignored(self._ignored))
-            self._ignored = 0
-        self.items.append(Boundary(position_of(commit.end_lsn)))
+        for run in self._touched.values():
+            run.ended = len(run.messages)
+        self._touched.clear()
+        self._ignored_before += self._ignored
+        self._ignored = 0
+        self._committed = commit.end_lsn
+
+    def _flush(self) -> None:
+        """Give out what was taken: what belongs to transactions that have ended, and behind their Boundary the rest."""
+        for run in self._runs.values():
+            self.items += run.read(0, run.ended)
+        if self._ignored_before:
+            self.items.append(Ignored(self._ignored_before))
+            self._ignored_before = 0
+        if self._committed is not None:
+            self.items.append(Boundary(position_of(self._committed)))
+            self._committed = None
+        for run in self._runs.values():
+            self.items += run.read(run.ended, len(run.messages))
+        self._runs.clear()
+        self._touched.clear()
 
     def _relation(self, data: bytes) -> None:
         relation = messages.parse_relation(data)
+        self._flush()
         self._relations[relation.oid] = data
         task = self._tasks.get(relation.table)
         if task is None:
@@ -113,42 +140,22 @@ class Decoder:
         except KeyError:
             raise messages.MalformedMessage(f"no relation message for oid {oid}") from None
 
-    def _row(self, lsn: int, data: bytes) -> None:
-        layout = self._table(messages.relation_of(data))
+    def _run(self, lsn: int, data: bytes) -> Run | None:
+        """Where a row change belongs. None where its table is none of ours."""
+        oid = messages.relation_of(data)
+        layout = self._table(oid)
         if layout is None:
             self._ignored += 1
-            return
+            return None
         if self._current.get(layout.table) is not layout.schema:
             self._announce(lsn, layout)
-        try:
-            row = layout.read(messages.parse_row_change(data))
-        except messages.MALFORMED as error:
-            self._put_aside(lsn, layout, data, error)
-            return
-        if row is None:
-            self._ignored += 1
-        elif row.moved:
-            self._move(lsn, layout, row)
-        else:
-            self.items.append(self._record(layout, row, self._next(lsn) + "00", None, None))
-
-    def _move(self, lsn: int, layout: Layout, row: Row) -> None:
-        order = self._next(lsn)
-        for phase, half in halves(row):
-            self.items.append(self._record(layout, half, f"{order}{phase:02x}", phase, order))
-
-    def _put_aside(self, lsn: int, layout: Layout, data: bytes, error: Exception) -> None:
-        """A row that moved leaves its old key all the same."""
-        order, context = self._next(lsn), self._relations[messages.relation_of(data)]
-        gone, what = put_aside(layout, context, data, error)
-        if gone is not None:
-            self.items.append(self._record(layout, gone, f"{order}{DEPARTS:02x}", DEPARTS, order))
-        record = self._control(layout, Operation.UNREADABLE, f"{order}{ARRIVES if gone else 0:02x}")
-        moved = {"phase": ARRIVES, "link_id": order} if gone else {}
-        after = canonical(to_plain(what.told))
-        self.items.append(replace(record, key=what.key, after=after, **moved))  # type: ignore[arg-type]
+        name = data[1:5]
+        run = self._runs.get(name) or Run(layout, self._relations[oid])
+        self._runs[name] = self._touched[name] = run
+        return run
 
     def _truncate(self, lsn: int, truncate: messages.Truncate) -> None:
+        self._flush()
         for oid in truncate.oids:
             layout = self._table(oid)
             if layout is None:
@@ -160,6 +167,7 @@ class Decoder:
 
     def _announce(self, lsn: int, layout: Layout) -> None:
         """Say the schema of the records that follow; and, where it is not what the target holds, as a record too."""
+        self._flush()
         held = layout.task.control.schema if layout.task.control else None
         before = self._current.get(layout.table, held)
         self._current[layout.table] = layout.schema
@@ -173,56 +181,19 @@ class Decoder:
             self.items.append(replace(record, after=after, warnings=("initial_unknown",) if unclear else ()))
 
     def _next(self, lsn: int) -> str:
-        """The order key of the next change, up to the phase."""
+        """The order key of the next change, up to the phase. Changes that the row filter leaves out count, too."""
         self._ordinal += 1
         if lsn > self._lsn:
             self._lsn = lsn
-        return f"{self._commit_prefix}{self._lsn:016x}{self._ordinal:08x}"
+        return f"{self._transaction.prefix}{self._lsn:016x}{self._ordinal:08x}"
 
     def _behind(self, lsn: int) -> str:
         """An order key between the change before and the next one. Takes no ordinal: whether a schema is told depends
         on where the window starts, and a change must have one order key in every window."""
-        return f"{self._commit_prefix}{max(lsn, self._lsn):016x}{self._ordinal:08x}{BEHIND}"
-
-    def _record(self, layout: Layout, row: Row, order_key: str, phase: int | None, link_id: str | None) -> ChangeRecord:
-        """All fields by place: this runs once per row, and names would cost as much as the rest of it."""
-        op, key_before, key, before, after, before_complete, after_complete, warnings, _ = row
-        return ChangeRecord(
-            layout.table,
-            op,
-            order_key,
-            layout.schema_id,
-            key_before,
-            key,
-            before,
-            after,
-            before_complete,
-            after_complete,
-            (),
-            phase,
-            link_id,
-            None,
-            self._tx_id,
-            self._ordinal,
-            self._commit_ts,
-            self._position,
-            order_key,
-            "none",
-            warnings,
-        )
+        return f"{self._transaction.prefix}{max(lsn, self._lsn):016x}{self._ordinal:08x}{BEHIND}"
 
     def _control(self, layout: Layout, op: str, order_key: str) -> ChangeRecord:
-        return ChangeRecord(
-            layout.table,
-            op,
-            order_key,
-            layout.schema_id,
-            tx_id=self._tx_id,
-            tx_seq=self._ordinal,
-            commit_ts=self._commit_ts,
-            position=self._position,
-            event_id=order_key,
-        )
+        return control(layout, op, order_key, self._ordinal, self._transaction)
 
 
 def _unreadable(lsn: int, data: bytes, error: Exception) -> IntegrityBroken:

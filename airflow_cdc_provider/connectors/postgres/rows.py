@@ -24,22 +24,24 @@ from airflow_cdc_provider.core.tables import TableSchema
 
 
 class Layout:
-    """How the cells of one relation become rows of one schema. Made once per relation message."""
+    """How the cells of one relation become rows of one schema. Made once per relation message. ``places``: of each
+    column of the schema among the ``width`` cells of a row."""
 
     def __init__(self, relation: Relation, task: TableTask, schema: TableSchema) -> None:
         self.task = task
         self.table = task.table
         self.schema = schema
         self.schema_id = schema.schema_id
-        self._width = len(relation.attributes)
+        self.width = len(relation.attributes)
         place = {attribute.name: index for index, attribute in enumerate(relation.attributes)}
         self._warnings: list[str] = []
-        self._places = [place[name] for name in schema.names]
-        self._straight = self._places == list(range(self._width))
+        self.places = [place[name] for name in schema.names]
+        self._straight = self.places == list(range(self.width))
         self._members = [f"{encode_basestring(name)}:" for name in schema.names]
         self._converters = [converter(column.type.kind, self._warnings.append) for column in schema.columns]
         self._key = [schema.names.index(name) for name in schema.key]
         self._identity = [i for i, attribute in enumerate(relation.attributes) if attribute.identity]
+        self.identity_names = tuple(name for name in schema.names if place[name] in self._identity)
         self._where = task.rule.where
         self._filtered = [
             (condition.column, place[condition.column], schema.column(condition.column).type.kind)
@@ -61,10 +63,10 @@ class Layout:
 
     def salvage(self, cells: list[Cell]) -> Salvage:
         """Cell by cell: each is read for itself. Raises what ``read`` raises where there are not as many as columns."""
-        if len(cells) != self._width:
-            raise MalformedMessage(f"a row of {len(cells)} cells in a relation of {self._width}")
+        if len(cells) != self.width:
+            raise MalformedMessage(f"a row of {len(cells)} cells in a relation of {self.width}")
         known, columns = {}, []
-        for name, place, convert in zip(self.schema.names, self._places, self._converters, strict=True):
+        for name, place, convert in zip(self.schema.names, self.places, self._converters, strict=True):
             cell = cells[place]
             try:
                 if cell is not UNCHANGED:
@@ -136,9 +138,9 @@ class Layout:
     def _values(self, cells: list[Cell]) -> list[str | None]:
         """JSON texts in the order of the schema; None where the value is unknown."""
         if not self._straight:
-            if len(cells) != self._width:
-                raise MalformedMessage(f"a row of {len(cells)} cells in a relation of {self._width}")
-            cells = [cells[place] for place in self._places]
+            if len(cells) != self.width:
+                raise MalformedMessage(f"a row of {len(cells)} cells in a relation of {self.width}")
+            cells = [cells[place] for place in self.places]
         return [
             convert(cell) if cell is not None and cell is not UNCHANGED else None if cell is UNCHANGED else "null"
             for convert, cell in zip(self._converters, cells, strict=True)

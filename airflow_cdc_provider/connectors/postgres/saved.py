@@ -36,8 +36,8 @@ def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[st
             known |= _table(message)
     tasks = [TableTask(table, table, one, TableRule(table), "", TableState.REPLICATING) for table, one in known.items()]
     decoder = Decoder(tasks, Catalogue({}, {}), 1, 0, EVERYTHING)
-    for lsn, message in told:
-        decoder.feed(lsn, message)
+    for one in told:
+        decoder.feed([one])
         yield from decoder.items
         decoder.items.clear()
 

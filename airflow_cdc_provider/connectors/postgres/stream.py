@@ -82,6 +82,8 @@ SELECT age(p.xmin) <= age(s.catalog_xmin)
 FROM pg_publication p, pg_replication_slots s WHERE p.pubname = %s AND s.slot_name = %s
 """
 WHOLE = f"SELECT count(*) FROM ({PEEK}) peeked"
+FED_MESSAGES, FED_BYTES = 4096, 4 << 20
+"""What is decoded together."""
 PASSED_OVER = "55000"
 """Since version 18 changes made while the publication was away, dropped or under another name, raise nothing: the
 server passes over them with a warning of this code. Older ones fail."""
@@ -146,15 +148,15 @@ class Stream:
             while True:
                 count, reached = 0, False
                 decoder = Decoder(tables, catalogue, epoch, lo, limit)
-                for lsn, data in self._messages(connection, limit, changes):
-                    count += 1
-                    decoder.feed(lsn, data)
-                    if decoder.ended:
-                        return
+                for received in self._messages(connection, limit, changes):
+                    count += len(received)
+                    decoder.feed(received)
                     if decoder.items:
                         reached = True
                         yield from decoder.items
                         decoder.items.clear()
+                    if decoder.ended:
+                        return
                 if reached or count < changes:
                     return
                 changes *= 4
@@ -274,18 +276,25 @@ class Stream:
     def _passed_over(self) -> PositionLost:
         return self._lost(f"changes were made while there was no publication {self.options.publication}: they are gone")
 
-    def _messages(self, connection: Connection[Any], limit: int, changes: int) -> Iterator[tuple[int, bytes]]:
-        """Streamed one by one: the server keeps the result, we hold a row."""
+    def _messages(self, connection: Connection[Any], limit: int, changes: int) -> Iterator[list[tuple[int, bytes]]]:
+        """Streamed some at a time: the server keeps the result."""
         query = f"COPY (SELECT (lsn - '0/0'::pg_lsn)::int8, data FROM ({PEEK}) peeked) TO STDOUT (FORMAT BINARY)"
         skipped = _warnings(connection)
         with connection.cursor() as cursor, cursor.copy(query.encode(), self._peek(limit, changes)) as copy:
             copy.set_types(["int8", "bytea"])
+            received: list[tuple[int, bytes]] = []
+            size = 0
             for row in copy.rows():
-                if skipped:
-                    raise self._passed_over()
-                yield row
+                received.append(row)
+                size += len(row[1])
+                if size > FED_BYTES or len(received) == FED_MESSAGES:
+                    if skipped:
+                        raise self._passed_over()
+                    yield received
+                    received, size = [], 0
         if skipped:
             raise self._passed_over()
+        yield received
 
 
 def touches(found: Sequence[bytes], tables: set[str]) -> bool:

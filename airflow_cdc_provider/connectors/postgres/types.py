@@ -6,11 +6,13 @@ exactly they say through ``warn``: ``nan_lost``, ``infinity_sentinel``, ``year_o
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from json.encoder import encode_basestring
+from math import isfinite
 
 from airflow_cdc_provider.core.tables import Kind, LogicalType
 
@@ -36,6 +38,8 @@ NO_TYPMOD = -1
 
 FIRST_DATE, LAST_DATE = "0001-01-01", "9999-12-31"
 FIRST_TIME, LAST_TIME = f"{FIRST_DATE}T00:00:00", f"{LAST_DATE}T23:59:59.999999"
+
+JSON_NUMBER = re.compile("-?(0|[1-9][0-9]*)([.][0-9]+)?(e[+-][0-9]+)?")
 
 Domains = Mapping[int, tuple[int, int]]
 """Oid of a domain -> oid and typmod of the type it narrows."""
@@ -126,13 +130,12 @@ def _boolean(cell: str) -> str:
 
 
 def _integer(cell: str) -> str:
-    return cell if cell.isdecimal() else str(int(cell))
+    return cell if cell.isdecimal() and (cell[0] != "0" or cell == "0") else str(int(cell))
 
 
 def _float(cell: str) -> str:
     """PostgreSQL prints the shortest text that gives the value back; a JSON reader would make -0 an integer."""
-    if cell[-1].isdecimal():
-        float(cell)
+    if JSON_NUMBER.fullmatch(cell) and isfinite(float(cell)):
         return "-0.0" if cell == "-0" else cell
     if cell in ("NaN", "Infinity", "-Infinity"):
         return f'"{cell}"'

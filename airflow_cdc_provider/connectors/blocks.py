@@ -1,0 +1,40 @@
+"""Many change records at once, column by column: what a reader yields where it can tell thousands of rows in one go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from airflow_cdc_provider.core.changes import FIELDS
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive change records of one table, no control record among them. ``columns``: an Arrow batch of
+    ``log_columns()``, in stream order."""
+
+    table: str
+    columns: Any
+
+    @property
+    def first_order_key(self) -> str:
+        return str(self.columns.column("order_key")[0])
+
+
+@lru_cache
+def log_columns() -> Any:
+    """The columns of the change log as an Arrow schema: the fields of a ChangeRecord, in their order."""
+    import pyarrow as pa
+
+    texts = pa.list_(pa.string())
+    types = {
+        "before_complete": pa.bool_(),
+        "after_complete": pa.bool_(),
+        "refetch": texts,
+        "phase": pa.int8(),
+        "tx_seq": pa.int64(),
+        "commit_ts": pa.timestamp("us", tz="UTC"),
+        "warnings": texts,
+    }
+    return pa.schema([(name, types.get(name, pa.string())) for name in FIELDS])
