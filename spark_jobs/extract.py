@@ -107,6 +107,7 @@ def _run_shares(job: Job, shares: Sequence[Share]) -> _Read:
     with missing_packages_are_named(job.step.definition.source.type):
         told = job.spark.sparkContext.parallelize(shares, len(shares)).map(land_share).collect()
     job.peak_memory_bytes["python_worker"] = max(one.peak_bytes for one in told)
+    job.phases["land"] = round(max(one.took_s for one in told), 3)
     both = list(zip(shares, told, strict=True))
     errors = [(share, one.error) for share, one in both if one.error]
     for share, error in errors:

@@ -31,7 +31,7 @@ OVERFLOWED = "the source changed so many rows at once that it does not tell them
 
 @dataclass(frozen=True)
 class Limits:
-    """A window ends with the transaction that reaches ``window_records``. The buffer is what memory holds at once, over
+    """A window ends with the first Boundary behind ``window_records``. The buffer is what memory holds at once, over
     all tables; a full buffer makes at most one row group per table."""
 
     window_records: int = 2_000_000

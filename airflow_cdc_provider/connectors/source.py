@@ -34,7 +34,8 @@ class News:
 
 @dataclass(frozen=True)
 class Boundary:
-    """A transaction ended: a window may end at ``position``."""
+    """A transaction ended: a window may end at ``position``. Of many small ones that are told together it is enough to
+    say so of the last."""
 
     position: Position
 

@@ -45,21 +45,24 @@ class Share:
 @dataclass(frozen=True)
 class Told:
     """What a task says at its end. A failure with words travels as a value: as an exception Spark would turn it into
-    text. ``peak_bytes`` is the memory of the task's Python process."""
+    text. ``peak_bytes`` is the memory of the task's Python process, ``took_s`` its time behind the start of that."""
 
     landed: Landed | None
     error: CdcError | None
     peak_bytes: int
+    took_s: float
 
 
 def land_share(share: Share) -> Told:
     """Runs in an executor. Every try of the task writes files of its own; only what it returns is ever named."""
+    began = time.monotonic()
     try:
         with _uncollected():
             landed, error = _land(share), None
     except CdcError as failure:
         landed, error = None, failure
-    return Told(landed, error, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return Told(landed, error, peak_bytes, time.monotonic() - began)
 
 
 @contextmanager

@@ -110,7 +110,7 @@ FOLDS = (
         "spark_jobs/lineage.py",
         'F.col(f"_cdc_r{n}").eqNullSafe(F.col(f"_cdc_p{schema.names.index(name)}"))',
         'F.col(f"_cdc_r{n}") == F.col(f"_cdc_p{schema.names.index(name)}")',
-        (RANDOM,),
+        (f"{KEYED}::test_a_null_in_a_key_column_matches_a_null[delta]",),
     ),
     Breakage(
         "a flagged row that is put again keeps what it was",

@@ -91,7 +91,7 @@ def sling(dsn: str, folder: Path) -> None:
 
 
 def extraction(rig: Rig, changes: int) -> list[Figure]:
-    """The same changes behind two slots. The engine counts from its first event on; ours from the start of reading."""
+    """The same changes behind two slots. The engine counts from its first event on; ours from its call to the slot."""
     stream = Stream(rig, changes)
     with psycopg.connect(rig.server.dsn(stream.database), autocommit=True) as session:
         session.execute("SELECT pg_create_logical_replication_slot('peer', 'pgoutput')")
@@ -104,8 +104,8 @@ def extraction(rig: Rig, changes: int) -> list[Figure]:
         "publication.autocreate.mode": "disabled",
     }
     told = run_script("debezium", "debezium_script.py", settings=settings, events=changes, limit_s=LIMIT_S)
-    records, read_s = stream.extract()
-    theirs, ours = told["events"] / told["seconds"], records / read_s
+    records, land_s = stream.extract()
+    theirs, ours = told["events"] / told["seconds"], records / land_s
     detail = f"ours {ours / 1000:.0f} k changes/s, the engine {theirs / 1000:.0f} k/s"
     what = f"extract {records:,} changes: ours / Debezium engine"
     return [Figure(what, ours / theirs, "x", ">= 4", ours >= 4 * theirs, detail)]

@@ -80,17 +80,17 @@ def test_ignored_deletes_and_truncates_leave_the_rows_as_they_were_last(kit: Tar
 
 def test_a_null_in_a_key_column_matches_a_null(kit: TargetKit, tmp_path: Path) -> None:
     """7, and 7b: a key that is really NULL is not one that is unknown."""
-    schema = TableSchema("public.t", (Column("n", INT), Column("id", INT), Column("v", TEXT)), ("n", "id"))
-    table = KitTable(kit, tmp_path, schema)
-    table.copy([{"n": None, "id": key, "v": "a"} for key in (1, 2, 3)] + [{"n": 3, "id": 1, "v": "c"}])
+    columns = (Column("n", INT), Column("id", INT), Column("v", TEXT), Column("w", TEXT))
+    table = KitTable(kit, tmp_path, TableSchema("public.t", columns, ("n", "id")))
+    table.copy([{"n": n, "id": key, "v": "a", "w": "w"} for n, key in ((None, 1), (None, 2), (None, 3), (3, 1))])
     table.apply(
         [
-            table.update({"n": None, "id": 1, "v": "A"}),
-            table.delete({"n": None, "id": 2, "v": "a"}),
-            table.move({"n": None, "id": 3, "v": "a"}, {"n": 4, "id": 3, "v": "moved"}),
+            table.update({"n": None, "id": 1, "v": "A", "w": "W"}),
+            table.delete({"n": None, "id": 2}),
+            table.move({"n": None, "id": 3}, {"n": 4, "id": 3, "v": "moved"}, complete=False),
         ]
     )
-    assert table.rows() == [(3, 1, "c"), (4, 3, "moved"), (None, 1, "A")]
+    assert table.rows() == [(3, 1, "a", "w"), (4, 3, "moved", "w"), (None, 1, "A", "W")]
 
 
 def test_an_older_change_never_overwrites_a_newer_row_and_the_cursor_stands_apart_from_the_rows(
