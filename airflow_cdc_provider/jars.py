@@ -71,7 +71,7 @@ def ensure(groups: Iterable[str] | None = None) -> list[Path]:
     Raises ``CheckFailed`` (ENV002) for a file with another checksum, ``Retryable`` (ENV003) if one cannot be fetched.
     """
     lock = read_lock()
-    wanted = [jar for group in (lock if groups is None else groups) for jar in lock[group]]
+    wanted = list(dict.fromkeys(jar for group in (lock if groups is None else groups) for jar in lock[group]))
     folder = cache_folder()
     missing = [jar for jar in wanted if not (folder / jar.file).is_file()]
     if missing:

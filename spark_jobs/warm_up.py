@@ -6,12 +6,12 @@ Argument: an empty folder. It dies without harm at any moment: nothing outside t
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark import SparkConf
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Target
@@ -21,8 +21,8 @@ from spark_jobs import sessions
 
 
 def main(folder: Path) -> None:
-    iceberg = "/iceberg-spark" in SparkConf().get("spark.driver.extraClassPath", "")
-    spark = sessions.fresh(sessions.build("cdc-warm-up", "iceberg" if iceberg else "delta"))
+    lake = next((kind for kind in LAKES if f"/{kind}-spark" in SparkConf().get("spark.driver.extraClassPath", "")), "")
+    spark = sessions.fresh(sessions.build("cdc-warm-up", lake))
     batch = folder / "batch"
     rows = spark.range(1000).selectExpr("id", "cast(id as string) as text", "timestamp_millis(id) as at", "id % 7 as n")
     rows.mapInArrow(unchanged, rows.schema).write.parquet(str(batch))
@@ -32,13 +32,20 @@ def main(folder: Path) -> None:
     )
     changes = spark.read.parquet(str(batch)).selectExpr("*", *ranked).where("rank <= 50").drop("rank", "a")
     ordered = changes.sortWithinPartitions("id")
-    table = (iceberg_table if iceberg else delta_table)(folder, ordered)
+    if lake:
+        merge(LAKES[lake](folder, ordered), batch, spark)
+    else:
+        ordered.write.parquet(str(folder / "staged"))
+        spark.read.parquet(str(folder / "staged")).toArrow()
+    spark.stop()
+
+
+def merge(table: str, batch: Path, spark: SparkSession) -> None:
     spark.sql(
         f"merge into {table} t using parquet.`{batch}` s on t.id = s.id and t.id between 0 and 2000 "
         "when matched and s.n = 1 then delete when matched then update set text = s.text when not matched then insert *"
     )
     spark.sql(f"select n, count(*), max(at) from {table} group by n").collect()
-    spark.stop()
 
 
 def delta_table(folder: Path, rows: DataFrame) -> str:
@@ -56,6 +63,10 @@ def iceberg_table(folder: Path, rows: DataFrame) -> str:
         writer = writer.tableProperty(name, value)
     writer.create()
     return "lake.cdc.t"
+
+
+LAKES: dict[str, Callable[[Path, DataFrame], str]] = {"iceberg": iceberg_table, "delta": delta_table}
+"""By the name of their jar. Without either, the target is a database."""
 
 
 def unchanged(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.errors import ForeignTarget, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import ForeignTarget
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.merge import growth
 from airflow_cdc_provider.core.steps import TableTask
@@ -30,7 +30,6 @@ from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.fencing import is_ours, overtaken_by
 from airflow_cdc_provider.targets.obstacles import not_ours
 from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
-from airflow_cdc_provider.targets.target import Held
 from spark_jobs.broken_integrity import broken_integrity_told
 from spark_jobs.sessions import FEW_ROWS, interpreted
 from spark_jobs.staged_rows import StagedRows
@@ -85,9 +84,9 @@ class DeltaWriter:
             failpoint("overwrite.before")
             writer.save(self.tables.locate(task.target))
             failpoint("overwrite.after")
-        after = self._require_ours(task, record)
+        self._require_ours(task, record)
         self._register(task)
-        return self._rows_written(task, after)
+        return self.tables.rows_written(task.target, record)
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the
@@ -151,11 +150,10 @@ class DeltaWriter:
         if opened is not None and COLUMN_MAPPING not in opened.metadata().configuration:
             self.spark.sql(switch_on_column_mapping(self.tables.locate(task.target)))
 
-    def _require_ours(self, task: TableTask, record: ControlRecord) -> Held:
+    def _require_ours(self, task: TableTask, record: ControlRecord) -> None:
         held = self.tables.held(task.table, task.target)
         if not is_ours(held, record):
             raise overtaken_by(held, record)
-        return held
 
     @contextlib.contextmanager
     def _losing_is_fenced(self, task: TableTask, record: ControlRecord) -> Iterator[None]:
@@ -170,15 +168,6 @@ class DeltaWriter:
     def _register(self, task: TableTask) -> None:
         if self.tables.catalog:
             ensure_registered(self.spark, self.tables.catalog, task.target, self.tables.locate(task.target))
-
-    def _rows_written(self, task: TableTask, held: Held) -> int:
-        history = self.spark.sql(f"DESCRIBE HISTORY delta.`{self.tables.locate(task.target)}`")
-        row = history.where(f"version = {held.version}").select("operationMetrics").first()
-        if row is None:
-            raise TargetUnavailable(
-                Problem("TGT023", "the table's history lacks our commit", task.table, f"version {held.version}")
-            )
-        return int(row["operationMetrics"].get("numOutputRows", 0))
 
 
 @contextlib.contextmanager

@@ -17,8 +17,9 @@ from typing import Any
 
 import pyarrow
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, QueryBuilder, write_deltalake
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+from tests.delta_tables import read
 from tests.faults.checker.judge import Judge
 from tests.faults.checker.ledger import Shape
 from tests.faults.checker.staging import Window, read_log
@@ -37,7 +38,7 @@ def forge(judge: Judge, name: str, change: Callable[[Rows], Rows] = lambda rows:
     table = DeltaTable(place)
     last = next(json.loads(e["userMetadata"]) for e in table.history() if "userMetadata" in e)
     told = last | {"fence": last["fence"] + 1, "nonce": f"forged {table.version()}"} | record
-    found = pyarrow.table(QueryBuilder().register("t", table).execute("select * from t").read_all())
+    found = read(table)
     rows = pyarrow.Table.from_pylist(change(found.to_pylist()), schema=found.schema)
     properties = CommitProperties(custom_metadata={"userMetadata": json.dumps(told)})
     write_deltalake(place, rows, mode="overwrite", commit_properties=properties)

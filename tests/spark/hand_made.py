@@ -6,6 +6,7 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,14 @@ from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, TableResult, TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.sparksql.types import from_text
 from airflow_cdc_provider.targets.target import Held, TargetTables
 from spark_jobs import merge, stage
 from spark_jobs.job import Job
 from spark_jobs.record_files import RecordFile
 from spark_jobs.writers import open_writer
+from tests.delta_tables import read
 
 Row = dict[str, Any]
 FLOOR = "0" * 8
@@ -222,13 +225,23 @@ class HandMade:
 
     def rows(self, *technical: str) -> list[tuple[Any, ...]]:
         """The target's rows in order, in the order of the schema's columns."""
-        found = self.read_at(None).select(*(f"`{name}`" for name in (*self.schema.names, *technical))).collect()
-        return sorted((tuple(row) for row in found), key=lambda row: [(value is None, str(value)) for value in row])
+        names, tables = (*self.schema.names, *technical), self.job_tables()
+        if isinstance(tables, DeltaTarget):
+            columns = read(tables.open("t"), *names).columns
+            found = zip(*(map(_naive, column.to_pylist()) for column in columns), strict=True)
+        else:
+            found = map(tuple, self.read_at(None).select(*(f"`{name}`" for name in names)).collect())
+        return sorted(found, key=lambda row: [(value is None, str(value)) for value in row])
 
     def read_at(self, version: int | None) -> DataFrame:
         """The target as a job reads it."""
         tables = self.job(StepKind.STAGE, ()).tables
         return open_writer(self.definition.target.type, self.spark, tables).read(self.task(), version)
+
+
+def _naive(value: Any) -> Any:
+    """Times as Spark gives them to Python."""
+    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
 def _text(value: Any) -> str | None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from deltalake import DeltaTable
 
 from airflow_cdc_provider.core.definition import OnDelete
+from tests.delta_tables import read
 from tests.model.histories import COLUMNS, KEY, Story
 from tests.model.source import Row, Rows
 from tests.spark.hand_made import HandMade
@@ -77,19 +76,20 @@ def _keys(rows: Rows) -> Keys:
 
 
 def _versions(table: HandMade, numbers: Sequence[int]) -> list[State]:
-    """These versions of the table, as one query over them all."""
     path = f"{table.definition.target.location}/t"
-    read = table.spark.read.format("delta")
-    frames = [read.option("versionAsOf", at).load(path).withColumn("version", F.lit(at)) for at in numbers]
-    live: dict[int, Rows] = {at: Counter() for at in numbers}
-    flagged: dict[int, set[Row]] = {at: set() for at in numbers}
-    for row in reduce(DataFrame.unionByName, frames).collect():
+    return [_state(table, DeltaTable(path, version=number)) for number in numbers]
+
+
+def _state(table: HandMade, version: DeltaTable) -> State:
+    live: Rows = Counter()
+    flagged: set[Row] = set()
+    for row in read(version).to_pylist():
         values = tuple(_as_told(row[name]) for name in COLUMNS)
         if table.rule.on_delete is OnDelete.SOFT and row["_cdc_deleted"]:
-            flagged[row["version"]].add(values[:KEY])
+            flagged.add(values[:KEY])
         else:
-            live[row["version"]][values] += 1
-    return [State(live[at], frozenset(flagged[at])) for at in numbers]
+            live[values] += 1
+    return State(live, frozenset(flagged))
 
 
 def _as_told(value: object) -> object:

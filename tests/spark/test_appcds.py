@@ -1,4 +1,4 @@
-"""The archive that ``make`` built ahead, as a real driver uses it."""
+"""The archives of a Delta target, which ``make`` built ahead, and of a database, as real drivers use them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,19 @@ from airflow_cdc_provider.java import find_java
 pytestmark = pytest.mark.jvm
 
 
-@pytest.mark.parametrize("job", [appcds.SHORT_JOB, appcds.LONG_JOB], ids=["short", "long"])
-def test_a_driver_takes_most_of_its_classes_from_the_archive(job: Sequence[str], tmp_path: Path) -> None:
-    class_path = jars.ensure(["postgres", "delta"])
+@pytest.mark.parametrize(
+    ("groups", "job"),
+    [
+        (["postgres", "delta"], appcds.SHORT_JOB),
+        (["postgres", "delta"], appcds.LONG_JOB),
+        (["postgres"], appcds.SHORT_JOB),
+    ],
+    ids=["short", "long", "no lake"],
+)
+def test_a_driver_takes_most_of_its_classes_from_the_archive(
+    groups: list[str], job: Sequence[str], tmp_path: Path
+) -> None:
+    class_path = jars.ensure(groups)
     archive = appcds.archive(class_path)
     assert archive is not None, "see the .failed file in the cache"
     loaded = tmp_path / "classes.log"

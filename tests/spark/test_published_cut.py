@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
-import pyarrow
 import pytest
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.control.publishing import publish_cut
@@ -22,6 +21,7 @@ from airflow_cdc_provider.core.definition import TableRule, Target
 from airflow_cdc_provider.core.index import TableRow
 from airflow_cdc_provider.core.steps import StepKind
 from spark_jobs import extract, merge, snapshot, stage
+from tests.delta_tables import read
 from tests.spark.databases import Database, new_schema
 from tests.spark.replicator import Replicator, now
 
@@ -161,8 +161,7 @@ def test_tables_of_a_database_are_read_where_the_cut_is_valid(
 
 
 def _number(table: DeltaTable) -> int:
-    found = pyarrow.table(QueryBuilder().register("t", table).execute("SELECT n FROM t").read_all())
-    return int(found["n"][0].as_py())
+    return int(read(table, "n")["n"][0].as_py())
 
 
 def _both(warehouse: Database, name: str) -> Pair | None:

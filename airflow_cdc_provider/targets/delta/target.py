@@ -122,6 +122,15 @@ class DeltaTarget:
             counts = [] if opened is None else opened.get_add_actions(flatten=True)["num_records"].to_pylist()
             return None not in counts and sum(counts) <= rows
 
+    def rows_written(self, target_table: str, record: ControlRecord) -> int:
+        """By the commit that holds this record."""
+        with self._answers(target_table):
+            for entry in self.open(target_table).history():
+                commit = read_commit(entry, self.replicator, record.table)
+                if commit.record is not None and commit.record.nonce == record.nonce:
+                    return int(entry["operationMetrics"]["numOutputRows"])
+        raise TargetUnavailable(Problem("TGT023", "the table's history lacks our commit", self.locate(target_table)))
+
     def open(self, target_table: str) -> Any:
         """A ``deltalake.DeltaTable`` at its newest version, None where there is none."""
         from deltalake import DeltaTable

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections import Secrets
 from airflow_cdc_provider.core.definition import Target
 from spark_jobs.writers import delta
+from tests.delta_tables import read
 from tests.spark.contract.once import lost_once, once_at
 from tests.spark.contract.sessions import small_session
 
@@ -68,9 +68,7 @@ class DeltaKit:
         monkeypatch.setattr(delta, "failpoint", once_at(self.before_commit, action))
 
     def _rows(self, opened: DeltaTable, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-        listed = ", ".join(f'"{name}"' for name in columns)
-        table = pa.table(QueryBuilder().register("t", opened).execute(f"SELECT {listed} FROM t").read_all())
-        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        return list(zip(*(column.to_pylist() for column in read(opened, *columns).columns), strict=True))
 
     @contextlib.contextmanager
     def lose(self, reply: bool) -> Iterator[None]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
@@ -15,6 +16,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.steps import TableResult
 from airflow_cdc_provider.state.store import StateStore
+from tests.delta_tables import read
 from tests.faults import attempts
 from tests.faults.road import Road
 
@@ -80,8 +82,7 @@ class Scene(ABC):
 
     def held(self, table: str, key: str, *columns: str) -> dict[Any, dict[str, Any]]:
         """The rows of the copy by their key; all columns where none is named."""
-        frame = self.spark.read.format("delta").load(self.replicator().target.locate(self.target(table)))
-        rows = frame.select(*columns or frame.columns).toArrow().to_pylist()
+        rows = read(DeltaTable(self.replicator().target.locate(self.target(table))), *columns).to_pylist()
         assert len({row[key] for row in rows}) == len(rows), "no key twice"
         return {row[key]: row for row in rows}
 
