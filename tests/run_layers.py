@@ -30,7 +30,10 @@ BUDGETS_S = {
     "e2e": 720,
     "faults": 480,
 }
-SIDE_BY_SIDE = dict.fromkeys(("connectors", "provider", "spark", "spark/contract", "spark/roads"), "loadfile")
+SIDE_BY_SIDE = {
+    **dict.fromkeys(("connectors", "provider", "spark", "spark/contract", "spark/roads", "e2e"), "loadfile"),
+    "faults": "loadgroup",
+}
 """Layers of which two files, or groups, are run at a time: most of their tests wait for one core."""
 GRACE = 1.5
 INTERRUPTED_LIMIT_S = 60

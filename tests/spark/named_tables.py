@@ -14,7 +14,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider import jars
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.plain import from_plain
@@ -22,7 +21,7 @@ from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import StepKind, TableResult
 from spark_jobs import extract, merge, resync, snapshot, stage
 from spark_jobs.sessions import build
-from tests.spark.replicator import JAVA_OPTIONS, LOCAL, Replicator, by_table, now
+from tests.spark.replicator import BUILT_AHEAD, LOCAL, Replicator, by_table, driver_settings, now
 
 CATALOG = "default"
 
@@ -57,11 +56,7 @@ def named(replicator: Replicator, catalog: str = CATALOG) -> Replicator:
 
 
 def session(conf: dict[str, str]) -> SparkSession:
-    own = {
-        "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
-        "spark.driver.extraClassPath": ":".join(map(str, jars.ensure(["delta", "postgres"]))),
-    }
-    return build("reader", "delta", {**LOCAL, **own, **conf})
+    return build("reader", "delta", {**LOCAL, **driver_settings(BUILT_AHEAD), **conf})
 
 
 def found(spark: SparkSession) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider import bundle, jars, logstore
+from airflow_cdc_provider import appcds, bundle, jars, logstore
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source import SourceConnector
 from airflow_cdc_provider.core.connections import SECRETS_FILE, ConnectionInfo, Secrets
@@ -34,6 +34,10 @@ from spark_jobs.sessions import fresh
 
 JAVA_OPTIONS = "-Duser.timezone=UTC"
 LOCAL = {"spark.master": "local[2]", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+BUILT_AHEAD = ("postgres", "delta")
+"""The groups of jars that ``make`` has built a class archive for."""
 
 
 def class_path(groups: Sequence[str]) -> list[Path]:
@@ -58,7 +62,7 @@ class Replicator:
         warehouse: ConnectionInfo | None = None,
     ) -> None:
         self.folder = folder
-        self.jars = ["delta", "postgres", "s3"] if place else ["delta", "postgres"]
+        self.jars = [*BUILT_AHEAD, "s3"] if place else list(BUILT_AHEAD)
         self.jars += [target.type] if target and target.type not in self.jars else []
         place = place or str(folder)
         objects = objects or ConnectionInfo()
@@ -152,6 +156,16 @@ class Replicator:
         return spark.read.format("delta").load(self.target.locate(task.target))
 
 
+def driver_settings(groups: Sequence[str]) -> dict[str, str]:
+    """Of a JVM that lives for one job."""
+    on_path = class_path(groups)
+    archive = appcds.archive(on_path) if tuple(groups) == BUILT_AHEAD else None
+    return {
+        "spark.driver.extraJavaOptions": " ".join([JAVA_OPTIONS, *appcds.java_options(archive)]),
+        "spark.driver.extraClassPath": ":".join(map(str, on_path)),
+    }
+
+
 def spark_submit(
     step: Step,
     step_url: str,
@@ -166,9 +180,8 @@ def spark_submit(
     assert spec is not None and spec.origin is not None
     settings = {
         **LOCAL,
-        "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
-        "spark.executor.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
-        "spark.driver.extraClassPath": ":".join(map(str, class_path(groups))),
+        **driver_settings(groups),
+        "spark.executor.extraJavaOptions": " ".join([JAVA_OPTIONS, *appcds.SHORT_JOB]),
         **(conf or {}),
     }
     command = [

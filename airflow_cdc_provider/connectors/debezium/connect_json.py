@@ -6,15 +6,18 @@ compared as text, and read only when it was not seen before.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Any, NamedTuple
 
 from airflow_cdc_provider.connectors.formats import exact_json
 from airflow_cdc_provider.connectors.formats.exact_json import dumps
+from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
 
 BEGIN = '{"schema":'
 MIDDLE = re.compile(r'\s*,\s*"payload"\s*:')
 MOST_REMEMBERED = 64
+BLANKS = " \t\r\n"
 
 
 class Told(NamedTuple):
@@ -39,9 +42,12 @@ class ConnectReader:
             return _unwrapped(exact_json.parse_text(text), text)
         for prefix, schema, schema_text in self._seen.get(topic, ()):
             if text.startswith(prefix):
-                payload, end = exact_json.parse_at(text, len(prefix))
-                if text[end:].strip(" \t\r\n") == "}":
-                    return Told(payload, schema, schema_text, text[len(prefix) : end])
+                rest = text[len(prefix) :].rstrip(BLANKS)
+                if not rest.endswith("}"):
+                    break
+                raw = rest[:-1].rstrip(BLANKS)
+                with contextlib.suppress(Unreadable):  # what is wrong is told of the whole
+                    return Told(exact_json.parse_text(raw), schema, schema_text, raw)
                 break
         told = _unwrapped(exact_json.parse_text(text), "")
         if told.schema is not None:
@@ -59,7 +65,7 @@ class ConnectReader:
 
 def _unwrapped(value: Any, text: str) -> Told:
     """A row may have columns of these names: a schema is an object that has a ``type``."""
-    if isinstance(value, dict) and value.keys() == {"schema", "payload"}:
+    if isinstance(value, dict) and len(value) == 2 and "schema" in value and "payload" in value:
         schema = value["schema"]
         if schema is None:
             return Told(value["payload"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from airflow_cdc_provider.connectors.formats.unreadable import WRONG_TIME, Unreadable
@@ -121,8 +122,9 @@ def timestamptz_of_text(text: Any, warn: Warn) -> str:
         return f'"{FIRST_TIME if moment.year == 1 else LAST_TIME}Z"'
 
 
+@lru_cache(maxsize=64)
 def moment_of_us(us: int) -> datetime | None:
-    """For display; None where no calendar has it."""
+    """For display; None where no calendar has it. Changes of one transaction tell the same."""
     return EPOCH_UTC + timedelta(microseconds=us) if FIRST_US <= us <= LAST_US else None
 
 

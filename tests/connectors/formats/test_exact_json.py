@@ -1,0 +1,58 @@
+"""The quick way through JSON and the exact one: one value, and one refusal."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from airflow_cdc_provider.connectors.formats import exact_json
+from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
+
+TEXTS = st.text(st.sampled_from('ab":\\ {}[],\n\té\U0001f600\ud800'), max_size=6)
+NUMBERS = ["0", "-0", "-0.0", "1e5", "1E999", "01", "1.", "9" * 30, "9" * 4301, "1.0", "NaN", "-Infinity"]
+OTHERS = ["null", "true", "false", '"\\ud800"', '"\\/"', "x"]
+SCALARS = st.one_of(st.sampled_from(NUMBERS), TEXTS.map(json.dumps), st.sampled_from(OTHERS))
+BLANKS = st.sampled_from(["", "", " ", "\n"])
+
+
+@st.composite
+def objects(draw: st.DrawFn, inner: st.SearchStrategy[str]) -> str:
+    """Names may come twice, and blanks may stand wherever they may."""
+    members = draw(st.lists(st.tuples(TEXTS.map(json.dumps), inner), max_size=4))
+    return "{" + ",".join(f"{draw(BLANKS)}{name}{draw(BLANKS)}:{draw(BLANKS)}{one}" for name, one in members) + "}"
+
+
+def arrays(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.lists(inner, max_size=4).map(lambda some: f"[{', '.join(some)}]")
+
+
+VALUES = st.recursive(SCALARS, lambda inner: st.one_of(objects(inner), arrays(inner)), max_leaves=12)
+
+
+def read(parse: Any, text: str) -> tuple[str, str]:
+    """What it is, with the types of its numbers; or what is wrong with it."""
+    try:
+        return "value", repr(parse(text))
+    except Unreadable as error:
+        return "refused", str(error)
+
+
+@settings(max_examples=3000)
+@given(st.one_of(VALUES, st.text(st.sampled_from('{}[]":,\\ 1ae'), max_size=12)))
+@example('{"a\\\\":1,"b":2,"b":3}')
+@example('{"a" :1,"b":2,"b":3}')
+@example('{"a":":","b":2,"b":3}')
+@example('{"a":"\\":","b":2,"b":3}')
+@example('[{"a":1},{"a":1,"a":2}]')
+def test_whatever_the_text_is_both_say_the_same(text: str) -> None:
+    assert read(exact_json.parse_text, text) == read(exact_json.parse_exactly, text)
+
+
+@pytest.mark.parametrize("text", ['{"a":1,"b":{"c":[1.50,"x:y"]},"d":"\\"e\\":"}', "[[],{}]", '"a"', "1"])
+def test_ordinary_text_is_read_the_quick_way(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_json, "parse_exactly", lambda text: pytest.fail("the long way"))
+    assert repr(exact_json.parse_text(text)) == repr(json.loads(text, parse_float=exact_json.Decimal))
