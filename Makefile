@@ -20,7 +20,7 @@ demo: jars  ## a shop database, copied and kept exact; KEEP=1 leaves Airflow's p
 	@$(READY)
 	KEEP="$(KEEP)" exec $(PYTHON) -m airflow_cdc_provider.sandbox.demo
 
-test: lint jars mariadb  ## lint, then every layer of tests within its budget; LAYERS="core spark" for some
+test: lint jars mariadb  ## lint, then every layer of tests within its budget; LAYERS="core spark" for some, TURN=all
 	@$(READY)
 	exec $(PYTHON) -m tests.run_layers $(LAYERS)
 

@@ -30,11 +30,8 @@ BUDGETS_S = {
     "e2e": 720,
     "faults": 480,
 }
-SIDE_BY_SIDE = {
-    **dict.fromkeys(("connectors", "provider", "spark", "spark/contract", "spark/roads", "e2e"), "loadfile"),
-    "faults": "loadgroup",
-}
-"""Layers of which two files, or groups, are run at a time: most of their tests wait for one core."""
+ALONE = frozenset({"e2e", "faults"})
+"""Layers with an Airflow, which needs both cores. Of the others two files are run at a time: most tests wait for one."""
 GRACE = 1.5
 INTERRUPTED_LIMIT_S = 60
 NOTHING_COLLECTED = 5
@@ -62,7 +59,7 @@ def run(layer: str, tests: Path = TESTS) -> Outcome:
         report = Path(scratch) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "--durations=12", f"--junitxml={report}", str(tests / layer)]
         command += [f"--ignore={tests / one}" for one in BUDGETS_S if one.startswith(f"{layer}/")]
-        command += ["--numprocesses=2", f"--dist={SIDE_BY_SIDE[layer]}"] if layer in SIDE_BY_SIDE else []
+        command += [] if layer in ALONE else ["--numprocesses=2", "--dist=loadfile"]
         began = time.monotonic()
         process = subprocess.Popen(
             command, cwd=tests.parent, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=heed_interrupts

@@ -60,11 +60,7 @@ def test_endless(server):
 """
 
 
-@pytest.mark.parametrize("side_by_side", [False, True])
-def test_a_layer_past_its_budget_is_stopped_with_its_servers_and_has_failed(
-    tests: Path, monkeypatch: pytest.MonkeyPatch, side_by_side: bool
-) -> None:
-    monkeypatch.setattr(run_layers, "SIDE_BY_SIDE", {"quick": "loadfile"} if side_by_side else {})
+def test_a_layer_past_its_budget_is_stopped_with_its_servers_and_has_failed(tests: Path) -> None:
     mark = f"server-{uuid4()}"
     (tests / "quick" / "test_some.py").write_text(SERVED.format(mark=mark))
     outcome = run_layers.run("quick", tests)

@@ -36,10 +36,11 @@ Row = dict[str, Any]
 class Copy:
     """A plain copy of three objects, kept as a consumer would: rows by id, what is unclear is fetched at the end."""
 
-    def __init__(self, sandbox: SalesforceOrg) -> None:
+    def __init__(self, sandbox: SalesforceOrg, channel: str = CHANNEL) -> None:
         self.sandbox = sandbox
+        self.channel = channel
         options = SalesforceOptions(
-            pubsub_endpoint=sandbox.pubsub_endpoint, pubsub_tls=False, idle=timedelta(seconds=5)
+            pubsub_endpoint=sandbox.pubsub_endpoint, pubsub_tls=False, idle=timedelta(seconds=5), channel=channel
         )
         extra = {"consumer_key": sandbox.client_id, "consumer_secret": sandbox.client_secret}
         info = ConnectionInfo("crm", extra={**extra, "instance_url": sandbox.instance_url})
@@ -48,7 +49,7 @@ class Copy:
         self.rows: defaultdict[str, dict[str, Row]] = defaultdict(dict)
         self.seen: set[str] = set()
         with self.org.pubsub.connected() as pubsub:
-            self.position: Position = position_of(CHANNEL, pubsub.newest(CHANNEL))
+            self.position: Position = position_of(channel, pubsub.newest(channel))
 
     def describe(self, table: str) -> Described:
         return described(self.org.rest.describe(table))
@@ -88,7 +89,7 @@ class Copy:
             told += [item for item in window if isinstance(item, ChangeRecord)]
             assert all(record.op != "unreadable" for record in told)
             self.seen |= {record.event_id for record in told}
-            if place_of(self.position, CHANNEL).replay_id == self._tip():
+            if place_of(self.position, self.channel).replay_id == self._tip():
                 break
         unclear: defaultdict[str, set[str]] = defaultdict(set)
         for record in sorted(told, key=lambda record: record.order_key):
@@ -100,7 +101,7 @@ class Copy:
 
     def _tip(self) -> bytes:
         with self.org.pubsub.connected() as pubsub:
-            return pubsub.newest(CHANNEL).replay_id
+            return pubsub.newest(self.channel).replay_id
 
     def _apply(self, record: ChangeRecord, unclear: defaultdict[str, set[str]]) -> None:
         rows, key = self.rows[record.table], json.loads(record.key or record.key_before or "[null]")[0]

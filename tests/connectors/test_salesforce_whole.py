@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.change_events import Rules
+from airflow_cdc_provider.sandbox.salesforce.channels import Member
 from airflow_cdc_provider.sandbox.salesforce.faults import BulkFault, HttpFault, RpcFault
 from airflow_cdc_provider.sandbox.salesforce.fields import text
 from airflow_cdc_provider.sandbox.salesforce.users import Access
@@ -58,6 +59,20 @@ def test_a_copy_that_follows_random_transactions_is_what_the_ledger_says(number:
                 writer.transact()
             copy.catch_up()
             assert copy.differences() == [], f"CDC_SEED={SEED}, history {number}"
+
+
+def test_case_18_a_channel_that_adds_fields_tells_no_other_story(sandbox: SalesforceOrg) -> None:
+    """Merged events come apart, several have one replay id, and values of now stand in events of then."""
+    enriched = {"Account": ("Name", "Phone", "BillingAddress"), "Contact": ("LastName",), "Invoice__c": ("Terms__c",)}
+    sandbox.channels.custom["More__chn"] = [Member(table, enriched=names) for table, names in enriched.items()]
+    writer = Writer(sandbox, random.Random(SEED))
+    copy = Copy(sandbox, "/data/More__chn")
+    copy.copy(*TABLES)
+    for _ in range(3):
+        for _ in range(25):
+            writer.transact()
+        copy.catch_up()
+        assert copy.differences() == [], f"CDC_SEED={SEED}"
 
 
 def test_an_org_that_is_ready_has_no_problems(copy: Copy) -> None:

@@ -212,6 +212,28 @@ def test_custom_channels_carry_their_members(org: SalesforceOrg, subscriber: Sub
     assert event.header["entityName"] == "Contact"
 
 
+def test_a_filter_leaves_records_out_and_enriched_fields_come_with_updates_and_deletes(
+    org: SalesforceOrg, subscriber: Subscriber
+) -> None:
+    """Each record then has an event of its own, and all of one change have one replay id."""
+    org.channels.custom["Work__chn"] = [Member("Account", "Type = 'Customer'", ("AccountNumber",))]
+    values = {"Type": "Customer", "AccountNumber": "7"}
+    one, two, other = org.load("Account", [{"Name": "A", **values}, {"Name": "B", **values}, {"Name": "C"}])
+    with org.transaction() as tx:
+        tx.update_many("Account", [one, two, other], {"Phone": "1"})
+    with org.transaction() as tx:
+        tx.delete("Account", one)
+    wide = subscriber.read()
+    assert [len(event.header["recordIds"]) for event in wide] == [3, 1]
+    assert "AccountNumber" not in wide[0].body
+    first, second, gone = subscriber.read(topic="/data/Work__chn")
+    assert (first.header["recordIds"], second.header["recordIds"]) == ([one], [two])
+    assert first.replay_id == second.replay_id != gone.replay_id
+    assert first.header["changedFields"] == wide[0].header["changedFields"]
+    assert (first.body["Phone"], first.body["AccountNumber"], first.body["Type"]) == ("1", "7", "Customer")
+    assert gone.body["AccountNumber"] == "7" and "Phone" not in gone.body
+
+
 @pytest.mark.parametrize("topic", ["/data/NothingChangeEvent", "/data/TaskChangeEvent", "/data/accountchangeevent"])
 def test_a_topic_that_is_not_there_is_not_found(subscriber: Subscriber, topic: str) -> None:
     assert refused(subscriber, topic=topic) == ("NOT_FOUND", "topic.not.found")

@@ -293,6 +293,25 @@ def test_tooling_lists_channels_and_filters_of_their_members(org: SalesforceOrg,
         assert (found["DeveloperName"], found["FilterExpression"]) == (developer_name, expression)
 
 
+def test_tooling_lists_enriched_fields(org: SalesforceOrg, client: Client) -> None:
+    member = type(org.channels.selected[0])
+    org.channels.custom["More__chn"] = [member("Account", enriched=("Phone", "Site"))]
+    text = "SELECT Id FROM PlatformEventChannelMember WHERE DeveloperName = 'More_chn_AccountChangeEvent'"
+    (found,) = client.query(text, "tooling/query").json()["records"]
+    text = f"SELECT Field FROM EnrichedField WHERE ChannelMemberId = '{found['Id']}'"
+    added = client.query(text, "tooling/query").json()["records"]
+    assert [one["Field"] for one in added] == ["Phone", "Site"]
+
+
+def test_long_answers_are_packed_for_who_takes_it(org: SalesforceOrg, client: Client) -> None:
+    plain = client.get(f"{V}/sobjects/Account/describe", headers={"Accept-Encoding": "identity"})
+    packed = client.get(f"{V}/sobjects/Account/describe", headers={"Accept-Encoding": "gzip"})
+    assert (plain.headers.get("Content-Encoding"), packed.headers.get("Content-Encoding")) == (None, "gzip")
+    assert (
+        int(packed.headers["Content-Length"]) < int(plain.headers["Content-Length"]) and packed.json() == plain.json()
+    )
+
+
 def test_event_schemas_can_be_had_by_name_and_by_id(org: SalesforceOrg, client: Client) -> None:
     current = client.get(f"{V}/sobjects/AccountChangeEvent/eventSchema").json()
     assert current["name"] == "AccountChangeEvent"

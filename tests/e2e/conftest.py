@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.damage import Damaged, damage
+from tests.scenario import Scenario
 from tests.whole_road import airflow, home, scenario, server
 
 __all__ = ["airflow", "home", "interpreter", "scenario", "server"]
@@ -19,26 +20,19 @@ CHECKOUT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session")
 def interpreter(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """One for all workers of the layer: the first makes it, the others wait."""
-    folder = tmp_path_factory.getbasetemp() / "installed"
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parents[1] / folder.name
-    folder.mkdir(exist_ok=True)
-    python, whole = folder / "venv" / "bin" / "python", folder / "whole"
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not whole.exists():
-            install(folder, python)
-            whole.touch()
-    return str(python)
-
-
-def install(folder: Path, python: Path) -> None:
+    folder = tmp_path_factory.mktemp("installed")
     run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, CHECKOUT)
     (wheel,) = folder.glob("*.whl")
     run(sys.executable, "-m", "uv", "venv", "--quiet", "--python", sys.executable, folder / "venv")
-    uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python]
-    run(*uv, "--constraint", CHECKOUT / "constraints.txt", f"{wheel}[postgres,delta,sandbox]")
+    python = str(folder / "venv" / "bin" / "python")
+    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python]
+    run(*install, "--constraint", CHECKOUT / "constraints.txt", f"{wheel}[postgres,delta,sandbox]")
+    return python
+
+
+@pytest.fixture(scope="session")
+def damaged(scenario: Callable[..., Scenario]) -> Damaged:
+    return damage(scenario)
 
 
 def run(*command: str | Path) -> None:

@@ -24,11 +24,6 @@ QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m
 SOCKETS = "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
 
 
-def pytest_configure() -> None:
-    """One seed for all processes of a run: they inherit it."""
-    os.environ.setdefault("SEED", str(random.randrange(1 << 32)))
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """PySpark leaves the sockets of its threads to the garbage collector."""
     for item in items:
@@ -48,7 +43,7 @@ def interpreter() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def seed() -> int:
     """``SEED``, or a new one each time."""
-    chosen = int(os.environ["SEED"])
+    chosen = int(os.environ.get("SEED") or random.randrange(1 << 32))
     print(f"seed {chosen}")
     return chosen
 

@@ -14,11 +14,10 @@ from tests.faults.checker.delta import DeltaReader
 from tests.faults.checker.invariants import Finding
 from tests.faults.checker.judge import Judge
 from tests.faults.damages import DAMAGES
-from tests.faults.groups import FIRST
 from tests.faults.performing import Theatre, quiet
 from tests.faults.world import World
 
-pytestmark = [pytest.mark.jvm, pytest.mark.server, FIRST]
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from deltalake import DeltaTable
 
-from tests.faults.groups import SECOND
 from tests.faults.killing import clear, kill_driver, kill_scheduler, kill_task, runs_task
 from tests.scenario import Scenario
 
-pytestmark = [pytest.mark.jvm, pytest.mark.server, SECOND]
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 TABLES = """\
 tables:

@@ -14,14 +14,13 @@ from deltalake import DeltaTable, write_deltalake
 from pyarrow import table as arrow
 
 from airflow_cdc_provider.core.definition import Reconcile
-from tests.faults.groups import FIRST
 from tests.faults.performing import Theatre, quiet
 from tests.faults.road import Road
 from tests.faults.scenes import asked, done
 from tests.faults.world import World
 from tests.faults.writer import ACCOUNTS, EVENTS
 
-pytestmark = [pytest.mark.jvm, pytest.mark.server, FIRST]
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 
 @pytest.fixture

@@ -106,6 +106,13 @@ EVENT_FORMATS = (
         BAD,
     ),
     Breakage(
+        "the quick reader of JSON overlooks a name that comes twice",
+        f"{FORMATS}/exact_json.py",
+        "return names == (_members_of(value) if isinstance(value, CONTAINERS) else 0)",
+        "return True",
+        (f"{TESTS}/test_exact_json.py",),
+    ),
+    Breakage(
         "a column that nobody described is passed over",
         f"{FORMATS}/images.py",
         "        if unknown:\n",

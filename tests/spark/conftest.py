@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from spark_jobs.sessions import TARGET_SETTINGS, build
+from tests import turns
 from tests.mariadb import embedded
 from tests.spark.databases import Database, new_schema
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL, class_path
@@ -25,8 +28,17 @@ on it compiles the same code over and over."""
 SOCKETS = "Exception ignored in. <socket.socket"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_configure() -> None:
+    turns.choose()
+
+
+def pytest_report_header() -> str:
+    return f"turn {os.environ[turns.TURN]}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """PySpark leaves the sockets of its threads to the garbage collector."""
+    turns.leave_out(config, items)
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.filterwarnings(f"ignore:{SOCKETS}:pytest.PytestUnraisableExceptionWarning"))
@@ -36,6 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark() -> Iterator[SparkSession]:
     """There before the first test, also where that does not ask for it: a job that runs in this process would make a
     session of its own, without any jars."""
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it tells of its end when nobody listens any more
     conf = {
         **LOCAL,
         "spark.driver.memory": "1g",

@@ -61,7 +61,7 @@ Admin commands: POST /admin/<command> with a JSON object, no token. In Python th
                         release: let held jobs go on                                        org.bulk
     ``bus``             allocation (deliveries per day), retention_s, repeat: the last n events once more,
                         reset: no replay id is known any more                               org.bus
-    ``channel``         name, members: [{entity, filter_expression}]                        org.channels
+    ``channel``         name, members: [{entity, filter_expression, enriched}]              org.channels
     ``rules``           overflow: changes until a transaction overflows, merge              org.rules
     ``migrate``         the org moves: replay ids void, commit numbers anew                 org.migrate()
     ``refresh``         the same with another org id                                        org.refresh()

@@ -43,7 +43,7 @@ class Bus:
         self.retention_s = RETENTION_S
         self.allocation = allocation
         self.published = 0
-        self._clock = clock
+        self.clock = clock
         self._random = random.Random(seed)
         self._deliveries: deque[tuple[int, int]] = deque()
         self._delivered = 0
@@ -62,7 +62,7 @@ class Bus:
 
     def publish(self, events: Iterable[Event]) -> None:
         with self.changed:
-            at = self._clock.now_ms()
+            at = self.clock.now_ms()
             for event in events:
                 self._append(at, event.entity, produced(str(uuid.uuid4()), event.schema_id, event.payload), event)
                 self.published += 1
@@ -122,7 +122,7 @@ class Bus:
         with self.changed:
             self._forget()
             last = self._entries[-1] if self._entries else None
-            if last is None or last.at_ms < self._clock.now_ms() - 60_000:
+            if last is None or last.at_ms < self.clock.now_ms() - 60_000:
                 self._mark()
             return self._entries[-1]
 
@@ -132,7 +132,7 @@ class Bus:
     def count(self, deliveries: int) -> None:
         """They count for 24 hours, whoever got them."""
         with self.changed:
-            self._deliveries.append((self._clock.now_ms(), deliveries))
+            self._deliveries.append((self.clock.now_ms(), deliveries))
             self._delivered += deliveries
 
     @property
@@ -144,7 +144,7 @@ class Bus:
     def delivered(self) -> int:
         """In the last 24 hours, to all subscribers together."""
         with self.changed:
-            while self._deliveries and self._deliveries[0][0] <= self._clock.now_ms() - DAY_MS:
+            while self._deliveries and self._deliveries[0][0] <= self.clock.now_ms() - DAY_MS:
                 self._delivered -= self._deliveries.popleft()[1]
             return self._delivered
 
@@ -157,11 +157,11 @@ class Bus:
         self._numbers.append(self._next)
 
     def _mark(self) -> None:
-        self._append(self._clock.now_ms(), "", b"", None)
+        self._append(self.clock.now_ms(), "", b"", None)
 
     def _forget(self) -> None:
         """Drop what is older than the retention."""
-        horizon = self._clock.now_ms() - self.retention_s * 1000
+        horizon = self.clock.now_ms() - self.retention_s * 1000
         if not self._entries or self._entries[0].at_ms >= horizon:
             return
         old = next((n for n, entry in enumerate(self._entries) if entry.at_ms >= horizon), len(self._entries))

@@ -22,10 +22,11 @@ class RpcRefusal(Exception):
 
 @dataclass(frozen=True)
 class Member:
-    """A selected object. A filter takes events away without a word, and is only listed here."""
+    """A selected object. A filter takes events away without a word; ``enriched`` fields are added to others."""
 
     entity: str
     filter_expression: str | None = None
+    enriched: tuple[str, ...] = ()
 
 
 @dataclass
@@ -56,6 +57,12 @@ class Channels:
             message = f"You don't have permission to subscribe to the topic: {topic}."
             raise RpcRefusal("PERMISSION_DENIED", "subscription.topic.cannot.subscribe", message)
         return frozenset([entity])
+
+    def member(self, topic: str, entity: str) -> Member | None:
+        """What a channel of several objects has selected; one of a single object has no members."""
+        name = topic.removeprefix("/data/")
+        members = self.selected if name == STANDARD else self.custom.get(name, [])
+        return next((member for member in members if member.entity == entity), None)
 
     def entity(self, topic: str) -> str | None:
         """The one object of a single-object channel."""

@@ -15,8 +15,8 @@ import grpc
 from airflow_cdc_provider.sandbox.salesforce import wire
 from airflow_cdc_provider.sandbox.salesforce.bus import Bus, Entry
 from airflow_cdc_provider.sandbox.salesforce.channels import Channels, RpcRefusal
+from airflow_cdc_provider.sandbox.salesforce.delivery import Delivery
 from airflow_cdc_provider.sandbox.salesforce.faults import Faults
-from airflow_cdc_provider.sandbox.salesforce.masking import masked
 from airflow_cdc_provider.sandbox.salesforce.oauth import Tokens
 from airflow_cdc_provider.sandbox.salesforce.schemas import Schemas
 from airflow_cdc_provider.sandbox.salesforce.users import User
@@ -41,6 +41,7 @@ class PubSub:
         self.idle_limit_s = IDLE_LIMIT_S
         self.answer_events = MOST_PENDING
         self._bus, self._channels, self._schemas = bus, channels, schemas
+        self._delivery, self._now = Delivery(schemas, channels.store), bus.clock.second
         self._tokens, self._faults = tokens, faults
         self._server: grpc.Server | None = None
         self._over = False
@@ -160,7 +161,9 @@ class PubSub:
         """As the messages of these fields would be one after the other."""
         topic, bus = demand.topic, self._bus
         events = [
-            wire.consumed(masked(entry, user, self._schemas), bus.replay_id(topic, entry)) for entry in batch.entries
+            wire.consumed(event, bus.replay_id(topic, entry))
+            for entry in batch.entries
+            for event in self._delivery.of(entry, self._channels.member(topic, entry.entity), user, self._now())
         ]
         rest = wire.FetchResponse(
             latest_replay_id=bus.replay_id(topic, batch.latest),
@@ -252,7 +255,7 @@ class Demand:
 
     def served(self, count: int) -> int:
         with self._changed:
-            self.pending -= count
+            self.pending = max(0, self.pending - count)
             return self.pending
 
     def follow(self, requests: Iterator[Any]) -> None:

@@ -5,10 +5,12 @@ The answer leaves in one piece, so that no small write waits for the other side'
 
 from __future__ import annotations
 
+import gzip
 import ssl
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from email.utils import formatdate
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from airflow_cdc_provider.sandbox.salesforce.http import Request, Response
 
 Handle = Callable[[Request], Response]
+PACKET = 1400
 
 
 class Server(ThreadingHTTPServer):
@@ -56,6 +59,16 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
+def packed(response: Response, request: Request) -> Response:
+    """Of more than a packet, for a client that takes it."""
+    if len(response.body) < PACKET or response.cut is not None:
+        return response
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return response
+    headers = {**response.headers, "Content-Encoding": "gzip"}
+    return replace(response, body=gzip.compress(response.body, 1), headers=headers)
+
+
 class Connection(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -72,8 +85,7 @@ class Connection(BaseHTTPRequestHandler):
             self.rfile.read(length),
             self.server.scheme,
         )
-        response = self.server.handle_one(request)
-        self.send_whole(response)
+        self.send_whole(packed(self.server.handle_one(request), request))
 
     do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = do_HEAD = answer_request
 

@@ -209,7 +209,7 @@ def _channel(org: OrgState, body: Body) -> None:
     if body.get("members") is None:
         del org.channels.custom[body["name"]]
         return
-    members = [Member(**one) for one in body["members"]]
+    members = [Member(**{**one, "enriched": tuple(one.get("enriched", ()))}) for one in body["members"]]
     if body["name"] == STANDARD:
         org.channels.selected = members
     else:

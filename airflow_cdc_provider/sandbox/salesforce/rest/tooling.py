@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from airflow_cdc_provider.sandbox.salesforce.channels import STANDARD
+from airflow_cdc_provider.sandbox.salesforce.channels import STANDARD, Member
 from airflow_cdc_provider.sandbox.salesforce.errors import no_such_object
 from airflow_cdc_provider.sandbox.salesforce.fields import Field, text
 from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer
@@ -30,9 +30,10 @@ ENRICHED = _type("EnrichedField", "12v", "ChannelMemberId", "Field")
 
 
 def query(org: OrgState, request: Request, user: User, version: str) -> Response:
-    """Of channels of one's own, members of any channel, and enriched fields, of which there are none."""
+    """Of channels of one's own, members of any channel, and the fields that these add."""
     asked = parse(request.query.get("q", ""))
-    tables = {table.type.name: table for table in (_channels(org), _members(org), Table(ENRICHED))}
+    members = _members(org)
+    tables = {table.type.name: table for table in (_channels(org), members, _enriched(org, members))}
     if asked.object not in tables:
         raise no_such_object(asked.object)
     table, now = tables[asked.object], org.clock.second()
@@ -56,10 +57,19 @@ def _channels(org: OrgState) -> Table:
 def _members(org: OrgState) -> Table:
     rows: list[tuple[str | None, ...]] = []
     numbers = {name: number for number, name in enumerate(org.channels.custom, 1)}
-    for channel, members in ({STANDARD: org.channels.selected} | org.channels.custom).items():
+    for channel, member in _all_members(org):
         reference = channel if channel == STANDARD else record_id(CHANNEL.prefix, numbers[channel])
-        for member in members:
-            event = org.store.table(member.entity).type.event_name
-            name = f"{channel}_{event}".replace("__", "_")
-            rows.append((name, name, reference, event, member.filter_expression))
+        event = org.store.table(member.entity).type.event_name
+        name = f"{channel}_{event}".replace("__", "_")
+        rows.append((name, name, reference, event, member.filter_expression))
     return _table(MEMBER, rows)
+
+
+def _enriched(org: OrgState, members: Table) -> Table:
+    both = zip(members.rows, _all_members(org), strict=True)
+    return _table(ENRICHED, [(key, name) for key, (_, member) in both for name in member.enriched])
+
+
+def _all_members(org: OrgState) -> list[tuple[str, Member]]:
+    channels = {STANDARD: org.channels.selected} | org.channels.custom
+    return [(channel, member) for channel, members in channels.items() for member in members]

@@ -49,6 +49,18 @@ def named_fields(query: Query, object_type: ObjectType, user: User) -> list[Fiel
     return [_field(name, object_type, known) for name in query.fields]
 
 
+def test_of(condition: Condition, object_type: ObjectType, now: str) -> Test:
+    """For rows of the object, whoever looks. Raises ApiError INVALID_FIELD."""
+    return _test(condition, object_type, dict(object_type.by_lower_name), now)
+
+
+def fields_of(condition: Condition) -> set[str]:
+    """The names it asks for."""
+    if isinstance(condition, Comparison):
+        return {condition.field}
+    return {name for part in condition.parts for name in fields_of(part)}
+
+
 def _field(name: str, object_type: ObjectType, known: dict[str, Field]) -> Field:
     field = known.get(name.lower())
     if field is None:

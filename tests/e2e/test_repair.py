@@ -1,0 +1,34 @@
+"""Airflow's own backfill over an interval repairs what somebody damaged, beside the schedule.
+
+The interval has to pass before: the other tests of the layer go on meanwhile.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.e2e.damage import Damaged, wait_until
+
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
+
+
+def test_a_backfill_repairs_what_was_damaged_beside_the_schedule(damaged: Damaged) -> None:
+    repaired, minute = damaged.scenario, damaged.minute
+    assert damaged.name == "broken"
+    damaged.pause(False)
+    wait_until(lambda: datetime.now(UTC) > minute + timedelta(seconds=65))
+    dates = ["--from-date", minute.isoformat(), "--to-date", minute.isoformat()]
+    repaired.airflow.cli("backfill", "create", "--dag-id", "repaired", *dates, "--reprocess-behavior", "completed")
+    wait_until(lambda: backfills(damaged))
+    (run,) = backfills(damaged)
+    assert repaired.finish(run)["run"] == "success", repaired.story(run)
+    assert damaged.name == "Ada"
+    damaged.pause(True)
+
+
+def backfills(damaged: Damaged) -> list[str]:
+    """Run ids."""
+    runs = damaged.scenario.airflow.request("GET", "/dags/repaired/dagRuns", params={"run_type": "backfill"})
+    return [run["dag_run_id"] for run in runs["dag_runs"]]
