@@ -31,7 +31,7 @@ BUDGETS_S = {
     "faults": 480,
 }
 ALONE = frozenset({"e2e", "faults"})
-"""Layers with an Airflow, which needs both cores. Of the others two files are run at a time: most tests wait for one."""
+"""Layers with an Airflow, which needs both cores. Of the others two files are run at a time."""
 GRACE = 1.5
 INTERRUPTED_LIMIT_S = 60
 NOTHING_COLLECTED = 5

@@ -14,7 +14,7 @@ from airflow_cdc_provider.cli.answer import Answer
 from airflow_cdc_provider.cli.running import command
 from airflow_cdc_provider.connectors import SAVED
 from airflow_cdc_provider.connectors.formats.saved import read_schema
-from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
+from airflow_cdc_provider.connectors.source import Boundary, HoleMet, Ignored, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.plain import to_plain
@@ -58,6 +58,8 @@ def _told(items: Iterator[StreamItem], tally: Tally) -> Iterator[dict[str, Any]]
                 yield {"schema_id": item.schema_id, "schema": to_plain(item)}
             case Ignored():
                 tally.ignored += item.count
+            case HoleMet():
+                yield {"hole": {"table": item.table, "kind": item.kind, "detail": item.detail}}
             case Boundary():
                 yield {"transaction_end": dict(item.position)}
 

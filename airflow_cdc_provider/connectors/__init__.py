@@ -38,6 +38,7 @@ FORMAT_OPTIONS: dict[str, str] = {
 
 SAVED: dict[str, str] = {
     **dict.fromkeys(FORMATS, "airflow_cdc_provider.connectors.formats.saved:decoded"),
+    "mysql": "airflow_cdc_provider.connectors.mysql.saved:decoded",
     "postgres": "airflow_cdc_provider.connectors.postgres.saved:decoded",
     "salesforce": "airflow_cdc_provider.connectors.salesforce.saved:decoded",
 }

@@ -1,0 +1,118 @@
+"""A window of a topic, against Spark's own reading and counting of the same messages, in one session."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable
+from importlib.metadata import version
+from itertools import cycle, islice
+from pathlib import Path
+from random import Random
+
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider import jars
+from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.connectors.kafka.source import KafkaSource
+from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.definition import Source, TableRule
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import Step, StepKind, TableTask
+from airflow_cdc_provider.sandbox.kafka import LOGIN, EmbeddedKafka
+from airflow_cdc_provider.staging.places import open_log
+from spark_jobs.extract import land_window
+from spark_jobs.job import Job
+from spark_jobs.sessions import build
+from tests.bench.figures import Figure, alternating, seconds
+from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.simulator import Simulator
+from tests.connectors.kafka_topics import Topics
+from tests.spark.replicator import LOCAL
+from tests.spark.roads.feeds.scene import definition
+
+TRANSACTIONS, PARTITIONS, ROUNDS = 1500, 2, 3
+SPARKS_OWN = ("spark-sql-kafka-0-10_2.13", "spark-token-provider-kafka-0-10_2.13")
+CLIENT = ("org.apache.kafka:kafka-clients:3.9.1", "org.apache.commons:commons-pool2:2.12.1")
+AT_MOST = 2.5
+
+
+def window(folder: Path, count: int) -> list[Figure]:
+    """``count`` messages of Debezium with their schemas, of one table."""
+    manner = Manner("mysql", schemas=True, transactions=True, headers=True)
+    history = Simulator(Random(1), moves=True, late_check=False).history(TRANSACTIONS)
+    some = list(DebeziumEncoder(manner, Random(1)).messages(history))
+    with EmbeddedKafka() as broker:
+        topic = Topics(broker, "p").make(manner.table.table, PARTITIONS)
+        fill(broker, topic, islice(cycle(some), count))
+        info = ConnectionInfo("k", extra=broker.client)
+        options = {"topics": [topic], "format": "debezium", "topic_prefix": "p"}
+        source = KafkaSource(Source("kafka", "k", options=options), info, "feed")
+        spark = session(folder)
+        ours, sparks = alternating(
+            ROUNDS,
+            lambda: landed(spark, folder, Source("kafka", "k", options=options), source, info),
+            lambda: seconds(lambda: counted(spark, broker, topic, count)),
+        )
+        spark.stop()
+    return [
+        Figure(
+            f"window of {count:,} messages of Kafka / Spark reads and counts",
+            ours / sparks,
+            "x",
+            f"≤ {AT_MOST}",
+            ours / sparks <= AT_MOST,
+            f"ours {ours:.1f} s, {count / ours / 1000:.0f} k messages/s into the change log; Spark {sparks:.1f} s",
+        )
+    ]
+
+
+def fill(broker: EmbeddedKafka, topic: str, messages: Iterable[Message]) -> None:
+    producer = Producer(
+        {**broker.client, "compression.type": "lz4", "linger.ms": 50, "queue.buffering.max.messages": 0}
+    )
+    for number, one in enumerate(messages):
+        producer.produce(topic, one.value, one.key, partition=number % PARTITIONS, headers=list(one.headers))
+        if number % 10_000 == 0:
+            producer.poll(0)
+    producer.flush()
+
+
+def session(folder: Path) -> SparkSession:
+    spark = version("pyspark")
+    wanted = [*(f"org.apache.spark:{name}:{spark}" for name in SPARKS_OWN), *CLIENT]
+    known = [jars.Jar(one, f"{one.split(':')[1]}-{one.split(':')[2]}.jar", "") for one in wanted]
+    fetched = jars.fetch(known, folder / "kafka-jars")
+    return build("bench", "delta", {**LOCAL, "spark.driver.extraClassPath": ":".join(map(str, fetched))})
+
+
+def landed(spark: SparkSession, folder: Path, told: Source, source: KafkaSource, info: ConnectionInfo) -> float:
+    """Seconds of one window from the first message to the last, into a change log of its own."""
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        (schema,) = source.tables()
+        made = definition(Path(place), told, [schema.table])
+        log = open_log(made, ConnectionInfo())
+        log_id = log.create("bench", "2026-01-01T00:00:00Z")
+        limit = dict(source.news({}, [schema.table]).limit)
+        task = TableTask(schema.table, "t", schema, TableRule(schema.table), "0" * 64, TableState.REPLICATING)
+        step = Step(
+            StepKind.EXTRACT, made, "bench", "bench", "steps/bench", "", "bench", log_id, 1, {}, (task,),
+            window=1, limit=limit,
+        )  # fmt: skip
+        job = Job(step, Secrets(info), spark)
+        took = seconds(lambda: land_window(job))
+        assert json.dumps(log.manifest(1).hi) == json.dumps(limit), "all of it"
+        return took
+
+
+def counted(spark: SparkSession, broker: EmbeddedKafka, topic: str, count: int) -> None:
+    client = {
+        "kafka.bootstrap.servers": broker.servers,
+        "kafka.security.protocol": "SASL_PLAINTEXT",
+        "kafka.sasl.mechanism": "PLAIN",
+        "kafka.sasl.jaas.config": f'{LOGIN} username="{broker.user}" password="{broker.password}";',
+    }
+    rows = spark.read.format("kafka").options(**client, subscribe=topic).load()
+    # A count of rows alone is told by the offsets: Spark would read nothing.
+    assert rows.selectExpr("count(value) AS n", "sum(length(value)) AS bytes").collect()[0]["n"] <= count

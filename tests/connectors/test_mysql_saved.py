@@ -1,0 +1,67 @@
+"""Files of the binlog that somebody saved: they tell what the stream tells."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.connectors.mysql.saved import MAGIC, decoded
+from airflow_cdc_provider.connectors.source import Boundary, StreamItem
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.errors import CommandRefused
+from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.tables import TableSchema
+from tests.connectors.mysql_database import Shop, records
+from tests.mariadb import embedded
+
+NAMELESS = b"\x09\0\0\0\0\0\x01\0\x04shop\0\x01t\0\x01\x03\0\0"
+
+
+def stored(kind: int, at: int, body: bytes) -> bytes:
+    return struct.pack("<IBIIIH", 1_767_225_600, kind, 1, 19 + len(body), at + 19 + len(body), 0) + body
+
+
+def said(items: list[StreamItem]) -> list[tuple[str, ...]]:
+    return [(one.op, one.order_key, one.key or "", one.after or "", one.before or "") for one in records(items)]
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    with embedded() as server:
+        yield Shop(server)
+
+
+@pytest.mark.server
+def test_a_file_tells_what_the_stream_tells(shop: Shop) -> None:
+    shop.sql(
+        "CREATE TABLE t (id INT UNSIGNED PRIMARY KEY, name VARCHAR(20), price DECIMAL(10,2), at DATETIME(3), raw BLOB)",
+        "INSERT INTO t VALUES (1, 'Ünï', 1.50, '2026-01-02 03:04:05.678', x'00ff'), (2, NULL, NULL, NULL, NULL)",
+        "UPDATE t SET id = 3, name = 'moved' WHERE id = 2",
+        "DELETE FROM t WHERE id = 1",
+        "TRUNCATE TABLE t",
+    )
+    file = Path(shop.server.data, shop.position["file"])
+    told = said(shop.window(shop.task("t")))
+    items = list(decoded("mysql", str(file), file.read_bytes(), None, {}))
+    ours = [one for one in items if getattr(one, "table", shop.table("t")) == shop.table("t")]
+    assert [one for one in said(ours) if one[1] >= told[0][1]] == told and len(told) == 6
+    assert any(isinstance(one, Boundary) for one in items)
+    (schema,) = {one.schema_id: one for one in ours if isinstance(one, TableSchema)}.values()
+    assert schema.key == ("id",) and schema.names == ("id", "name", "price", "at", "raw")
+
+    cut = list(decoded("mysql", str(file), file.read_bytes()[:-9], [to_plain(schema)], {}))
+    assert said(cut) == said(ours)[: len(said(cut))], "one that is still written ends anywhere"
+    assert {one.table for one in cut if isinstance(one, ChangeRecord)} <= {schema.table}
+
+
+def test_a_file_without_names_of_columns_says_what_to_do() -> None:
+    with pytest.raises(CommandRefused, match="binlog_row_metadata"):
+        list(decoded("mysql", "log.000009", MAGIC + stored(19, 4, NAMELESS), None, {}))
+
+
+def test_what_is_no_file_of_a_binlog_is_refused() -> None:
+    with pytest.raises(CommandRefused, match="no file of a binlog"):
+        list(decoded("mysql", "log.000009", b'{"a":1}', None, {}))
