@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterable
-from importlib.metadata import version
 from itertools import cycle, islice
 from pathlib import Path
 from random import Random
@@ -33,8 +32,13 @@ from tests.spark.replicator import LOCAL
 from tests.spark.roads.feeds.scene import definition
 
 TRANSACTIONS, PARTITIONS, ROUNDS = 1500, 2, 3
-SPARKS_OWN = ("spark-sql-kafka-0-10_2.13", "spark-token-provider-kafka-0-10_2.13")
-CLIENT = ("org.apache.kafka:kafka-clients:3.9.1", "org.apache.commons:commons-pool2:2.12.1")
+READER = (
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1",
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.1",
+    "org.apache.kafka:kafka-clients:3.9.1",
+    "org.apache.commons:commons-pool2:2.12.1",
+)
+"""Spark's own. Not every version of the second is to be had."""
 AT_MOST = 2.5
 
 
@@ -80,10 +84,10 @@ def fill(broker: EmbeddedKafka, topic: str, messages: Iterable[Message]) -> None
 
 
 def session(folder: Path) -> SparkSession:
-    spark = version("pyspark")
-    wanted = [*(f"org.apache.spark:{name}:{spark}" for name in SPARKS_OWN), *CLIENT]
-    known = [jars.Jar(one, f"{one.split(':')[1]}-{one.split(':')[2]}.jar", "") for one in wanted]
-    fetched = jars.fetch(known, folder / "kafka-jars")
+    known = [jars.Jar(one, f"{one.split(':')[1]}-{one.split(':')[2]}.jar", "") for one in READER]
+    place = folder / "kafka-jars"
+    place.mkdir()
+    fetched = jars.fetch(known, place)
     return build("bench", "delta", {**LOCAL, "spark.driver.extraClassPath": ":".join(map(str, fetched))})
 
 
