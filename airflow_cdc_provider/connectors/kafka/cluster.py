@@ -30,6 +30,7 @@ READING = {
     "auto.offset.reset": "error",
     "enable.partition.eof": "true",
     "queued.max.messages.kbytes": "16384",
+    "fetch.queue.backoff.ms": "1",  # when that is full; the library would rest for a second
     "fetch.wait.max.ms": "100",
 }
 T = TypeVar("T")
