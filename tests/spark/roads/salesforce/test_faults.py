@@ -31,8 +31,19 @@ Fault = Callable[[SalesforceOrg], object]
 
 @pytest.fixture
 def org() -> Iterator[SalesforceOrg]:
+    """Jobs that are held go on after a while."""
+    over = threading.Event()
     with SalesforceOrg(keepalive_s=0.05) as org:
+
+        def release() -> None:
+            while not over.wait(2):
+                org.bulk.release()
+
+        releasing = threading.Thread(target=release)
+        releasing.start()
         yield org
+        over.set()
+        releasing.join()
 
 
 @pytest.fixture
@@ -62,9 +73,6 @@ def slow_job(org: SalesforceOrg) -> None:
     """It reads ten records, waits, and reads on. Commits meanwhile are seen by the rest of it."""
     org.bulk.piece_rows = 10
     org.faults.bulk.append(BulkFault("InProgress", hold_after_rows=10))
-    release = threading.Timer(2, org.bulk.release)
-    release.daemon = True
-    release.start()
 
 
 def http(match: str, status: int, code: str = "UNKNOWN_EXCEPTION", times: int = 1) -> Fault:
