@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 from typing import Any
@@ -102,10 +103,8 @@ def _has_each_name_once(text: str, value: Any) -> bool:
 
 
 def _members_of(value: dict[str, Any] | list[Any]) -> int:
-    if type(value) is dict:
-        members, inner = len(value), value.values()
-    else:
-        members, inner = 0, value  # type: ignore[assignment]
+    inner: Iterable[Any] = value.values() if isinstance(value, dict) else value
+    members = len(value) if isinstance(value, dict) else 0
     for one in inner:
         if type(one) is dict or type(one) is list:
             members += _members_of(one)
