@@ -66,10 +66,12 @@ class Parking:
 @dataclass(frozen=True)
 class Parted:
     """``applied``: change records for the fold. ``waiting``: those that still matter and what is parked, as
-    ``carry_files`` wants it. ``orphans``: how many partial changes go with a row that is given up."""
+    ``carry_files`` wants it; ``parks``: there may be some. ``orphans``: how many partial changes go with a row that is
+    given up."""
 
     applied: DataFrame
     waiting: DataFrame
+    parks: bool
     orphans: int
 
 
@@ -80,14 +82,14 @@ def part(records: DataFrame, parking: Parking) -> Parted:
     orphans = 0
     if parking.births:
         entries, orphans = _without_orphans(entries, parking)
-    cuts = small_frame(entries.sparkSession, _cuts(entries, parking), texts("k", "cut"))
-    told = entries.join(cuts, "k", "left")
+    cuts = _cuts(entries, parking)
+    told = entries.join(small_frame(entries.sparkSession, cuts, texts("k", "cut")), "k", "left")
     waits = F.coalesce(F.col("order_key") >= F.col("cut"), F.lit(False))
     waiting = told.where(waits).withColumns(
         {"kind": F.coalesce("kind", F.lit(Carried.PARKED)), "since": F.coalesce("since", F.lit(parking.now))}
     )
     applied = told.where(~waits & F.col("kind").isNull()).select(*FIELDS)
-    return Parted(applied, waiting.dropDuplicates(["k", "order_key"]).select(*FIELDS, *BESIDE), orphans)
+    return Parted(applied, waiting.dropDuplicates(["k", "order_key"]).select(*FIELDS, *BESIDE), bool(cuts), orphans)
 
 
 def settled(records: DataFrame, marks: Sequence[Mark], ignore_deletes: bool) -> set[Mark]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.carry import Carried, CarryOver
@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.errors import BadRecordMet, Problem, Retryable, S
 from airflow_cdc_provider.core.quarantine import Refusal, allowed, begins_row, own_key, record_id
 from airflow_cdc_provider.core.tables import Regime
 from spark_jobs import dirty_keys
-from spark_jobs.bad_records import Bad, Ruling, carried, keep, rule
+from spark_jobs.bad_records import Bad, Ruling, carried, keep, named, rule
 from spark_jobs.batch_plan import BatchPlan
 from spark_jobs.carry_files import BESIDE, read_carry
 from spark_jobs.contents import NOTHING, Shape, parked_shape, shape_of
@@ -26,7 +26,7 @@ from spark_jobs.dirty_keys import Answers, Dirty
 from spark_jobs.few_records import CarriedRecord, frame
 from spark_jobs.images import Images
 from spark_jobs.job import Job, TableWork
-from spark_jobs.parking import Mark, Parking, part, settled
+from spark_jobs.parking import Mark, Parking, Parted, part, settled
 from spark_jobs.small_frames import small_frame, texts
 from spark_jobs.unfit import unfit_records
 
@@ -88,8 +88,7 @@ class Sorting:
         if self.plan.touched:  # what waits is left alone, and what never waited has been superseded
             ruled = replace(ruled, open=())
         mended = frame(spark, map(CarriedRecord, ruled.mended))
-        dealt_with = small_frame(spark, [(one.record.order_key,) for one in known], texts("order_key"))
-        fresh = records.join(dealt_with, "order_key", "left_anti")
+        fresh = records.join(_order_keys(spark, known), "order_key", "left_anti")
         fresh = fresh.withColumns({name: F.lit(None).cast("string") for name in BESIDE}).select(*FIELDS, *BESIDE)
         back, shape = mended, shape_of(ruled.mended)
         if not self.plan.touched:
@@ -101,6 +100,12 @@ class Sorting:
             raise answers.error
         entries = self._with_answers(entries, answers)
         parted = part(entries, self._parking(ruled, answers.open, shape))
+        unfit = self._unfit_parked(parted)
+        if unfit:
+            ruled = replace(ruled, open=(*ruled.open, *unfit))
+            self.require_allowed([one for one in ruled.open if not one.since])
+            entries = entries.join(_order_keys(spark, unfit), "order_key", "left_anti")
+            parted = part(entries, self._parking(ruled, answers.open, shape))
         return Sorted(
             parted.applied,
             None if self.plan.touched else parted.waiting.unionByName(self._memories(taken, answers, entries)),
@@ -111,12 +116,19 @@ class Sorting:
             answers.error,
         )
 
+    def _unfit_parked(self, parted: Parted) -> list[Bad]:
+        """Records that the target cannot hold, among those that would be parked as good ones. Nothing folds them, so
+        they stop no batch: one that lets them go would find them nowhere in its windows."""
+        if not parted.parks:
+            return []
+        parked = parted.waiting.where((F.col("kind") == Carried.PARKED) & (F.col("since") == self.now))
+        return named(self.job.log, self.plan.windows, unfit_records(parked, self.images, self.job.tables))
+
     def _with_answers(self, entries: DataFrame, answers: Answers) -> DataFrame:
         """Each answer in the place of what it tells; no entry that still waits for one."""
         spark = self.work.spark
         if answers.open:
-            waiting = small_frame(spark, {(one.record.order_key,) for one in answers.open}, texts("order_key"))
-            entries = entries.join(waiting, "order_key", "left_anti")
+            entries = entries.join(_order_keys(spark, answers.open), "order_key", "left_anti")
         if answers.rows:
             entries = dirty_keys.without_superseded(entries, answers.rows)
             entries = entries.unionByName(frame(spark, map(CarriedRecord, answers.rows)))
@@ -213,6 +225,10 @@ class Sorting:
             moves=bool(self.shape.moved + back.moved) or any(one.record.phase == ARRIVES for one in waits),
             now=self.now,
         )
+
+
+def _order_keys(spark: SparkSession, of: Iterable[Bad | Dirty]) -> DataFrame:
+    return small_frame(spark, {(one.record.order_key,) for one in of}, texts("order_key"))
 
 
 def _mark(record: ChangeRecord) -> Mark:

@@ -88,6 +88,25 @@ def test_a_bad_record_and_its_key_wait_and_everything_else_goes_on(spark: SparkS
     assert table.log.store.read(kept) == content
 
 
+def test_a_value_that_does_not_fit_is_bad_behind_another_bad_one_too(spark: SparkSession, tmp_path: Path) -> None:
+    """Nothing folds it, so nothing stops at it; let go as a good one, it would stop every batch from then on."""
+    schema = TableSchema("public.t", (Column("id", INT, False), Column("n", INT), Column("v", TEXT)), ("id",))
+    table = HandMade(small_session(spark), tmp_path, schema, on_bad_record=OnBadRecord.QUARANTINE)
+    table.copy([{"id": 1, "n": 1, "v": "a"}])
+    bad = unreadable(table.update({"id": 1, "n": 2, "v": "b"}), "v")
+    much = table.update({"id": 1, "n": "much"}, complete=False)
+    last = table.update({"id": 1, "v": "c"}, complete=False)
+    table.apply([bad, much, last])
+    assert (table.rows(), waiting(table)) == ([(1, 1, "a")], (2, 1))
+
+    decide(table, bad, REPLAY, v="b")
+    let_go(table)
+    assert (table.rows(), waiting(table)) == ([(1, 2, "b")], (1, 1))
+    decide(table, much, REPLAY, n=3)
+    let_go(table)
+    assert (table.rows(), waiting(table)) == ([(1, 3, "c")], (0, 0))
+
+
 def test_what_is_given_up_takes_along_what_cannot_be_without_it(spark: SparkSession, tmp_path: Path) -> None:
     table = made(spark, tmp_path, 1, on_delete=OnDelete.SOFT)
     changed = unreadable(table.update(row(1, "b")), "v")
