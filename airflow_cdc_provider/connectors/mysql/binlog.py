@@ -62,19 +62,20 @@ def events(connection: Any, server_id: int, file: str, pos: int) -> Iterator[Eve
         data = connection._read_packet().get_all_data()
         if data[0] == EOF and len(data) < EOF_BYTES:
             return
-        event, checked = event_of(data[1:], file, pos, checked)
+        event, checked = event_of(data, 1, file, pos, checked)
         yield event
         pos = event.end
         if event.type == ROTATE:
             file, pos = event.body[8:].decode(), int.from_bytes(event.body[:8], "little")
 
 
-def event_of(data: bytes, file: str, pos: int, checked: bool) -> tuple[Event, bool]:
-    """One event behind ``pos``, and whether those that follow have a checksum, as this one has if ``checked``."""
-    timestamp, kind, server, size, log_pos, flags = HEADER.unpack_from(data)
+def event_of(data: bytes, at: int, file: str, pos: int, checked: bool) -> tuple[Event, bool]:
+    """One event behind ``pos``, from ``at`` to the end of the data; and whether those that follow have a checksum, as
+    this one has if ``checked``."""
+    timestamp, kind, server, size, log_pos, flags = HEADER.unpack_from(data, at)
     if kind == FORMAT:
         checked = data[-CHECKSUM_BYTES - 1] == 1
-    body = data[HEADER_BYTES : -CHECKSUM_BYTES if checked or kind == FORMAT else None]
+    body = data[at + HEADER_BYTES : -CHECKSUM_BYTES if checked or kind == FORMAT else None]
     # Positions wrap at 32 bits; a file may be larger by one large transaction.
     end = pos if flags & ARTIFICIAL or not log_pos else pos + ((log_pos - pos) & 0xFFFFFFFF)
     return Event(kind, timestamp, server, file, end if end == pos else end - size, end, body), checked

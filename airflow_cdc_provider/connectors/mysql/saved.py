@@ -18,6 +18,7 @@ from airflow_cdc_provider.connectors.mysql import binlog
 from airflow_cdc_provider.connectors.mysql.binlog import HEADER_BYTES, Event, event_of
 from airflow_cdc_provider.connectors.mysql.decode import Decoder, Setting
 from airflow_cdc_provider.connectors.mysql.positions import Place
+from airflow_cdc_provider.connectors.mysql.schemas import charset_of
 from airflow_cdc_provider.connectors.mysql.table_map import TableMap, head_of, parse_table_map
 from airflow_cdc_provider.connectors.mysql.types import derived
 from airflow_cdc_provider.connectors.source import StreamItem
@@ -59,10 +60,10 @@ def _events(data: bytes, file: str) -> Iterator[Event]:
     """A file that is still written, or was cut off, ends in the middle of an event: that is left out."""
     at, checked = len(MAGIC), False
     while len(data) - at >= HEADER_BYTES:
-        size = int.from_bytes(data[at:][SIZE], "little")
+        size = int.from_bytes(data[at + SIZE.start : at + SIZE.stop], "little")
         if size < HEADER_BYTES or at + size > len(data):
             return
-        event, checked = event_of(data[at : at + size], file, at, checked)
+        event, checked = event_of(data[at : at + size], 0, file, at, checked)
         yield event
         at += size
 
@@ -97,9 +98,7 @@ def _schema(one: TableMap, collations: Mapping[int, str], name: str) -> TableSch
                 do="set it to FULL for what is written from now on; `mysqlbinlog -v` shows the values without names",
             )
         )
-    columns = [
-        derived(field, None if field.collation is None else collations.get(field.collation, "")) for field in one.fields
-    ]
+    columns = [derived(field, charset_of(field, collations)) for field in one.fields]
     names = [column.name for column in columns if column]
     key = tuple(one.fields[place].name for place in one.key or ())
     return TableSchema(one.table, tuple(c.column for c in columns if c), key if set(key) <= set(names) else ())

@@ -52,11 +52,16 @@ def shape(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]
     return {column.name: column.type for column in schema.columns}, schema.key
 
 
+def charset_of(field: Field, collations: Mapping[int, str]) -> str | None:
+    """None where the binlog does not tell it, empty where nobody knows the collation."""
+    return None if field.collation is None else collations.get(field.collation, "")
+
+
 def _by_name(found: TableMap, table: Table | None, collations: Mapping[int, str]) -> tuple[Described, ...]:
     known = {one.name: one for one in table.columns} if table else {}
     described = []
     for field in found.fields:
-        charset = None if field.collation is None else collations.get(field.collation, "")
+        charset = charset_of(field, collations)
         one = known.get(field.name)
         if one is None or not fits(field, one, charset):
             one = derived(field, charset)
@@ -78,7 +83,7 @@ def _by_place(
             f"the binlog tells {len(found.fields)} columns without names, the table has {len(table.columns)}"
         )
     for field, one in zip(found.fields, table.columns, strict=True):
-        charset = None if field.collation is None else collations.get(field.collation, "")
+        charset = charset_of(field, collations)
         if not fits(field, one, charset):
             raise Undecided(f"the binlog tells no names of columns, and another type than that of {one.name}")
     return table.columns

@@ -128,7 +128,7 @@ class DeltaTarget:
             for entry in self.open(target_table).history():
                 commit = read_commit(entry, self.replicator, record.table)
                 if commit.record is not None and commit.record.nonce == record.nonce:
-                    return int(entry["operationMetrics"]["numOutputRows"])
+                    return int(entry["operationMetrics"].get("numOutputRows", 0))
         raise TargetUnavailable(Problem("TGT023", "the table's history lacks our commit", self.locate(target_table)))
 
     def open(self, target_table: str) -> Any:
