@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -38,3 +39,19 @@ def log_columns() -> Any:
         "warnings": texts,
     }
     return pa.schema([(name, types.get(name, pa.string())) for name in FIELDS])
+
+
+def log_batch(told: Mapping[str, Any], rows: int) -> Any:
+    """An Arrow batch of ``log_columns()``. ``told``: a column, or one value for all rows; what is not named is NULL."""
+    import pyarrow as pa
+
+    schema = log_columns()
+    columns = [
+        one if isinstance(one := told.get(field.name), pa.Array) else pa.repeat(pa.scalar(one, field.type), rows)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+COMMON: Mapping[str, Any] = {"refetch": [], "snapshot": "none", "warnings": []}
+"""What most records hold in columns that few have anything else in."""

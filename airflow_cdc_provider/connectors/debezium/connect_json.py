@@ -29,6 +29,11 @@ class Told(NamedTuple):
     raw: str = ""
 
 
+def key_of(topic: str) -> str:
+    """What the schemas of a topic's keys are remembered under."""
+    return f"key of {topic}"
+
+
 class ConnectReader:
     """Remembers the schemas of each topic, newest first."""
 

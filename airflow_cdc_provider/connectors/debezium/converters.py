@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.debezium import semantics as s
 from airflow_cdc_provider.connectors.debezium.semantics import Semantic
-from airflow_cdc_provider.connectors.formats import times, values
+from airflow_cdc_provider.connectors.formats import quick_texts, times, values
+from airflow_cdc_provider.connectors.formats.quick_texts import Quick
 from airflow_cdc_provider.connectors.formats.times import Warn
 from airflow_cdc_provider.connectors.formats.unreadable import NO_SCHEMA, WRONG_NUMBER, WRONG_VALUE, Unreadable
 from airflow_cdc_provider.connectors.formats.values import Convert
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType
+
+if TYPE_CHECKING:
+    from pyarrow import Array, StringArray
 
 Timed = Callable[[Any, Warn], str]
 TIMED: Mapping[str, Timed] = {
@@ -29,15 +33,27 @@ TIMED: Mapping[str, Timed] = {
     f"{s.TIME}IsoTimestamp": times.timestamp_of_text,
     f"{s.TIME}ZonedTimestamp": times.timestamptz_of_text,
 }
+QUICK_TIMES: Mapping[str, Quick] = {
+    f"{s.TIME}Date": quick_texts.days,
+    f"{s.CONNECT}Date": quick_texts.days,
+    f"{s.TIME}Timestamp": quick_texts.moments(1000),
+    f"{s.CONNECT}Timestamp": quick_texts.moments(1000),
+    f"{s.TIME}MicroTimestamp": quick_texts.moments(1),
+}
+NUMBERS = frozenset({f"{s.DATA}VariableScaleDecimal", f"{s.DATA}Bits"})
 WRAP = 1 << 64
 
 
-def of_column(column: Column, warn: Warn) -> Convert:
-    """For a column of a schema that somebody described; one in another system's words has no units of time."""
+def told_by(column: Column) -> Semantic | None:
+    """What a column of a schema that somebody described means; None for one in another system's words, which has no
+    units of time."""
     semantic = s.of_native(column.native)
-    if semantic is not None and s.logical_type(semantic) == column.type:
-        return of_semantic(semantic, warn)
-    return _by_looks(column.type, warn)
+    return semantic if semantic is not None and s.logical_type(semantic) == column.type else None
+
+
+def of_column(column: Column, warn: Warn) -> Convert:
+    semantic = told_by(column)
+    return _by_looks(column.type, warn) if semantic is None else of_semantic(semantic, warn)
 
 
 def of_semantic(semantic: Semantic, warn: Warn) -> Convert:
@@ -53,6 +69,17 @@ def of_semantic(semantic: Semantic, warn: Warn) -> Convert:
     if s.is_unsigned_bigint(semantic):
         return _unsigned(warn)
     return values.converter(kind, warn)
+
+
+def quick_of(semantic: Semantic) -> Quick | None:
+    """The same as ``of_semantic`` for many values, where they can be told together."""
+    if semantic.name in TIMED:
+        return QUICK_TIMES.get(semantic.name)
+    if semantic.name == s.DECIMAL:
+        return _quick_decimal(semantic.number(s.SCALE) or 0, s.logical_type(semantic))
+    if semantic.name in NUMBERS or s.is_unsigned_bigint(semantic):
+        return None
+    return quick_texts.of_kind(s.logical_type(semantic).kind)
 
 
 def _warning(told: Timed, warn: Warn) -> Convert:
@@ -86,6 +113,19 @@ def _decimal(scale: int, kind: LogicalType) -> Convert:
         return f'"{_plain(unscaled, scale)}"'
 
     return convert
+
+
+def _quick_decimal(scale: int, kind: LogicalType) -> Quick | None:
+    if kind.precision is None:
+        return None
+    precision = kind.precision
+
+    def texts(values: Array) -> StringArray | None:
+        from airflow_cdc_provider.connectors.debezium.decimal_columns import decimal_texts
+
+        return decimal_texts(values, scale, precision)
+
+    return texts
 
 
 def _variable_decimal(value: Any) -> str:

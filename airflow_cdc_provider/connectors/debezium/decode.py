@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.debezium import control
 from airflow_cdc_provider.connectors.debezium.changes import CODEC, Changes
-from airflow_cdc_provider.connectors.debezium.connect_json import ConnectReader, Told
-from airflow_cdc_provider.connectors.debezium.envelope import block_of, source_of, table_of
+from airflow_cdc_provider.connectors.debezium.connect_json import ConnectReader, Told, key_of
+from airflow_cdc_provider.connectors.debezium.envelope import block_of, position_of, source_of, table_of
 from airflow_cdc_provider.connectors.debezium.layouts import Layouts
 from airflow_cdc_provider.connectors.debezium.options import read_options
 from airflow_cdc_provider.connectors.debezium.placeholders import Placeholders
 from airflow_cdc_provider.connectors.debezium.places import PLACES
+from airflow_cdc_provider.connectors.debezium.plain import Look, Looks
 from airflow_cdc_provider.connectors.debezium.unwrapped import UnwrappedRows
 from airflow_cdc_provider.connectors.formats.images import as_row
 from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
 from airflow_cdc_provider.connectors.formats.unreadable import CONTRADICTION, Understood, Unreadable, put_aside
 from airflow_cdc_provider.connectors.source import Ignored
+
+LEARNT_AT_ONCE = 2
+"""Of a topic, among messages that are decoded together."""
 
 
 class DebeziumDecoder:
@@ -26,14 +34,16 @@ class DebeziumDecoder:
         self._options = options
         self._reader = ConnectReader()
         layouts, placeholders = Layouts(setting, options.full_before), Placeholders(options.unavailable_value)
+        self._layouts = layouts
         self._changes = Changes(setting, layouts, placeholders)
+        self._looks = Looks(setting, self._reader, layouts, placeholders)
         self._rows = UnwrappedRows(setting, layouts, placeholders) if options.unwrapped else None
 
     def decode(self, message: Message) -> list[Item]:
         key = Told(None)
         try:
             if message.key is not None:
-                key = self._reader.read(message.key, f"key of {message.topic}")
+                key = self._reader.read(message.key, key_of(message.topic))
             if message.value is not None:
                 value = self._reader.read(message.value, message.topic)
             elif self._rows is None:
@@ -50,6 +60,31 @@ class DebeziumDecoder:
             known = Understood(table, known=names, width=self._width(table))
             return [put_aside(CODEC, self._setting.epoch, message, str(error), known)]
 
+    def decode_many(self, messages: Sequence[Message]) -> Iterator[Item | Block]:
+        """Those of a table that look alike together, behind the others."""
+        alike: dict[Look, list[Message]] = {}
+        learnt = Counter[str]()
+        for message in messages:
+            look = self._looks.of(message)
+            if look is None:
+                yield from self._decode_alone(message, learnt)
+            else:
+                alike.setdefault(look, []).append(message)
+        for look, some in alike.items():
+            found, others = self._looks.read(look, some)
+            yield from self._layouts.announced(look.layout)
+            yield from found
+            for message in others:
+                yield from self._decode_alone(message, learnt)
+
+    def _decode_alone(self, message: Message, learnt: Counter[str]) -> list[Item]:
+        """``learnt``: how many messages of each topic have shown by now what others may look like."""
+        found = self.decode(message)
+        if self._rows is None and message.value is not None and learnt[message.topic] < LEARNT_AT_ONCE:
+            learnt[message.topic] += 1
+            self._looks.learn(message)
+        return found
+
     def _decode(self, message: Message, value: Told, key: Told) -> list[Item]:
         payload = as_row(value.payload, "the value")
         op = payload.get("op")
@@ -59,16 +94,15 @@ class DebeziumDecoder:
         if op == "m":
             if payload.get("before") is not None or payload.get("after") is not None:
                 raise Unreadable(CONTRADICTION, "a logical message with a row")
-            return [
-                control.logical_message(
-                    message, payload, block_of(payload, value.raw, connector, source, ""), self._setting
-                )
-            ]
+            block = block_of(op, payload.get("transaction"), position_of(payload, value.raw), connector, source, "")
+            return [control.logical_message(message, payload, block, self._setting)]
         table = table_of(connector, source)
         if not self._setting.wants(table):
             return [Ignored(1)]
         try:
-            return self._changes.of(message, op, value, key, block_of(payload, value.raw, connector, source, table))
+            position = position_of(payload, value.raw)
+            block = block_of(op, payload.get("transaction"), position, connector, source, table)
+            return self._changes.of(message, op, value, key, block)
         except Unreadable as error:
             known = Understood(table, width=PLACES[connector][1])
             return [put_aside(CODEC, self._setting.epoch, message, str(error), known)]

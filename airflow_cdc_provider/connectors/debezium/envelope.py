@@ -23,6 +23,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 """Connector -> what a table's name is made of: what stands behind the prefix of its default topic."""
 
 ROWS = ("before", "after")
+PARTS = (*ROWS, "source", "op", "transaction")
 SOURCE, BEFORE, AFTER = '"source":', '"before":', '"after":'
 
 
@@ -60,19 +61,18 @@ def table_of(connector: str, source: Mapping[str, Any]) -> str:
     return table
 
 
-def block_of(payload: Mapping[str, Any], raw: str, connector: str, source: Mapping[str, Any], table: str) -> Block:
-    transaction = payload.get("transaction")
+def block_of(op: Any, transaction: Any, position: str, connector: str, source: Mapping[str, Any], table: str) -> Block:
     if transaction is not None:
         transaction = as_row(transaction, "the transaction block")
     return Block(
         connector,
         table,
-        snapshot_of(source, str(payload.get("op"))),
-        _row_id(connector, source),
+        snapshot_of(source, op),
+        _row_id(source) if connector == "oracle" else None,
         _tx_id(connector, source, transaction),
         _total_order(transaction),
         _committed(connector, source),
-        _position(payload, raw),
+        position,
         source,
     )
 
@@ -82,8 +82,8 @@ def place_of(block: Block, offset: int, keyless: bool) -> Place:
     return place(block.source, block.tx_seq, block.snapshot, offset, keyless)
 
 
-def _row_id(connector: str, source: Mapping[str, Any]) -> str | None:
-    told = source.get("row_id") if connector == "oracle" else None
+def _row_id(source: Mapping[str, Any]) -> str | None:
+    told = source.get("row_id")
     return told if isinstance(told, str) else None
 
 
@@ -125,8 +125,13 @@ def _committed(connector: str, source: Mapping[str, Any]) -> datetime | None:
     return moment_of_us(ms * 1000) if type(ms) is int else None
 
 
-def _position(payload: Mapping[str, Any], raw: str) -> str:
-    """The envelope without its rows. Connectors write it behind them, so that mostly it can be cut off as it is."""
+def position_of(payload: Mapping[str, Any], raw: str) -> str:
+    """The envelope without its rows."""
+    return cut_off(raw) or dumps({name: value for name, value in payload.items() if name not in ROWS})
+
+
+def cut_off(raw: str) -> str | None:
+    """The same, as it stands in the text: connectors write the rows first. None where they did not."""
     at = raw.find(SOURCE)
     if (
         at > 0
@@ -136,4 +141,4 @@ def _position(payload: Mapping[str, Any], raw: str) -> str:
         and raw[-1] == "}"
     ):
         return "{" + raw[at:]
-    return dumps({name: value for name, value in payload.items() if name not in ROWS})
+    return None

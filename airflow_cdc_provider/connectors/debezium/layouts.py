@@ -10,6 +10,7 @@ from airflow_cdc_provider.connectors.debezium import converters, semantics
 from airflow_cdc_provider.connectors.debezium.connect_json import Told
 from airflow_cdc_provider.connectors.formats.images import Images
 from airflow_cdc_provider.connectors.formats.message import Setting
+from airflow_cdc_provider.connectors.formats.quick_texts import Quick
 from airflow_cdc_provider.connectors.formats.unreadable import NO_KEY, NO_SCHEMA, Unreadable
 from airflow_cdc_provider.connectors.formats.values import only_text
 from airflow_cdc_provider.core.selection import takes
@@ -30,10 +31,12 @@ DOCUMENT_COLUMNS = (
 
 @dataclass(frozen=True)
 class Layout:
-    """``other_key``: the key is not the one that the connector splits changes of, so an update may change it."""
+    """``quick``: in the order of the columns. ``other_key``: the key is not the one that the connector splits changes
+    of, so an update may change it."""
 
     table: str
     images: Images
+    quick: tuple[Quick | None, ...]
     whole_before: bool
     other_key: bool
     key_names: frozenset[str]
@@ -74,11 +77,12 @@ class Layouts:
         if connector == "mongodb" and not is_row:
             schema = TableSchema(table, DOCUMENT_COLUMNS, (ID,))
             images = Images(schema, [only_text, only_text], warnings=warnings)
-            return Layout(table, images, True, False, frozenset(schema.key))
+            return Layout(table, images, (None, None), True, False, frozenset(schema.key))
         if told.schema is None:
             if known is None:
                 raise Unreadable(NO_SCHEMA, f"no schema in the message, and none is known of {table}")
             made = [converters.of_column(column, warnings.append) for column in known.columns]
+            meanings = [converters.told_by(column) for column in known.columns]
             schema = known
         else:
             fields = [
@@ -91,6 +95,7 @@ class Layouts:
             if known and shape(known) == shape(schema):
                 schema = known
             made = [converters.of_semantic(s, warnings.append) for _, s, _ in kept]
+            meanings = [s for _, s, _ in kept]
         if Regime.DOUBLE in (REGIMES.get(connector), known.regime if known else None):
             schema = replace(schema, regime=Regime.DOUBLE)
         missing = [name for name in schema.key if name not in schema.names]
@@ -99,7 +104,8 @@ class Layouts:
         images = Images(schema, made, lambda name: self._left_out(table, name), warnings)
         whole = connector in WHOLE_BEFORE or self._full_before or not schema.key
         names = frozenset(schema.key)
-        return Layout(table, images, whole, bool(key) and names != set(key), names)
+        quick = tuple(None if one is None else converters.quick_of(one) for one in meanings)
+        return Layout(table, images, quick, whole, bool(key) and names != set(key), names)
 
     def _left_out(self, table: str, name: str) -> bool:
         wanted = self._setting.tables.get(table) if self._setting.tables else None

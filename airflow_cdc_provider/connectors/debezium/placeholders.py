@@ -21,14 +21,14 @@ class Placeholders:
         plain = text if not text.startswith(HEX) else raw.decode("utf-8", "replace")
         named = str(UUID(bytes=md5(raw, usedforsecurity=False).digest(), version=3))
         in_base64 = b64encode(raw).decode("ascii")
-        self._texts = frozenset({plain, in_base64, raw.hex(), dumps({plain: plain})})
+        self.texts = frozenset({plain, in_base64, raw.hex(), dumps({plain: plain})})
         self._lists = ([plain], [named], [in_base64], list(raw))
         self._map = {plain: plain}
 
     def known(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """The row without columns whose values are not known."""
         try:
-            if self._texts.isdisjoint(row.values()):
+            if self.texts.isdisjoint(row.values()):
                 return row
         except TypeError:  # lists and maps can be told apart one by one only
             pass
@@ -36,7 +36,7 @@ class Placeholders:
 
     def _is_one(self, value: Any) -> bool:
         if isinstance(value, str):
-            return value in self._texts
+            return value in self.texts
         if isinstance(value, list):
             return value in self._lists
         return isinstance(value, dict) and value == self._map

@@ -45,6 +45,8 @@ record says it, the offset of the message, and whether the row is without key.""
 def snapshot_of(source: Mapping[str, Any], op: str) -> str:
     """Old connectors tell a truth value, newer ones text."""
     marker = source.get("snapshot")
+    if marker == "false" and op != "r":
+        return "none"
     if marker == "incremental":
         return "incremental"
     if op == "r" or (isinstance(marker, bool | str) and marker in INITIAL):
@@ -55,6 +57,8 @@ def snapshot_of(source: Mapping[str, Any], op: str) -> str:
 def number(source: Mapping[str, Any], name: str, digits: int, missing: int | None = None) -> int:
     """A whole number, also as text; ``missing`` stands for null, where null may be."""
     value = source.get(name)
+    if type(value) is int and 0 <= value < 1 << 4 * digits:
+        return value
     if value is None and missing is not None:
         return missing
     if isinstance(value, str) and value.isdecimal() and value.isascii() and len(value) < 40:
@@ -66,12 +70,15 @@ def number(source: Mapping[str, Any], name: str, digits: int, missing: int | Non
 
 def mysql(source: Source, ordinal: int | None, snapshot: str, offset: int, keyless: bool) -> Place:
     """Rows of an incremental copy stand behind the change at whose place they are told."""
-    name = source.get("file")
+    row = BEHIND_ALL_ROWS if snapshot == "incremental" else number(source, "row", 8, 0)
+    return Place(f"{file_digits(source.get('file'))}{number(source, 'pos', 16):016x}{row:08x}")
+
+
+def file_digits(name: Any) -> str:
     suffix = name.rpartition(".")[2] if isinstance(name, str) else ""
     if not (suffix.isdecimal() and suffix.isascii() and len(suffix) < 16):
         raise Unreadable(NO_ORDER, "the source block names no log file with a number")
-    row = BEHIND_ALL_ROWS if snapshot == "incremental" else number(source, "row", 8, 0)
-    return Place(f"{int(suffix):016x}{number(source, 'pos', 16):016x}{row:08x}")
+    return f"{int(suffix):016x}"
 
 
 def postgresql(source: Source, ordinal: int | None, snapshot: str, offset: int, keyless: bool) -> Place:
@@ -90,7 +97,7 @@ def _sequence(source: Mapping[str, Any]) -> tuple[int, int]:
     if told is None:
         return 0, number(source, "lsn", 16, 0 if snapshot_of(source, "") != "none" else None)
     found = SEQUENCE.fullmatch(told) if isinstance(told, str) else None
-    if found is None or len(found[1] or "") > 19:
+    if found is None or max(len(one or "") for one in found.groups()) > 19:
         raise Unreadable(NO_ORDER, "the source block has no sequence of two places")
     return int(found[1] or 0), number(source, "lsn", 16, int(found[2] or 0))
 

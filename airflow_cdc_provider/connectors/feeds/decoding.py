@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from airflow_cdc_provider.connectors import FORMATS
+from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.feeds.filtering import Filter, filters_of
-from airflow_cdc_provider.connectors.formats.message import Decoder, Message, Setting, Wanted
+from airflow_cdc_provider.connectors.formats.message import Decoder, DecodesMany, Item, Message, Setting, Wanted
 from airflow_cdc_provider.connectors.formats.unreadable import (
     WRONG_VALUE,
     Understood,
@@ -22,6 +24,9 @@ from airflow_cdc_provider.core.positions import EPOCH_DIGITS
 from airflow_cdc_provider.core.registry import class_of
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
+
+TOGETHER = 4096
+"""So many messages are decoded at a time."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +64,25 @@ class Reading:
         record of every table, for it may be of any: none steps over it.
 
         A barrier holds for its own channel only, and the others may be behind it: it is counted, too."""
+        if isinstance(self.decoder, DecodesMany) and not self.filters:
+            left = iter(messages)
+            while some := list(islice(left, TOGETHER)):
+                for item in self.decoder.decode_many(some):
+                    yield from self._ours(item)
+            return
         for message in messages:
             for item in self.decoder.decode(message):
-                if not isinstance(item, ChangeRecord):
-                    yield item
-                elif item.table in self.tables and item.op != Operation.BARRIER:
-                    yield self.taken(item, message)
-                elif item.op == Operation.UNREADABLE and not item.table:
-                    for table in sorted(self.tables):
-                        yield replace(item, table=table)
-                else:
-                    yield Ignored(1)
+                for one in self._ours(item):
+                    yield self.taken(one, message) if isinstance(one, ChangeRecord) else one
+
+    def _ours(self, item: Item | Block) -> Iterator[Item | Block]:
+        if not isinstance(item, ChangeRecord) or (item.table in self.tables and item.op != Operation.BARRIER):
+            yield item
+        elif item.op == Operation.UNREADABLE and not item.table:
+            for table in sorted(self.tables):
+                yield replace(item, table=table)
+        else:
+            yield Ignored(1)
 
     def taken(self, record: ChangeRecord, message: Message) -> ChangeRecord:
         """The record as the table's ``where`` has it."""

@@ -54,7 +54,7 @@ def parse_text(text: str) -> Any:
     """Raises Unreadable."""
     try:
         value = QUICK(text)
-        if _has_each_name_once(text, value):
+        if names_in(text) == (_members_of(value) if isinstance(value, CONTAINERS) else 0):
             return value
     except (MsgspecError, Unreadable, UnicodeError, RecursionError):
         pass
@@ -89,17 +89,15 @@ def parse_at(text: str, at: int) -> tuple[Any, int]:
     return value, end
 
 
-def _has_each_name_once(text: str, value: Any) -> bool:
-    """Outside of strings, a quote before a colon ends a name: there are as many as the value has members. False where
-    only a closer look could tell."""
+def names_in(text: str) -> int | None:
+    """How many members the objects of a JSON text have: outside of strings, a quote before a colon ends a name. None
+    where only a closer look could tell."""
     if "\n" in text or "\t" in text or "\r" in text or (" " in text and " :" in text):
-        return False
-    names = text.count('":')
-    if "\\" in text:
-        if '\\\\"' in text:  # the end of a string, or not
-            return False
-        names -= text.count('\\":')
-    return names == (_members_of(value) if isinstance(value, CONTAINERS) else 0)
+        return None
+    if "\\" not in text:
+        return text.count('":')
+    text = text.replace("\\\\", "")  # what is left of backslashes escapes what follows
+    return text.count('":') - text.count('\\":')
 
 
 def _members_of(value: dict[str, Any] | list[Any]) -> int:

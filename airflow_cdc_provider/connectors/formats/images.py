@@ -43,10 +43,10 @@ class Images:
             (column.name, f"{encode_basestring(column.name)}:", convert)
             for column, convert in zip(schema.columns, converters, strict=True)
         ]
-        self._converters = {name: convert for name, _, convert in self._columns}
-        self._names = frozenset(self._converters)
+        self.converters = {name: convert for name, _, convert in self._columns}
+        self.warnings = [] if warnings is None else warnings
+        self._names = frozenset(self.converters)
         self._left_out = left_out
-        self._warnings = [] if warnings is None else warnings
 
     def image(self, row: Mapping[str, Any]) -> Image:
         """Columns that are not in the row are unknown. Raises Unreadable, for a column that nobody knows, too."""
@@ -81,7 +81,7 @@ class Images:
             if name not in row:
                 raise Unreadable(NO_KEY, f"the key column {name} is not in the message")
             value = row[name]
-            parts.append("null" if value is None else self._converters[name](value))
+            parts.append("null" if value is None else self.converters[name](value))
         return f"[{','.join(parts)}]"
 
     def key_row(self, values: Sequence[Any]) -> dict[str, Any]:
@@ -110,10 +110,10 @@ class Images:
             raise Unreadable(NO_SCHEMA, f"a column that the table's schema does not have ({', '.join(unknown[:3])})")
 
     def warned(self) -> tuple[str, ...]:
-        if not self._warnings:
+        if not self.warnings:
             return ()
-        told = tuple(dict.fromkeys(self._warnings))
-        self._warnings.clear()
+        told = tuple(dict.fromkeys(self.warnings))
+        self.warnings.clear()
         return told
 
 

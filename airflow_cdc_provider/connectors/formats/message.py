@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.definition import TableRule
@@ -62,3 +63,9 @@ class Decoder(Protocol):
     def decode(self, message: Message) -> list[Item]:
         """Everything the message says. Raises nothing: what cannot be understood is an ``unreadable`` record, of the
         table where that much is clear, else of the table with the empty name. Whoever reads must not step over it."""
+
+
+@runtime_checkable
+class DecodesMany(Decoder, Protocol):
+    def decode_many(self, messages: Sequence[Message]) -> Iterator[Item | Block]:
+        """What ``decode`` says of each of them, in any order: order keys tell it."""

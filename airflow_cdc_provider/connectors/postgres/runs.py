@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from airflow_cdc_provider.connectors.blocks import Block, log_columns
+from airflow_cdc_provider.connectors.blocks import COMMON, Block, log_batch, log_columns
 from airflow_cdc_provider.connectors.postgres import messages
 from airflow_cdc_provider.connectors.postgres.rows import Layout
 from airflow_cdc_provider.connectors.postgres.unreadable import put_aside
@@ -88,34 +88,28 @@ class Run:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        schema, rows, plain = log_columns(), found.rows, pa.array(found.plain)
-
-        def same(name: str, value: object) -> pa.Array:
-            return pa.repeat(pa.scalar(value, schema.field(name).type), rows.num_rows)
+        rows, plain = found.rows, pa.array(found.plain)
 
         def of_transaction(name: str) -> pa.Array:
-            values = pa.array([getattr(one, name) for one in self._transactions], schema.field(name).type)
+            values = pa.array([getattr(one, name) for one in self._transactions], log_columns().field(name).type)
             return values.take(places)
 
         places = pa.array(self._in_transaction[lo:hi]).filter(plain)
         orders = pa.array(self._orders[lo:hi], pa.string()).filter(plain)
         order_keys = pc.binary_join_element_wise(orders, "00", "")
         told = {
-            "table": same("table", self.layout.table),
+            **COMMON,
+            "table": self.layout.table,
             "order_key": order_keys,
-            "schema_id": same("schema_id", self.layout.schema_id),
-            "refetch": same("refetch", []),
+            "schema_id": self.layout.schema_id,
             "tx_id": of_transaction("tx_id"),
             "tx_seq": pa.array(self._ordinals[lo:hi], pa.int64()).filter(plain),
             "commit_ts": of_transaction("commit_ts"),
             "position": of_transaction("position"),
             "event_id": order_keys,
-            "snapshot": same("snapshot", "none"),
-            "warnings": same("warnings", []),
             **{name: rows.column(name) for name in rows.schema.names},
         }
-        columns = [told[field.name] if field.name in told else same(field.name, None) for field in schema]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+        return log_batch(told, rows.num_rows)
 
     def _one(self, n: int) -> Iterator[StreamItem]:
         try:

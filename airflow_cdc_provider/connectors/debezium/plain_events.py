@@ -1,0 +1,231 @@
+"""Events that look alike, thousands at once: what ``changes.Changes`` says one by one, for those that are plain.
+
+Plain is a change of a row with a key, whose envelope, source block and rows have the members that an event before had,
+of the same types, and nothing wrong. Whatever else, rare or damaged, is left to ``Changes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_cdc_provider.connectors import blocks
+from airflow_cdc_provider.connectors.debezium import headers
+from airflow_cdc_provider.connectors.debezium.changes import ARRIVING, DEPARTING, OPERATIONS
+from airflow_cdc_provider.connectors.debezium.envelope import AFTER, BEFORE, SOURCE
+from airflow_cdc_provider.connectors.debezium.layouts import Layout
+from airflow_cdc_provider.connectors.debezium.place_columns import Facts, places
+from airflow_cdc_provider.connectors.debezium.placeholders import Placeholders
+from airflow_cdc_provider.connectors.debezium.places import INITIAL
+from airflow_cdc_provider.connectors.debezium.plain_images import images_of
+from airflow_cdc_provider.connectors.debezium.shapes import Shape
+from airflow_cdc_provider.connectors.formats.columns import Odd, fields, is_number, is_text, require, true_rows
+from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.connectors.formats.row_pairs import RowPairs
+from airflow_cdc_provider.connectors.formats.times import FIRST_US, LAST_US
+from airflow_cdc_provider.connectors.formats.together import read_objects
+from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, Operation
+from airflow_cdc_provider.core.positions import epoch_prefix
+
+FEW = 24
+"""So many messages are read one by one: columns would take longer."""
+LETTERS, OPS = pa.array(list(OPERATIONS)), pa.array([op.value for op in OPERATIONS.values()])
+BESIDE_TRANSACTION = {
+    "mysql": "gtid",
+    "mariadb": "gtid",
+    "postgresql": "txId",
+    "oracle": "txId",
+    "sqlserver": "commit_lsn",
+}
+"""Connector -> the field of its source block that names the transaction, too."""
+INITIALS = pa.array(sorted(one for one in INITIAL if isinstance(one, str)))
+NONE = pa.scalar(None, pa.string())
+
+
+@dataclass(frozen=True)
+class Batch:
+    """``values`` and ``keys``: the texts of envelopes and keys, without what stands around them."""
+
+    messages: Sequence[Message]
+    values: Sequence[bytes]
+    keys: Sequence[bytes]
+
+    def part(self, places: Sequence[int]) -> Batch:
+        messages, values, keys = self.messages, self.values, self.keys
+        return Batch([messages[n] for n in places], [values[n] for n in places], [keys[n] for n in places])
+
+
+class PlainEvents:
+    """``named``: the fields of the source block that name the table."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        connector: str,
+        named: Mapping[str, str],
+        placeholders: Placeholders,
+        epoch: int,
+        shape: Shape,
+    ) -> None:
+        self.layout = layout
+        self.connector = connector
+        self.epoch = epoch_prefix(epoch)
+        self.placeholders = pa.array(sorted(placeholders.texts), pa.string())
+        self.is_named = {"connector": connector, **named}
+        self.shape = shape
+
+    def read(self, batch: Batch) -> tuple[list[pa.RecordBatch], list[Message]]:
+        """The columns of the change log for the plain ones, and the others."""
+        if len(batch.messages) <= FEW:
+            return [], list(batch.messages)
+        values = read_objects(batch.values, self.shape.envelope, self.shape.members)
+        keys = read_objects(batch.keys, self.shape.key, self.shape.keys)
+        if values is None or keys is None:
+            half = len(batch.messages) // 2
+            first, second = self.read(batch.part(range(half))), self.read(batch.part(range(half, len(batch.messages))))
+            return first[0] + second[0], first[1] + second[1]
+        try:
+            return [_Events(self, batch, values, keys).told()], []
+        except Odd as odd:
+            found, others = self.read(batch.part([n for n in range(len(batch.messages)) if n not in odd.rows]))
+            return found, [*(batch.messages[n] for n in sorted(odd.rows)), *others]
+
+
+class _Events:
+    def __init__(self, of: PlainEvents, batch: Batch, envelopes: pa.RecordBatch, keys: pa.RecordBatch) -> None:
+        self.of, self.batch, self.key = of, batch, keys
+        self.count = len(batch.messages)
+        self.before, self.after = envelopes.column("before"), envelopes.column("after")
+        self.source, self.transaction = fields(envelopes.column("source")), fields(envelopes.column("transaction"))
+        self.letters = envelopes.column("op")
+        self.ops = OPS.take(pc.index_in(self.letters, LETTERS))
+        self.gone = pc.fill_null(pc.equal(self.ops, Operation.DELETE.value), False)
+        self.updated = pc.fill_null(pc.equal(self.ops, Operation.UPDATE.value), False)
+
+    def told(self) -> pa.RecordBatch:
+        """Raises Odd, with places of messages."""
+        self._require_whole()
+        rows, of = RowPairs(self.before, self.after), self.of
+        with rows.odd_changes():
+            self._require_keys(rows)
+            images = images_of(rows, of.layout, of.placeholders, self.batch.values)
+        at, ordinal = self._places()
+        keys = images.keys(of.layout.schema.key)
+        key, then = keys.take(rows.at_after), keys.take(rows.at_before)
+        whole = pc.fill_null(images.complete.take(rows.at_after), False)
+        moved = pa.array([bool(one.headers) and headers.moved(one) for one in self.batch.messages], pa.bool_())
+        came = pc.and_(pc.equal(self.ops, Operation.INSERT.value), pc.or_(moved, pc.invert(whole)))
+        links = pc.binary_join_element_wise(of.epoch, at, "")
+        orders = pc.binary_join_element_wise(links, ordinal, pc.if_else(self.gone, DEPARTING, ARRIVING), "")
+        told = {
+            **blocks.COMMON,
+            "table": of.layout.table,
+            "op": self.ops,
+            "order_key": orders,
+            "schema_id": of.layout.images.schema_id,
+            "key_before": pc.if_else(self.gone, then, pc.if_else(self.updated, key, NONE)),
+            "key": pc.if_else(self.gone, NONE, key),
+            "before": images.images.take(rows.at_before),
+            "after": images.images.take(rows.at_after),
+            "before_complete": pc.fill_null(images.complete.take(rows.at_before), False),
+            "after_complete": whole,
+            "phase": pc.if_else(self.gone, _phase(DEPARTS), pc.if_else(came, _phase(ARRIVES), _phase(None))),
+            "link_id": pc.if_else(pc.or_(self.gone, came), links, NONE),
+            "row_id": self.source.get("row_id") if of.connector == "oracle" else None,
+            "tx_id": self._tx_id(),
+            "tx_seq": self._total_order,
+            "commit_ts": self._committed(),
+            "position": self._positions(),
+            "event_id": pc.binary_join_element_wise(orders, pc.if_else(self.gone, then, key), ""),
+            "snapshot": self._snapshot,
+        }
+        return blocks.log_batch(told, self.count)
+
+    def _require_whole(self) -> None:
+        """An operation that we know, with the images that it has; of our table; with the key of its row."""
+        before, after = self.before.is_valid(), self.after.is_valid()
+        fits = pc.if_else(
+            self.gone, pc.and_(before, pc.invert(after)), pc.and_(after, pc.or_(self.updated, pc.invert(before)))
+        )
+        require(pc.and_(self.ops.is_valid(), fits))
+        for name, wanted in self.of.is_named.items():
+            found = self.source.get(name)
+            require(pc.equal(found, wanted) if is_text(found) else pa.repeat(False, self.count))
+
+    def _require_keys(self, rows: RowPairs) -> None:
+        own = pc.if_else(self.gone, rows.at_before, rows.at_after)
+        for name in self.key.schema.names:
+            same = pc.fill_null(pc.equal(self.key.column(name), rows.columns[name].take(own)), False)
+            if len(odd := true_rows(pc.invert(same))):
+                raise Odd({own[int(change)].as_py() for change in odd})
+
+    def _places(self) -> tuple[pa.StringArray, pa.StringArray]:
+        offsets = [one.offset for one in self.batch.messages]
+        return places(self.of.connector, Facts(self.source, self._total_order, self._snapshot, offsets))
+
+    @cached_property
+    def _total_order(self) -> pa.Array:
+        told = self.transaction.get("total_order")
+        if told is None:
+            return pa.nulls(self.count, pa.int64())
+        require(pc.fill_null(pc.greater_equal(told, 0), True) if is_number(told) else pa.repeat(False, self.count))
+        return told
+
+    @cached_property
+    def _snapshot(self) -> pa.StringArray:
+        marker, read = self.source.get("snapshot"), pc.equal(self.letters, "r")
+        if marker is not None and pa.types.is_boolean(marker.type):
+            return pc.if_else(pc.or_(read, pc.fill_null(marker, False)), "initial", "none")
+        if not is_text(marker):
+            return pc.if_else(read, "initial", "none")
+        told = pc.if_else(pc.or_(read, pc.is_in(marker, INITIALS)), "initial", "none")
+        return pc.if_else(pc.fill_null(pc.equal(marker, "incremental"), False), "incremental", told)
+
+    def _tx_id(self) -> pa.StringArray:
+        told, beside = self.transaction.get("id"), self._text_of(BESIDE_TRANSACTION[self.of.connector])
+        if not is_text(told):
+            return beside
+        if self.of.connector == "postgresql":
+            told = pc.struct_field(pc.extract_regex(told, "(?s)^(?P<id>[^:]*)"), "id")
+        return pc.coalesce(told, beside)
+
+    def _text_of(self, name: str) -> pa.StringArray:
+        """A field of the source block, also where it is a number."""
+        told = self.source.get(name)
+        if told is None:
+            return pa.nulls(self.count, pa.string())
+        require(pa.repeat(is_text(told) or is_number(told), self.count))
+        return told.cast(pa.string())
+
+    def _committed(self) -> pa.Array:
+        """What no calendar has is left to who reads one by one."""
+        told = [("ts_us", 1), ("ts_ms", 1000)]
+        if self.of.connector == "oracle":
+            told.insert(0, ("commit_ts_ms", 1000))
+        found = []
+        for name, per_us in told:
+            numbers = self.source.get(name)
+            if is_number(numbers):
+                inside = pc.and_(
+                    pc.greater_equal(numbers, -(-FIRST_US // per_us)), pc.less_equal(numbers, LAST_US // per_us)
+                )
+                require(pc.fill_null(inside, True))
+                found.append(pc.multiply(numbers, per_us))
+        us = pc.coalesce(*found) if found else pa.nulls(self.count, pa.int64())
+        return us.cast(pa.timestamp("us", tz="UTC"))
+
+    def _positions(self) -> pa.StringArray:
+        """Envelopes without their rows, which stand before all else."""
+        texts = pa.array(self.batch.values, pa.binary())
+        at = pc.find_substring(texts, SOURCE.encode())
+        require(pc.and_(*(pc.less(pc.find_substring(texts, one.encode()), at) for one in (BEFORE, AFTER))))
+        cut = [b"{" + text[start:] for text, start in zip(self.batch.values, at.to_pylist(), strict=True)]
+        return pa.array(cut, pa.binary()).cast(pa.string())
+
+
+def _phase(value: int | None) -> pa.Scalar:
+    return pa.scalar(value, pa.int8())

@@ -1,0 +1,54 @@
+"""The images of events that are read together: what their rows tell, and what they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_cdc_provider.connectors.debezium.layouts import Layout
+from airflow_cdc_provider.connectors.formats.columns import Odd, is_text, require, true_rows
+from airflow_cdc_provider.connectors.formats.image_columns import ImageColumns, json_texts
+from airflow_cdc_provider.connectors.formats.row_pairs import RowPairs
+
+UNDERFLOW = (b"e-", b"E-", b"0" * 16)
+"""One of these is in the text of every number that is too small for a float, but is not zero."""
+
+
+def images_of(rows: RowPairs, layout: Layout, placeholders: pa.StringArray, messages: Sequence[bytes]) -> ImageColumns:
+    """Raises Odd, with rows."""
+    texts, unknown = {}, {}
+    for column, quick in zip(layout.schema.columns, layout.quick, strict=True):
+        values = rows.columns[column.name]
+        if pa.types.is_float64(values.type):
+            _require_true_zeros(values, rows, messages)
+        hidden = _hidden(values, column.name, layout, placeholders)
+        if layout.whole_before:  # what did not change is as it was
+            told_before = pc.fill_null(pc.invert(hidden.take(rows.twin)), False)
+            values = pc.if_else(pc.and_(hidden, told_before), values.take(rows.twin), values)
+            hidden = pc.and_not(hidden, told_before)
+        elif column.name not in layout.schema.key:  # what shows NULL before a change need not have been NULL
+            hidden = pc.or_(hidden, pc.and_(rows.is_before, values.is_null()))
+        if pc.any(hidden).as_py():
+            values = pc.if_else(hidden, pa.scalar(None, values.type), values)
+            unknown[column.name] = hidden
+        convert = layout.images.converters[column.name]
+        texts[column.name] = json_texts(values, convert, quick, layout.images.warnings)
+    return ImageColumns(texts, unknown)
+
+
+def _hidden(values: pa.Array, name: str, layout: Layout, placeholders: pa.StringArray) -> pa.BooleanArray:
+    """Where a placeholder stands."""
+    if not is_text(values):
+        return pa.repeat(pa.scalar(False), len(values))
+    found = pc.is_in(values, placeholders)
+    if name in layout.schema.key:
+        require(pc.invert(found))
+    return found
+
+
+def _require_true_zeros(values: pa.Array, rows: RowPairs, messages: Sequence[bytes]) -> None:
+    zeros = true_rows(pc.fill_null(pc.equal(values, 0.0), False))
+    if odd := {int(row) for row in zeros if any(one in messages[rows.change_of[row]] for one in UNDERFLOW)}:
+        raise Odd(odd)

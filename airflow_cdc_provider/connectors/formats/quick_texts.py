@@ -1,0 +1,112 @@
+"""Values of one column, thousands at once, as canonical JSON texts: the same as their converter says one by one.
+
+None where one of the values is not what such a column mostly holds: then the converter has to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from airflow_cdc_provider.connectors.formats.times import EPOCH_DAY, FIRST_US, LAST_DAY, LAST_US
+from airflow_cdc_provider.connectors.formats.values import LARGEST
+from airflow_cdc_provider.core.tables import Kind
+
+if TYPE_CHECKING:
+    from pyarrow import Array, StringArray
+
+Quick = Callable[["Array"], "StringArray | None"]
+"""NULL stays NULL."""
+
+WHOLE_SECOND = ".000000"
+TO_SECONDS = len("2024-05-06T07:08:09")
+
+
+def of_kind(kind: Kind) -> Quick | None:
+    """For values that mean what they look like."""
+    if kind in LARGEST:
+        return integers(kind)
+    return OTHERS.get(kind)
+
+
+def texts(values: Array) -> StringArray | None:
+    import pyarrow as pa
+
+    from airflow_cdc_provider.connectors.json_columns import strings
+
+    return strings(values) if pa.types.is_string(values.type) else None
+
+
+def booleans(values: Array) -> StringArray | None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(values, "true", "false") if pa.types.is_boolean(values.type) else None
+
+
+def floats(values: Array) -> StringArray | None:
+    """A number too small for a float looks like zero by now."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_float64(values.type):
+        return None
+    if pc.all(pc.is_finite(values)).as_py() is False:
+        return None
+    return pa.array([None if one is None else repr(one) for one in values.to_pylist()], pa.string())
+
+
+OTHERS: Mapping[Kind, Quick] = {
+    Kind.BOOLEAN: booleans,
+    Kind.FLOAT32: floats,
+    Kind.FLOAT64: floats,
+    Kind.TEXT: texts,
+    Kind.JSON: texts,
+}
+
+
+def integers(kind: Kind) -> Quick:
+    least, most = -LARGEST[kind], LARGEST[kind] - 1
+
+    def told(values: Array) -> StringArray | None:
+        return values.cast("string") if _within(values, least, most) else None
+
+    return told
+
+
+def days(values: Array) -> StringArray | None:
+    """Dates as days since 1970."""
+    from airflow_cdc_provider.connectors.json_columns import quoted
+
+    if not _within(values, 1 - EPOCH_DAY, LAST_DAY - EPOCH_DAY):
+        return None
+    return quoted(values.cast("int32").cast("date32").cast("string"))
+
+
+def moments(per_us: int, zone: str = "") -> Quick:
+    """Times as numbers of ``per_us`` microseconds since 1970."""
+
+    def told(values: Array) -> StringArray | None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        from airflow_cdc_provider.connectors.json_columns import quoted
+
+        if not _within(values, -(-FIRST_US // per_us), LAST_US // per_us):
+            return None
+        found = pc.multiply(values, per_us).cast(pa.timestamp("us")).cast("string")
+        found = pc.binary_replace_slice(found, 10, 11, "T")
+        whole = pc.utf8_slice_codeunits(found, 0, TO_SECONDS)
+        return quoted(pc.if_else(pc.ends_with(found, WHOLE_SECOND), whole, found), zone)
+
+    return told
+
+
+def _within(values: Array, least: int, most: int) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_int64(values.type):
+        return False
+    ends = pc.min_max(values).as_py()
+    return ends["min"] is None or (ends["min"] >= least and ends["max"] <= most)

@@ -1,0 +1,45 @@
+"""JSON objects of one shape, thousands at once, as Arrow columns, with the care of ``exact_json``.
+
+Arrow's reader refuses what is no JSON, values of another type, members that nobody named, and names that come twice.
+That a member is missing shows in how many there are. What it refuses is for ``exact_json`` to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+from pyarrow import json as arrow_json
+
+from airflow_cdc_provider.connectors.formats.exact_json import names_in
+
+BRACE = b"{"
+
+
+def read_objects(
+    values: Sequence[bytes], schema: pa.Schema, members: Callable[[pa.RecordBatch], int]
+) -> pa.RecordBatch | None:
+    """One row for each value; None where one of them is of another shape. ``members``: how many there are in all these
+    rows.
+
+    Nothing reaches from one value into the next: strings hold no line feed, and where an object went on there would
+    stand a name, not a brace."""
+    try:
+        names = names_in(b" ".join(values).decode())
+    except UnicodeDecodeError:
+        return None
+    if names is None or any(one[:1] != BRACE for one in values):
+        return None
+    lines = b"\n".join(values)
+    try:
+        table = arrow_json.read_json(
+            pa.BufferReader(lines),
+            arrow_json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
+            arrow_json.ParseOptions(schema, unexpected_field_behavior="error"),
+        )
+    except pa.ArrowException:
+        return None
+    if table.num_rows != len(values):
+        return None
+    (rows,) = table.combine_chunks().to_batches()
+    return rows if members(rows) == names else None
