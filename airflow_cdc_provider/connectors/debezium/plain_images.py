@@ -8,12 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_cdc_provider.connectors.debezium.layouts import Layout
-from airflow_cdc_provider.connectors.formats.columns import Odd, is_text, require, true_rows
-from airflow_cdc_provider.connectors.formats.image_columns import ImageColumns, json_texts
+from airflow_cdc_provider.connectors.formats.columns import is_text, require
+from airflow_cdc_provider.connectors.formats.image_columns import ImageColumns, json_texts, require_true_zeros
 from airflow_cdc_provider.connectors.formats.row_pairs import RowPairs
-
-UNDERFLOW = (b"e-", b"E-", b"0" * 16)
-"""One of these is in the text of every number that is too small for a float, but is not zero."""
 
 
 def images_of(rows: RowPairs, layout: Layout, placeholders: pa.StringArray, messages: Sequence[bytes]) -> ImageColumns:
@@ -21,8 +18,7 @@ def images_of(rows: RowPairs, layout: Layout, placeholders: pa.StringArray, mess
     texts, unknown = {}, {}
     for column, quick in zip(layout.schema.columns, layout.quick, strict=True):
         values = rows.columns[column.name]
-        if pa.types.is_float64(values.type):
-            _require_true_zeros(values, rows, messages)
+        require_true_zeros(values, messages, rows.change_of)
         hidden = _hidden(values, column.name, layout, placeholders)
         if layout.whole_before:  # what did not change is as it was
             told_before = pc.fill_null(pc.invert(hidden.take(rows.twin)), False)
@@ -46,9 +42,3 @@ def _hidden(values: pa.Array, name: str, layout: Layout, placeholders: pa.String
     if name in layout.schema.key:
         require(pc.invert(found))
     return found
-
-
-def _require_true_zeros(values: pa.Array, rows: RowPairs, messages: Sequence[bytes]) -> None:
-    zeros = true_rows(pc.fill_null(pc.equal(values, 0.0), False))
-    if odd := {int(row) for row in zeros if any(one in messages[rows.change_of[row]] for one in UNDERFLOW)}:
-        raise Odd(odd)

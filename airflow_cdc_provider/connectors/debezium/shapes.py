@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from airflow_cdc_provider.connectors.debezium.converters import QUICK_TIMES
 from airflow_cdc_provider.connectors.debezium.envelope import PARTS
 from airflow_cdc_provider.connectors.debezium.layouts import Layout
 from airflow_cdc_provider.connectors.formats.quick_texts import Quick
+from airflow_cdc_provider.connectors.formats.shapes import column_type, members_of_structs, value_type
 from airflow_cdc_provider.core.tables import Kind
 
 BLOCKS = ("before", "after", "source", "transaction")
@@ -20,15 +20,6 @@ TRANSACTION = pa.struct([("id", pa.string()), ("total_order", pa.int64()), ("dat
 NUMBERS = frozenset({"event_serial_no", "lsn", "redo_thread", "row", "server_id", "ssn", "thread", "txId", "xmin"})
 """Fields of source blocks that may be null and else are numbers; others are texts."""
 TIMES = frozenset(QUICK_TIMES.values())
-FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
-BY_KIND: Mapping[Kind, pa.DataType] = {
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.INT16: pa.int64(),
-    Kind.INT32: pa.int64(),
-    Kind.INT64: pa.int64(),
-    Kind.FLOAT32: pa.float64(),
-    Kind.FLOAT64: pa.float64(),
-}
 
 
 @dataclass(frozen=True)
@@ -40,11 +31,7 @@ class Shape:
 
     def members(self, rows: pa.RecordBatch) -> int:
         """How many there are in all of these envelopes."""
-        found: int = rows.num_rows * len(self.envelope)
-        for field in self.envelope:
-            if pa.types.is_struct(field.type):
-                found += field.type.num_fields * (rows.num_rows - rows.column(field.name).null_count)
-        return found
+        return len(rows) * len(self.envelope) + members_of_structs(rows)
 
     def keys(self, rows: pa.RecordBatch) -> int:
         return len(rows) * len(self.key)
@@ -81,18 +68,10 @@ def _block_type(block: Mapping[str, Any]) -> pa.DataType:
 
 
 def _column_type(value: Any, kind: Kind | None, quick: Quick | None) -> pa.DataType:
-    if value is None:
-        return pa.int64() if quick in TIMES else BY_KIND.get(kind or Kind.TEXT, pa.string())
-    if kind in FLOATS and isinstance(value, int | Decimal) and not isinstance(value, bool):
-        return pa.float64()
-    return _type_of(value)
+    return pa.int64() if value is None and quick in TIMES else column_type(value, kind)
 
 
-def _type_of(value: Any, name: str = "") -> pa.DataType:
-    """Raises TypeError for what a column cannot hold exactly."""
+def _type_of(value: Any, name: str) -> pa.DataType:
     if value is None:
         return pa.int64() if name in NUMBERS else pa.string()
-    found = {str: pa.string(), bool: pa.bool_(), int: pa.int64()}.get(type(value))
-    if found is None:
-        raise TypeError(type(value))
-    return found
+    return value_type(value)

@@ -8,14 +8,19 @@ from functools import cached_property
 from json.encoder import encode_basestring
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_cdc_provider.connectors.formats.columns import Odd
+from airflow_cdc_provider.connectors.formats.columns import Odd, true_rows
 from airflow_cdc_provider.connectors.formats.quick_texts import Quick
 from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
 from airflow_cdc_provider.connectors.formats.values import Convert
 from airflow_cdc_provider.connectors.json_columns import arrays, objects
+
+UNDERFLOW = (b"e-", b"E-", b"0" * 16)
+"""One of these is in the text of every number that is too small for a float, but is not zero."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,15 @@ def json_texts(values: pa.Array, convert: Convert, quick: Quick | None, warnings
     if warnings:
         raise Odd(_odd(told, convert, warnings))
     return pa.array(texts, pa.string())
+
+
+def require_true_zeros(values: pa.Array, messages: Sequence[bytes], message_of: npt.NDArray[np.int64]) -> None:
+    """Raises Odd for zeros that may be numbers too small for a float. ``message_of``: row → its message."""
+    if not pa.types.is_float64(values.type):
+        return
+    zeros = true_rows(pc.fill_null(pc.equal(values, 0.0), False))
+    if odd := {int(row) for row in zeros if any(one in messages[message_of[row]] for one in UNDERFLOW)}:
+        raise Odd(odd)
 
 
 def _odd(values: Sequence[Any], convert: Convert, warnings: list[str]) -> set[int]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Quick = Callable[["Array"], "StringArray | None"]
 """NULL stays NULL."""
 
+ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{6})?Z$"
 WHOLE_SECOND = ".000000"
 TO_SECONDS = len("2024-05-06T07:08:09")
 
@@ -65,11 +66,50 @@ OTHERS: Mapping[Kind, Quick] = {
 }
 
 
-def integers(kind: Kind) -> Quick:
-    least, most = -LARGEST[kind], LARGEST[kind] - 1
+def decimals(precision: int, scale: int) -> Quick:
+    """Texts of numbers that have all their digits."""
+    plain = rf"^-?(0|[1-9][0-9]{{0,{precision - scale - 1}}})" + (rf"\.[0-9]{{{scale}}}$" if scale else "$")
 
     def told(values: Array) -> StringArray | None:
-        return values.cast("string") if _within(values, least, most) else None
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        from airflow_cdc_provider.connectors.json_columns import quoted
+
+        if not pa.types.is_string(values.type) or precision <= scale:
+            return None
+        fits = pc.and_not(pc.match_substring_regex(values, plain), pc.match_substring_regex(values, "^-[0.]*$"))
+        return quoted(values) if pc.all(fits).as_py() is not False else None
+
+    return told
+
+
+def iso_moments(values: Array) -> StringArray | None:
+    """Times in UTC with six digits behind the point, or none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_string(values.type):
+        return None
+    if pc.all(pc.match_substring_regex(values, ISO)).as_py() is False:
+        return None
+    try:
+        return moments(1, "Z")(values.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()))
+    except pa.ArrowInvalid:  # no day or hour of a clock
+        return None
+
+
+def integers(kind: Kind) -> Quick:
+    return whole(-LARGEST[kind], LARGEST[kind] - 1)
+
+
+def whole(least: int, most: int, quotes: bool = False) -> Quick:
+    def told(values: Array) -> StringArray | None:
+        from airflow_cdc_provider.connectors.json_columns import quoted
+
+        if not _within(values, least, most):
+            return None
+        return quoted(values.cast("string")) if quotes else values.cast("string")
 
     return told
 

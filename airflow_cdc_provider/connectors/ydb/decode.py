@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.formats import exact_json
 from airflow_cdc_provider.connectors.formats.images import as_row
 from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
@@ -12,6 +15,7 @@ from airflow_cdc_provider.connectors.ydb.dynamodb_json import DynamoForm
 from airflow_cdc_provider.connectors.ydb.json_changes import JsonForm
 from airflow_cdc_provider.connectors.ydb.options import read_options
 from airflow_cdc_provider.connectors.ydb.places import DIGITS
+from airflow_cdc_provider.connectors.ydb.plain import PlainTopics, may_be_plain
 from airflow_cdc_provider.connectors.ydb.records import CODEC
 from airflow_cdc_provider.connectors.ydb.tables import Tables
 
@@ -21,12 +25,30 @@ class YdbDecoder:
 
     def __init__(self, setting: Setting) -> None:
         options = read_options(setting.options)
-        tables = Tables(setting)
+        tables = self._tables = Tables(setting)
         self._setting = setting
         self._table = options.table
         self._json = JsonForm(setting, options, tables)
+        self._plain = PlainTopics(setting, options.mode, tables)
         self._debezium = DebeziumForm(setting, tables)
         self._dynamo = DynamoForm(setting)
+
+    def decode_many(self, messages: Sequence[Message]) -> Iterator[Item | Block]:
+        """Changes of a topic that tell whole rows together, behind the others."""
+        plain: dict[str, list[Message]] = {}
+        for message in messages:
+            if may_be_plain(message) and self._setting.wants(self._table_of(message.topic)):
+                plain.setdefault(message.topic, []).append(message)
+            else:
+                yield from self.decode(message)
+        for topic, some in plain.items():
+            table = self._table_of(topic)
+            found, others = self._plain.read(topic, table, some)
+            if found:
+                yield from self._tables.announced(self._tables.images(table).schema)
+                yield from found
+            for message in others:
+                yield from self.decode(message)
 
     def decode(self, message: Message) -> list[Item]:
         table = self._table_of(message.topic)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from airflow_cdc_provider.connectors.formats import times, values
+from airflow_cdc_provider.connectors.formats import quick_texts, times, values
+from airflow_cdc_provider.connectors.formats.quick_texts import Quick
 from airflow_cdc_provider.connectors.formats.times import Warn
 from airflow_cdc_provider.connectors.formats.unreadable import WRONG_NUMBER, WRONG_TIME, WRONG_VALUE, Unreadable
 from airflow_cdc_provider.connectors.formats.values import Convert, decimal_type
@@ -86,6 +87,20 @@ def converter(column: Column, warn: Warn) -> Convert:
             return values.text
         case _:
             return values.converter(column.type, warn)
+
+
+def quick_of(column: Column) -> Quick | None:
+    """The same as ``converter`` for many values, where they can be told together."""
+    name, kind = bare(column.native), column.type
+    if name in UNSIGNED:
+        return quick_texts.whole(0, UNSIGNED[name] - 1, quotes=kind.kind is Kind.DECIMAL)
+    if name == "int8":
+        return quick_texts.whole(-SIGNED_BYTE, SIGNED_BYTE - 1)
+    if kind.kind is Kind.TIMESTAMPTZ:
+        return quick_texts.moments(PER_UNIT_US[name], "Z") if name in PER_UNIT_US else quick_texts.iso_moments
+    if kind.kind is Kind.DECIMAL and kind.precision is not None and kind.scale is not None:
+        return quick_texts.decimals(kind.precision, kind.scale)
+    return None if kind.kind is Kind.JSON else quick_texts.of_kind(kind.kind)
 
 
 def _unsigned(limit: int, kind: LogicalType) -> Convert:

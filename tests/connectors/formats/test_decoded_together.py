@@ -23,7 +23,8 @@ from tests.connectors.formats.golden import Golden, decoder
 from tests.connectors.formats.simulator import Simulator
 from tests.connectors.formats.test_format_contract import GOLDENS
 from tests.connectors.formats.test_format_fuzz import PIECES, changed
-from tests.connectors.formats.test_simulated_sources import MANNERS, setting
+from tests.connectors.formats.test_simulated_sources import FEEDS, MANNERS, YDB_TABLE, setting
+from tests.connectors.formats.ydb_encoder import Feed, YdbEncoder
 from tests.model import seeds
 
 TOGETHER = [kind for kind in FORMATS if isinstance(decoder(kind, Setting()), DecodesMany)]
@@ -50,18 +51,34 @@ def both(kind: str, setting: Setting, messages: Sequence[Message], at_once: int)
 
 
 @pytest.mark.parametrize("manner", MANNERS, ids=str)
-def test_a_simulated_source(manner: Manner) -> None:
+def test_a_simulated_source_told_by_debezium(manner: Manner) -> None:
     seed = seeds.seed()
     for number in range(seeds.histories(3)):
         random = Random(f"{seed} {number}")
         history = Simulator(random, moves=True, late_check=manner.connector == "oracle").history(120)
         messages = list(DebeziumEncoder(manner, random).messages(history))
-        random.shuffle(messages)
-        together, alone, in_blocks = both(
-            "debezium", setting(manner.table, topic_prefix="p"), messages, random.choice((60, 4096))
-        )
-        assert together == alone, f"CDC_SEED={seed}, history {number}"
+        in_blocks = require_same("debezium", setting(manner.table, topic_prefix="p"), messages, random, seed)
         assert in_blocks > len(messages) / 4
+
+
+@pytest.mark.parametrize("feed", FEEDS, ids=str)
+def test_a_simulated_source_told_by_ydb(feed: Feed) -> None:
+    seed = seeds.seed()
+    for number in range(seeds.histories(3)):
+        random = Random(f"{seed} {number}")
+        messages = list(
+            YdbEncoder(feed, random).messages(Simulator(random, moves=False, late_check=False).history(120))
+        )
+        in_blocks = require_same("ydb", setting(YDB_TABLE, mode=feed.mode), messages, random, seed)
+        whole = feed.form == "json" and feed.timestamps and "NEW" in feed.mode
+        assert not whole or in_blocks > len(messages) / 2
+
+
+def require_same(kind: str, setting: Setting, messages: list[Message], random: Random, seed: str) -> int:
+    random.shuffle(messages)
+    together, alone, in_blocks = both(kind, setting, messages, random.choice((100, 4096)))
+    assert together == alone, f"CDC_SEED={seed}"
+    return in_blocks
 
 
 @pytest.mark.parametrize(
