@@ -61,26 +61,39 @@ class DebeziumDecoder:
             return [put_aside(CODEC, self._setting.epoch, message, str(error), known)]
 
     def decode_many(self, messages: Sequence[Message]) -> Iterator[Item | Block]:
-        """Those of a table that look alike together, behind the others."""
+        """Those of a table that look alike together, behind the others; then the tombstones."""
         alike: dict[Look, list[Message]] = {}
+        tombstones: list[Message] = []
         learnt = Counter[str]()
+        look = None
         for message in messages:
-            look = self._looks.of(message)
+            if message.value is None and self._rows is None:
+                tombstones.append(message)
+                continue
+            if look is None or not look.takes(message):
+                look = self._looks.of(message)
             if look is None:
                 yield from self._decode_alone(message, learnt)
             else:
                 alike.setdefault(look, []).append(message)
+        keys: set[bytes | None] = set()
         for look, some in alike.items():
             found, others = self._looks.read(look, some)
             yield from self._layouts.announced(look.layout)
             yield from found
             for message in others:
                 yield from self._decode_alone(message, learnt)
+            keys |= {one.key for one in some} - {one.key for one in others}
+        unmet = [one for one in tombstones if one.key not in keys]
+        if len(unmet) < len(tombstones):  # where the key of its delete could be read, its own can be
+            yield Ignored(len(tombstones) - len(unmet))
+        for message in unmet:
+            yield from self.decode(message)
 
     def _decode_alone(self, message: Message, learnt: Counter[str]) -> list[Item]:
         """``learnt``: how many messages of each topic have shown by now what others may look like."""
         found = self.decode(message)
-        if self._rows is None and message.value is not None and learnt[message.topic] < LEARNT_AT_ONCE:
+        if self._rows is None and learnt[message.topic] < LEARNT_AT_ONCE:
             learnt[message.topic] += 1
             self._looks.learn(message)
         return found

@@ -39,6 +39,7 @@ class Frame(NamedTuple):
 class Look:
     """``mark``: where nothing stands before the payload, the table's name as it stands in the source block."""
 
+    topic: str
     value: Frame
     key: Frame
     mark: bytes
@@ -50,6 +51,7 @@ class Look:
         return (
             value is not None
             and key is not None
+            and message.topic == self.topic
             and value.startswith(self.value.begin)
             and key.startswith(self.key.begin)
             and value.endswith(self.value.end)
@@ -84,8 +86,7 @@ class Looks:
         keys = [look.key.payload(one.key or b"") for one in messages]
         found, others = look.events.read(Batch(messages, values, keys))
         if len(others) > len(messages) // 2:
-            topic = messages[0].topic
-            self._known[topic] = [one for one in self._known[topic] if one is not look]
+            self._known[look.topic] = [one for one in self._known[look.topic] if one is not look]
         return [Block(look.layout.table, columns) for columns in found], others
 
     def learn(self, message: Message) -> None:
@@ -128,7 +129,7 @@ class Looks:
         named = {name: source[name] for name in NAMES[connector]}
         events = PlainEvents(layout, connector, named, self._placeholders, self._setting.epoch, shape)
         mark = b"" if around_value.begin else encode_basestring(str(source[NAMES[connector][-1]])).encode()
-        return Look(around_value, around_key, mark, layout, events)
+        return Look(message.topic, around_value, around_key, mark, layout, events)
 
 
 def _frame(data: bytes, told: Told) -> Frame | None:

@@ -223,8 +223,8 @@ class _Events:
         texts = pa.array(self.batch.values, pa.binary())
         at = pc.find_substring(texts, SOURCE.encode())
         require(pc.and_(*(pc.less(pc.find_substring(texts, one.encode()), at) for one in (BEFORE, AFTER))))
-        cut = [b"{" + text[start:] for text, start in zip(self.batch.values, at.to_pylist(), strict=True)]
-        return pa.array(cut, pa.binary()).cast(pa.string())
+        behind_rows = [text[start - 1 :] for text, start in zip(self.batch.values, at.to_pylist(), strict=True)]
+        return pc.binary_replace_slice(pa.array(behind_rows, pa.binary()), 0, 1, "{").cast(pa.string())
 
 
 def _phase(value: int | None) -> pa.Scalar:

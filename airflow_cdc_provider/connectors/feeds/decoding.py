@@ -25,7 +25,7 @@ from airflow_cdc_provider.core.registry import class_of
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 
-TOGETHER = 4096
+TOGETHER = 8192
 """So many messages are decoded at a time."""
 
 

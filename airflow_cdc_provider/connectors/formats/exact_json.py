@@ -89,15 +89,15 @@ def parse_at(text: str, at: int) -> tuple[Any, int]:
     return value, end
 
 
-def names_in(text: str) -> int | None:
+def names_in(text: str, line_feeds: int = 0) -> int | None:
     """How many members the objects of a JSON text have: outside of strings, a quote before a colon ends a name. None
-    where only a closer look could tell."""
-    if "\n" in text or "\t" in text or "\r" in text or (" " in text and " :" in text):
+    where only a closer look could tell. ``line_feeds``: so many stand between objects."""
+    if text.count("\n") != line_feeds or "\t" in text or "\r" in text or (" " in text and " :" in text):
         return None
-    if "\\" not in text:
-        return text.count('":')
-    text = text.replace("\\\\", "")  # what is left of backslashes escapes what follows
-    return text.count('":') - text.count('\\":')
+    names, sign, escaped = text.count('":'), -1, '\\":'
+    while found := text.count(escaped):  # of several backslashes each second one is a character
+        names, sign, escaped = names + sign * found, -sign, "\\" + escaped
+    return names
 
 
 def _members_of(value: dict[str, Any] | list[Any]) -> int:

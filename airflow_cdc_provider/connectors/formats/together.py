@@ -24,13 +24,12 @@ def read_objects(
 
     Nothing reaches from one value into the next: strings hold no line feed, and where an object went on there would
     stand a name, not a brace."""
-    try:
-        names = names_in(b" ".join(values).decode())
-    except UnicodeDecodeError:
-        return None
-    if names is None or any(one[:1] != BRACE for one in values):
-        return None
     lines = b"\n".join(values)
+    if not (lines.isascii() or _is_utf8(lines)) or any(one[:1] != BRACE for one in values):
+        return None
+    names = names_in(lines.decode("latin-1"), line_feeds=len(values) - 1)
+    if names is None:
+        return None
     try:
         table = arrow_json.read_json(
             pa.BufferReader(lines),
@@ -43,3 +42,11 @@ def read_objects(
         return None
     (rows,) = table.combine_chunks().to_batches()
     return rows if members(rows) == names else None
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -105,6 +105,7 @@ class Cluster:
         where one of them is not served any more. ``settings`` of the library beside those that all reading needs."""
         kafka = _library()
         left = {(one.topic, one.partition): one for one in ranges}
+        names = {channel: f"{channel[0]}/{channel[1]}" for channel in left}
         eof, gone = kafka.KafkaError._PARTITION_EOF, kafka.KafkaError._AUTO_OFFSET_RESET
         with self._consumer(settings) as consumer, self._guarded("reading"):
             consumer.assign([kafka.TopicPartition(one.topic, one.partition, one.start) for one in ranges])
@@ -135,7 +136,7 @@ class Cluster:
                         told.key(),
                         tuple(headers) if headers else (),
                         topic,
-                        f"{topic}/{partition}",
+                        names[topic, partition],
                         offset,
                     )
 
