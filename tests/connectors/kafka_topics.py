@@ -27,6 +27,7 @@ from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
+from tests.blocks import unpacked
 
 WAIT_S = 30
 
@@ -95,7 +96,7 @@ class Topics:
         news = source.news(lo, [task.table for task in tasks])
         if not news.anything:
             return [], lo
-        items = [item for part in source.partitions(lo, news.limit) for item in source.read(part, tasks, 1)]
+        items = [item for part in source.partitions(lo, news.limit) for item in unpacked(source.read(part, tasks, 1))]
         (end,) = {json.dumps(dict(item.position)) for item in items if isinstance(item, Boundary)}
         return items, {**lo, **json.loads(end)}
 

@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.places import open_store
+from tests.blocks import unpacked
 from tests.buckets import ObjectStore
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.simulator import Simulator
@@ -50,7 +51,7 @@ def keys(location: str, connection: ConnectionInfo) -> list[str]:
     start = source.open_stream([])
     found, ends = [], []
     for partition in source.partitions(start, source.news(start, []).limit):
-        for item in source.read(partition, tasks, 1):
+        for item in unpacked(source.read(partition, tasks, 1)):
             found += [item.order_key] if isinstance(item, ChangeRecord) else []
             ends += [item.position] if isinstance(item, Boundary) else []
     assert not source.news(ends[-1], []).anything

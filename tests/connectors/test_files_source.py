@@ -26,6 +26,7 @@ from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
+from tests.blocks import unpacked as with_records
 from tests.connectors.formats import datastream_goldens
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.simulator import Simulator
@@ -84,7 +85,7 @@ class Feed:
         items = [
             item
             for partition in self.source.partitions(lo, news.limit)
-            for item in self.source.read(partition, tasks, 1)
+            for item in with_records(self.source.read(partition, tasks, 1))
         ]
         ends = {json.dumps(dict(item.position)) for item in items if isinstance(item, Boundary)}
         (end,) = ends
@@ -212,9 +213,10 @@ def test_a_packed_file_that_ends_too_early_is_read_as_far_as_it_goes(feed: Feed)
     whole = [item for item in feed.everything() if isinstance(item, ChangeRecord)]
     assert len({one.event_id for one in whole}) < len(whole), "two packed files, one behind the other"
     feed.write("1.jsonl.gz", packed[: len(packed) // 2])
-    *good, bad = [item for item in feed.everything() if isinstance(item, ChangeRecord)]
-    assert good and good == whole[1 : len(good) + 1]
-    assert bad.op == Operation.UNREADABLE
+    found = [item for item in feed.everything() if isinstance(item, ChangeRecord)]
+    (bad,) = [one for one in found if one.op == Operation.UNREADABLE]
+    good = [one for one in found if one is not bad]
+    assert good and all(one in whole for one in good)
 
 
 @pytest.mark.parametrize("size", [2, 7, 4096])

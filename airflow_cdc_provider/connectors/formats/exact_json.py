@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
-from typing import Any
+from typing import Any, AnyStr
 
 from msgspec import MsgspecError
 from msgspec.json import Decoder
@@ -54,7 +54,7 @@ def parse_text(text: str) -> Any:
     """Raises Unreadable."""
     try:
         value = QUICK(text)
-        if names_in(text) == (_members_of(value) if isinstance(value, CONTAINERS) else 0):
+        if _has_each_name_once(text, value):
             return value
     except (MsgspecError, Unreadable, UnicodeError, RecursionError):
         pass
@@ -89,14 +89,19 @@ def parse_at(text: str, at: int) -> tuple[Any, int]:
     return value, end
 
 
-def names_in(text: str, line_feeds: int = 0) -> int | None:
-    """How many members the objects of a JSON text have: outside of strings, a quote before a colon ends a name. None
-    where only a closer look could tell. ``line_feeds``: so many stand between objects."""
-    if text.count("\n") != line_feeds or "\t" in text or "\r" in text or (" " in text and " :" in text):
-        return None
-    names, sign, escaped = text.count('":'), -1, '\\":'
+def _has_each_name_once(text: str, value: Any) -> bool:
+    """False where only a closer look could tell."""
+    if "\n" in text or "\t" in text or "\r" in text or (" " in text and " :" in text):
+        return False
+    return names_in(text, '":', "\\") == (_members_of(value) if isinstance(value, CONTAINERS) else 0)
+
+
+def names_in(text: AnyStr, end: AnyStr, backslash: AnyStr) -> int:
+    """How many members the objects of a JSON text have. Outside of strings, a quote before a colon (``end``) ends a
+    name; one behind blanks is not counted."""
+    names, sign, escaped = text.count(end), -1, backslash + end
     while found := text.count(escaped):  # of several backslashes each second one is a character
-        names, sign, escaped = names + sign * found, -sign, "\\" + escaped
+        names, sign, escaped = names + sign * found, -sign, backslash + escaped
     return names
 
 

@@ -13,8 +13,6 @@ from pyarrow import json as arrow_json
 
 from airflow_cdc_provider.connectors.formats.exact_json import names_in
 
-BRACE = b"{"
-
 
 def read_objects(
     values: Sequence[bytes], schema: pa.Schema, members: Callable[[pa.RecordBatch], int]
@@ -22,13 +20,10 @@ def read_objects(
     """One row for each value; None where one of them is of another shape. ``members``: how many there are in all these
     rows.
 
-    Nothing reaches from one value into the next: strings hold no line feed, and where an object went on there would
-    stand a name, not a brace."""
+    Nothing reaches from one value into the next: strings hold no line feed, and behind a closing brace an object would
+    not go on with an opening one."""
     lines = b"\n".join(values)
-    if not (lines.isascii() or _is_utf8(lines)) or any(one[:1] != BRACE for one in values):
-        return None
-    names = names_in(lines.decode("latin-1"), line_feeds=len(values) - 1)
-    if names is None:
+    if not (lines.isascii() or _is_utf8(lines)) or any(one[:1] != b"{" or one[-1:] != b"}" for one in values):
         return None
     try:
         table = arrow_json.read_json(
@@ -41,7 +36,7 @@ def read_objects(
     if table.num_rows != len(values):
         return None
     (rows,) = table.combine_chunks().to_batches()
-    return rows if members(rows) == names else None
+    return rows if members(rows) == names_in(lines, b'":', b"\\") else None
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -104,8 +104,7 @@ class Cluster:
         """Every message in these ranges, at most one of a partition, in the order of each. Raises PositionLost (SRC082)
         where one of them is not served any more. ``settings`` of the library beside those that all reading needs."""
         kafka = _library()
-        left = {(one.topic, one.partition): one for one in ranges}
-        names = {channel: f"{channel[0]}/{channel[1]}" for channel in left}
+        left = {(one.topic, one.partition): (one.stop, f"{one.topic}/{one.partition}") for one in ranges}
         eof, gone = kafka.KafkaError._PARTITION_EOF, kafka.KafkaError._AUTO_OFFSET_RESET
         with self._consumer(settings) as consumer, self._guarded("reading"):
             consumer.assign([kafka.TopicPartition(one.topic, one.partition, one.start) for one in ranges])
@@ -118,15 +117,16 @@ class Cluster:
                     raise SourceUnavailable(self._problem("reading", f"silence for {SILENCE_S:.0f} s"))
                 for told in batch:
                     topic, partition, offset = told.topic(), told.partition(), told.offset()
-                    one = left.get((topic, partition))
+                    range_ = left.get((topic, partition))
                     error = told.error()
                     if error is not None and error.code() == gone:
                         raise PositionLost(self._gone(topic, partition))
                     if error is not None and error.code() != eof:
                         raise kafka.KafkaException(error)
-                    if one is None:
+                    if range_ is None:
                         continue
-                    if error is not None or offset >= one.stop:
+                    stop, channel = range_
+                    if error is not None or offset >= stop:
                         del left[topic, partition]
                         consumer.incremental_unassign([kafka.TopicPartition(topic, partition)])
                         continue
@@ -136,7 +136,7 @@ class Cluster:
                         told.key(),
                         tuple(headers) if headers else (),
                         topic,
-                        names[topic, partition],
+                        channel,
                         offset,
                     )
 
