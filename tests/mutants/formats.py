@@ -13,7 +13,51 @@ CONTRACT = (f"{TESTS}/test_format_contract.py",)
 SIMULATED = (f"{TESTS}/test_simulated_sources.py",)
 BAD = (f"{TESTS}/test_bad_input.py",)
 
+TOGETHER = (f"{TESTS}/test_decoded_together.py", f"{TESTS}/test_quick_texts.py")
+
 EVENT_FORMATS = (
+    Breakage(
+        "an event that lacks a member is read with those that have all",
+        f"{FORMATS}/together.py",
+        'return rows if members(rows) == names_in(lines, b\'":\', b"\\\\") else None',
+        "return rows",
+        TOGETHER,
+    ),
+    Breakage(
+        "a placeholder passes for a value where events are read together",
+        f"{DEBEZIUM}/plain_images.py",
+        "found = pc.is_in(values, placeholders)",
+        "found = pc.is_in(values, placeholders.slice(0, 0))",
+        TOGETHER,
+    ),
+    Breakage(
+        "a NULL that nobody told counts as told where events are read together",
+        f"{DEBEZIUM}/plain_images.py",
+        "hidden = pc.or_(hidden, pc.and_(rows.is_before, values.is_null()))",
+        "pass",
+        TOGETHER,
+    ),
+    Breakage(
+        "a message with the key of another row is read together with whole ones",
+        f"{DEBEZIUM}/plain_events.py",
+        "            self._require_keys(rows)\n",
+        "",
+        TOGETHER,
+    ),
+    Breakage(
+        "decimals that are read together lose their sign",
+        f"{DEBEZIUM}/decimal_columns.py",
+        "number = (number << (64 - bits)) >> (64 - bits)",
+        "pass",
+        TOGETHER,
+    ),
+    Breakage(
+        "an update of a feed passes for an insert where changes are read together",
+        f"{YDB}/plain_changes.py",
+        "erased, had_row = records.column(ERASE).is_valid(), before.is_valid()",
+        "erased, had_row = records.column(ERASE).is_valid(), before.is_null()",
+        TOGETHER,
+    ),
     Breakage(
         "PostgreSQL's changes are ordered by their own LSN",
         f"{DEBEZIUM}/places.py",
@@ -24,8 +68,8 @@ EVENT_FORMATS = (
     Breakage(
         "log files are ordered by the length of their names only",
         f"{DEBEZIUM}/places.py",
-        'return Place(f"{int(suffix):016x}{number',
-        'return Place(f"{len(suffix):016x}{number',
+        'return f"{int(suffix):016x}"',
+        'return f"{len(suffix):016x}"',
         SIMULATED,
     ),
     Breakage(
@@ -108,7 +152,7 @@ EVENT_FORMATS = (
     Breakage(
         "the quick reader of JSON overlooks a name that comes twice",
         f"{FORMATS}/exact_json.py",
-        "return names == (_members_of(value) if isinstance(value, CONTAINERS) else 0)",
+        'return names_in(text, \'":\', "\\\\") == (_members_of(value) if isinstance(value, CONTAINERS) else 0)',
         "return True",
         (f"{TESTS}/test_exact_json.py",),
     ),

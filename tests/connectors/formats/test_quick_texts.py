@@ -1,0 +1,129 @@
+"""What is told of many values at once is what their converter says of each."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from airflow_cdc_provider.connectors.debezium import converters, semantics
+from airflow_cdc_provider.connectors.debezium.semantics import CONNECT, DECIMAL, TIME, Semantic
+from airflow_cdc_provider.connectors.formats.quick_texts import Quick
+from airflow_cdc_provider.connectors.formats.shapes import column_type
+from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
+from airflow_cdc_provider.connectors.formats.values import Convert
+from airflow_cdc_provider.connectors.ydb import types
+from airflow_cdc_provider.core.tables import Column, LogicalType
+from tests.model import seeds
+
+EDGES = (0, 1, -1, 127, -128, 255, 1 << 15, (1 << 31) - 1, 1 << 31, -(1 << 31), 1 << 32, (1 << 63) - 1, -(1 << 63))
+DAYS = (0, -1, 19_782, -719_162, -719_163, 2_932_896, 2_932_897)
+MOMENTS = (0, -1, 1_709_465_873_584_266, 1_709_465_873_000_000, -62_135_596_800_000_000, 253_402_300_800_000_000)
+TEXTS = ("", "a", 'quo"te', "back\\slash", "\\", "line\nbreak", "\x01", "žluťoučký 🐎", "null", "\x7f")
+ISO = (
+    "2024-03-03T11:37:53.584266Z",
+    "2024-03-03T11:37:53.000000Z",
+    "2024-03-03T11:37:53Z",
+    "2024-02-30T00:00:00Z",
+    "2024-03-03T24:00:00Z",
+    "0000-01-01T00:00:00Z",
+    "0001-01-01T00:00:00Z",
+    "2024-03-03T11:37:53.5Z",
+    "2024-03-03T11:37:53+02:00",
+)
+DECIMALS = ("0.00", "-0.00", "1.50", "-1.50", "99999999.99", "100000000.00", "1.5", "01.50", "1.500", "1e2", ".50", "")
+
+
+def unscaled(random: Random) -> str:
+    number = random.choice((*EDGES, random.randrange(-(10**10), 10**10)))
+    digits = number.to_bytes(max((number.bit_length() + 8) // 8, random.choice((1, 2, 8))), "big", signed=True)
+    return random.choice((b64encode(digits).decode(),) * 9 + ("AB==", "A===", "AA=A", "", "A A=", "AAAAAAAAAAAAAAAA"))
+
+
+def some(random: Random, name: str) -> Any:
+    return {
+        "number": lambda: random.choice(EDGES),
+        "day": lambda: random.choice(DAYS),
+        "moment": lambda: random.choice((*MOMENTS, random.randrange(MOMENTS[-2], MOMENTS[-1]))),
+        "milliseconds": lambda: random.choice([*(one // 1000 for one in MOMENTS), random.randrange(-(10**12), 10**12)]),
+        "text": lambda: random.choice(TEXTS),
+        "iso": lambda: random.choice(ISO),
+        "decimal": lambda: random.choice(DECIMALS),
+        "unscaled": lambda: unscaled(random),
+        "flag": lambda: random.choice((True, False)),
+        "float": lambda: random.choice((1.5, -0.1, 1e300, 1e-300, 5e-324, 123456789.125, 1e16, 0.0, -0.0)),
+    }[name]()
+
+
+DEBEZIUM = {
+    Semantic("int16"): "number",
+    Semantic("int32"): "number",
+    Semantic("int64"): "number",
+    Semantic("boolean"): "flag",
+    Semantic("double"): "float",
+    Semantic("string"): "text",
+    Semantic("int32", f"{TIME}Date"): "day",
+    Semantic("int32", f"{CONNECT}Date"): "day",
+    Semantic("int64", f"{TIME}MicroTimestamp"): "moment",
+    Semantic("int64", f"{TIME}Timestamp"): "milliseconds",
+    Semantic("bytes", DECIMAL, (("scale", "2"), ("connect.decimal.precision", "10"))): "unscaled",
+    Semantic("bytes", DECIMAL, (("scale", "6"), ("connect.decimal.precision", "18"))): "unscaled",
+    Semantic("bytes", DECIMAL, (("scale", "2"), ("connect.decimal.precision", "2"))): "unscaled",
+}
+YDB = {
+    "Int8": "number",
+    "Uint8": "number",
+    "Uint16": "number",
+    "Int32": "number",
+    "Uint32": "number",
+    "Int64": "number",
+    "Uint64": "number",
+    "Bool": "flag",
+    "Double": "float",
+    "Utf8": "text",
+    "Timestamp": "iso",
+    "Datetime": "iso",
+    "Timestamp64": "moment",
+    "Decimal(10,2)": "decimal",
+}
+
+
+def compared(quick: Quick | None, convert: Convert, warnings: list[str], kind: LogicalType, name: str) -> None:
+    seed = seeds.seed()
+    random, told = Random(f"{seed} {name} {kind}"), 0
+    assert quick is not None
+    for _ in range(400):
+        values = [None if random.random() < 0.1 else some(random, name) for _ in range(random.choice((1, 1, 2, 3)))]
+        types_ = {column_type(Decimal(one) if isinstance(one, float) else one, kind.kind) for one in values}
+        found = quick(pa.array(values, next(iter(types_))))
+        if found is None:
+            continue
+        told += 1
+        said = [None if one is None else said_of(one, convert) for one in values]
+        assert (found.to_pylist(), warnings) == (said, []), f"CDC_SEED={seed}: {values}"
+    assert told > 30
+
+
+def said_of(value: Any, convert: Convert) -> str:
+    try:
+        return convert(Decimal(repr(value)) if isinstance(value, float) else value)
+    except Unreadable as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("semantic", DEBEZIUM, ids=str)
+def test_of_debezium(semantic: Semantic) -> None:
+    warnings: list[str] = []
+    convert = converters.of_semantic(semantic, warnings.append)
+    compared(converters.quick_of(semantic), convert, warnings, semantics.logical_type(semantic), DEBEZIUM[semantic])
+
+
+@pytest.mark.parametrize("native", YDB)
+def test_of_ydb(native: str) -> None:
+    warnings: list[str] = []
+    column = Column("c", types.logical_type(native), True, native)
+    compared(types.quick_of(column), types.converter(column, warnings.append), warnings, column.type, YDB[native])
