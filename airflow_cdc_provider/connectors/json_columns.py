@@ -31,14 +31,14 @@ def quoted(texts: pa.StringArray, behind: str = "") -> pa.StringArray:
 
 def objects(names: Sequence[str], texts: Sequence[pa.StringArray]) -> pa.StringArray:
     members = [f"{',' if n else '{'}{encode_basestring(name)}:" for n, name in enumerate(names)]
-    return joined(members, texts, "}")
+    return _joined(members, texts, "}")
 
 
 def arrays(texts: Sequence[pa.StringArray]) -> pa.StringArray:
-    return joined(["," if n else "[" for n in range(len(texts))], texts, "]")
+    return _joined(["," if n else "[" for n in range(len(texts))], texts, "]")
 
 
-def joined(before: Sequence[str], texts: Sequence[pa.StringArray], end: str) -> pa.StringArray:
+def _joined(before: Sequence[str], texts: Sequence[pa.StringArray], end: str) -> pa.StringArray:
     pieces: list[Any] = [piece for pair in zip(before, texts, strict=True) for piece in pair]
     return pc.binary_join_element_wise(*pieces, end, "")
 

@@ -79,8 +79,9 @@ class DebeziumDecoder:
         keys: set[bytes | None] = set()
         for look, some in alike.items():
             found, others = self._looks.read(look, some)
-            yield from self._layouts.announced(look.layout)
-            yield from found
+            if found:
+                yield from self._layouts.announced(look.layout)
+                yield from found
             for message in others:
                 yield from self._decode_alone(message, learnt)
             keys |= {one.key for one in some} - {one.key for one in others}

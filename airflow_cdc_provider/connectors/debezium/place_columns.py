@@ -1,4 +1,4 @@
-"""Where events stand, thousands at once: what ``places`` tells one by one. None where only that can tell."""
+"""Where events stand, thousands at once: what ``places`` tells one by one, and is asked where only that can tell."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from airflow_cdc_provider.connectors.json_columns import hex_digits
 NAMED_SEQUENCE = SEQUENCE.pattern.replace("(\\d", "(?P<last>\\d", 1).replace('|"?(\\d', '|"?(?P<own>\\d', 1)
 MOST_DIGITS = 18
 
-
 Ends = tuple[pa.StringArray, pa.StringArray]
+"""``at`` and ``ordinal`` of each event, as a Place has them."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Facts:
 
 
 def places(connector: str, facts: Facts) -> Ends:
-    """``at`` and ``ordinal`` of each. Raises Odd where one of them is none."""
+    """Raises Odd where an event has none."""
     quick = QUICK.get(connector)
     return (quick(facts) if quick else None) or _one_by_one(PLACES[connector][0], facts)
 

@@ -14,7 +14,7 @@ from airflow_cdc_provider.connectors.debezium.envelope import NAMES, PARTS, ROWS
 from airflow_cdc_provider.connectors.debezium.layouts import Layout, Layouts
 from airflow_cdc_provider.connectors.debezium.placeholders import Placeholders
 from airflow_cdc_provider.connectors.formats.exact_json import MOST_BYTES
-from airflow_cdc_provider.connectors.formats.message import Message, Setting
+from airflow_cdc_provider.connectors.formats.message import FEW, Message, Setting
 from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Looks:
         values = [look.value.payload(one.value or b"") for one in messages]
         keys = [look.key.payload(one.key or b"") for one in messages]
         found, others = look.events.read(Batch(messages, values, keys))
-        if len(others) > len(messages) // 2:
+        if len(messages) > FEW and len(others) > len(messages) // 2:
             self._known[look.topic] = [one for one in self._known[look.topic] if one is not look]
         return [Block(look.layout.table, columns) for columns in found], others
 

@@ -12,6 +12,9 @@ from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.tables import TableSchema
 
+FEW = 24
+"""So many messages are decoded one by one: columns would take longer."""
+
 Headers = tuple[tuple[str, bytes | None], ...]
 Item = ChangeRecord | TableSchema | Ignored
 """A TableSchema comes before the first record decoded with it."""

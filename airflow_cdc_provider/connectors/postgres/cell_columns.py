@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_cdc_provider.connectors.json_columns import quoted
 from airflow_cdc_provider.connectors.postgres.types import JSON_NUMBER, converter
 from airflow_cdc_provider.core.tables import Kind
 
@@ -112,7 +113,7 @@ def _quoted(cells: Cells) -> pa.StringArray | None:
     """ASCII that needs no escapes."""
     if not _is_ascii(cells) or _needs_escapes(cells.content).any():
         return None
-    return _in_quotes(cells.binary.cast(pa.string()))
+    return quoted(cells.binary.cast(pa.string()))
 
 
 def _text(cells: Cells) -> pa.StringArray | None:
@@ -125,7 +126,7 @@ def _text(cells: Cells) -> pa.StringArray | None:
         if (cells.content[special] < SPACE).any():
             return None
         texts = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
-    return _in_quotes(texts)
+    return quoted(texts)
 
 
 def _timestamp(cells: Cells) -> pa.StringArray | None:
@@ -153,7 +154,7 @@ def _moments(cells: Cells, length: Places, zone: bytes) -> pa.StringArray | None
     lengths = np.zeros(len(cells.length), np.int64)
     lengths[cells.there] = wanted
     array = _array(texts[places < wanted[:, None]], lengths, cells.null).cast(pa.string())
-    return pc.binary_join_element_wise('"', array, f'{zone.decode()}"', "")
+    return quoted(array, zone.decode())
 
 
 _QUICK: dict[Kind, Callable[[Cells], pa.StringArray | None]] = {
@@ -196,10 +197,6 @@ def _array(content: Bytes, length: Places, null: Flags) -> pa.BinaryArray:
     return pa.BinaryArray.from_buffers(
         pa.binary(), len(length), [valid, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(content))]
     )
-
-
-def _in_quotes(texts: pa.StringArray) -> pa.StringArray:
-    return pc.binary_join_element_wise('"', texts, '"', "")
 
 
 def _all(told: pa.BooleanArray) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from json.encoder import encode_basestring
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_cdc_provider.connectors.json_columns import arrays, objects
 from airflow_cdc_provider.connectors.postgres.cell_columns import (
     LONG_MOMENT,
     Bytes,
@@ -186,8 +186,7 @@ def _only(image: list[Cells], plain: Flags) -> list[Cells]:
 def _image(names: Sequence[str], values: dict[str, pa.StringArray]) -> pa.StringArray:
     if not names:
         raise NotPlain("an image without columns")
-    members = [f"{',' if n else '{'}{encode_basestring(name)}:" for n, name in enumerate(names)]
-    return _joined(members, names, values, "}")
+    return objects(names, [values[name] for name in names])
 
 
 def _key(layout: Layout, values: dict[str, pa.StringArray], none: pa.StringArray) -> pa.StringArray:
@@ -196,9 +195,4 @@ def _key(layout: Layout, values: dict[str, pa.StringArray], none: pa.StringArray
         return none
     if not values.keys() >= set(key):
         raise NotPlain("the key is not in the message")
-    return _joined(["," if n else "[" for n in range(len(key))], key, values, "]")
-
-
-def _joined(before: Sequence[str], names: Sequence[str], values: dict[str, pa.StringArray], end: str) -> pa.StringArray:
-    pieces = [piece for text, name in zip(before, names, strict=True) for piece in (text, values[name])]
-    return pc.binary_join_element_wise(*pieces, end, "")
+    return arrays([values[name] for name in key])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.formats import exact_json
-from airflow_cdc_provider.connectors.formats.message import Message, Setting
+from airflow_cdc_provider.connectors.formats.message import FEW, Message, Setting
 from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
 from airflow_cdc_provider.connectors.ydb.options import Mode
 from airflow_cdc_provider.connectors.ydb.tables import Tables
@@ -40,7 +40,7 @@ class PlainTopics:
         if changes is None:
             return [], list(messages)
         found, others = changes.read(messages)
-        if len(others) > len(messages) // 2:
+        if len(messages) > FEW and len(others) > len(messages) // 2:
             del self._known[topic]
             self._learn(topic, table, others)
         return [Block(table, columns) for columns in found], others

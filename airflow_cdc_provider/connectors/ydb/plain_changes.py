@@ -17,7 +17,7 @@ from airflow_cdc_provider.connectors import blocks
 from airflow_cdc_provider.connectors.formats.columns import Odd, require
 from airflow_cdc_provider.connectors.formats.image_columns import ImageColumns, json_texts, require_true_zeros
 from airflow_cdc_provider.connectors.formats.images import Images
-from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.connectors.formats.message import FEW, Message
 from airflow_cdc_provider.connectors.formats.row_pairs import RowPairs
 from airflow_cdc_provider.connectors.formats.shapes import column_type, members_of_structs
 from airflow_cdc_provider.connectors.formats.times import LAST_US
@@ -30,8 +30,6 @@ from airflow_cdc_provider.connectors.ydb.types import quick_of
 from airflow_cdc_provider.core.changes import Operation
 from airflow_cdc_provider.core.positions import epoch_prefix
 
-FEW = 24
-"""So many messages are read one by one: columns would take longer."""
 ERASE, UPDATE, RESET = "erase", "update", "reset"
 EMPTY = pa.struct([])
 NONE = pa.scalar(None, pa.string())
@@ -82,6 +80,8 @@ class PlainChanges:
         except Odd as odd:
             found, others = self.read([one for n, one in enumerate(messages) if n not in odd.rows])
             return found, [*(messages[n] for n in sorted(odd.rows)), *others]
+        except pa.ArrowException:  # something that nobody thought of: the single way tells what it means
+            return [], list(messages)
 
     def _told(self, messages: Sequence[Message], records: pa.RecordBatch) -> pa.RecordBatch:
         """Raises Odd, with places of messages."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from functools import cache
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -118,6 +119,33 @@ def test_one_that_lacks_a_member_or_has_another_key_among_whole_ones(kind: str) 
                 together, alone, in_blocks = both(kind, told, odd, COPIES)
                 assert together == alone and in_blocks > COPIES / 4, text
     assert tried > 100
+
+
+@pytest.mark.parametrize("kind", TOGETHER)
+def test_whatever_the_messages_have_in_common(kind: str) -> None:
+    """What others look like is learnt from one of them, however odd it is."""
+    seed = seeds.seed()
+    random, in_blocks = Random(f"{seed} {kind}"), 0
+    for _ in range(seeds.histories(150)):
+        message, told = random.choice(cases(kind))
+        if message.value is None:
+            continue
+        text = json.dumps(replaced(json.loads(message.value), random), separators=(",", ":")).encode()
+        messages = [message._replace(value=text, offset=offset) for offset in range(COPIES)]
+        together, alone, found = both(kind, told, messages, COPIES)
+        assert together == alone, f"CDC_SEED={seed}: {text!r}"
+        in_blocks += found
+    assert in_blocks > 1000
+
+
+def replaced(value: Any, random: Random) -> Any:
+    """With another value somewhere."""
+    if isinstance(value, dict) and value:
+        name = random.choice([one for one in value if one != "schema"] or list(value))
+        return {**value, name: replaced(value[name], random)}
+    if isinstance(value, list) and value:
+        return [replaced(value[0], random), *value[1:]]
+    return random.choice((None, True, 5, -1, 1.5, 1 << 63, "x", "", [], {}, "AQ==", "2024-05-06T07:08:09Z"))
 
 
 def variants(value: object) -> Iterator[object]:
