@@ -96,7 +96,7 @@ EVENT_FORMATS = (
     Breakage(
         "an unavailable value is a text like others",
         f"{DEBEZIUM}/placeholders.py",
-        "return value in self._texts",
+        "return value in self.texts",
         "return False",
         SIMULATED,
     ),

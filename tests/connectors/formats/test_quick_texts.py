@@ -98,8 +98,9 @@ def compared(quick: Quick | None, convert: Convert, warnings: list[str], kind: L
     assert quick is not None
     for _ in range(400):
         values = [None if random.random() < 0.1 else some(random, name) for _ in range(random.choice((1, 1, 2, 3)))]
-        types_ = {column_type(Decimal(one) if isinstance(one, float) else one, kind.kind) for one in values}
-        found = quick(pa.array(values, next(iter(types_))))
+        shown = next((one for one in values if one is not None), None)
+        told_type = column_type(Decimal(shown) if isinstance(shown, float) else shown, kind.kind)
+        found = quick(pa.array(values, told_type))
         if found is None:
             continue
         told += 1
