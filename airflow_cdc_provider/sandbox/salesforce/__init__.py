@@ -21,8 +21,8 @@ What is there
     SystemModstamp), LoginHistory (LoginTime only), UserPreference (no time at all), ActivityHistory (no queries), User,
     Organization.
 Not there
-    SOAP, CometD, managed subscriptions, publishing, Bulk ingest, sharing rules other than the owner's, enriched events.
-    A channel member's filter is listed, and does not filter. Permissions work at once, not within ten minutes.
+    SOAP, CometD, managed subscriptions, publishing, Bulk ingest, sharing rules other than the owner's. Permissions work
+    at once, not within ten minutes.
 Choices where nobody knows, all in one place each
     An update is followed by LastModifiedDate even within one second. Deletes never melt into earlier changes of the
     transaction. Up to 100 equal changes in a row are one event. Overflow counts changed fields, audit fields apart.
