@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_cdc_provider.connectors.formats.columns import places
 from airflow_cdc_provider.connectors.json_columns import quoted
 
 ALPHABET = ascii_uppercase + ascii_letters[:26] + digits + "+/"
@@ -30,11 +31,11 @@ def decimal_texts(values: pa.Array, scale: int, precision: int) -> pa.StringArra
     numbers = np.zeros(len(there), np.int64)
     lengths = pc.binary_length(there).to_numpy()
     for length in np.unique(lengths):
-        places = np.flatnonzero(lengths == length)
-        found = _numbers(_letters(there.take(pa.array(places)), int(length)))
+        alike = np.flatnonzero(lengths == length)
+        found = _numbers(_letters(there.take(pa.array(alike)), int(length)))
         if found is None:
             return None
-        numbers[places] = found
+        numbers[alike] = found
     if len(numbers) and np.abs(numbers).max() >= 10**precision:
         return None
     unscaled = pa.array(numbers).cast(pa.decimal128(19, 0))
@@ -55,11 +56,11 @@ def _numbers(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64] | None:
     padding = (letters[:, -2:] == PADDING).sum(axis=1)
     numbers = np.zeros(len(letters), np.int64)
     for padded in np.unique(padding):
-        places = np.flatnonzero(padding == padded)
-        found = _unpadded(CODES[letters[places, : length - padded]])
+        alike = np.flatnonzero(padding == padded)
+        found = _unpadded(CODES[letters[alike, : length - padded]])
         if found is None:
             return None
-        numbers[places] = found
+        numbers[alike] = found
     return numbers
 
 
@@ -80,6 +81,4 @@ def _unpadded(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64] | None:
 def _with_nulls(texts: pa.StringArray, values: pa.Array) -> pa.StringArray:
     if not values.null_count:
         return texts
-    there = values.is_valid()
-    places = pc.subtract(pc.cumulative_sum(there.cast(pa.int64())), 1)
-    return texts.take(pc.if_else(there, places, pa.scalar(None, pa.int64())))
+    return texts.take(places(values.is_valid(), 0))

@@ -80,14 +80,13 @@ class Looks:
 
     def read(self, look: Look, messages: Sequence[Message]) -> tuple[list[Block], list[Message]]:
         """The plain ones among them, and the others."""
-        from airflow_cdc_provider.connectors.debezium.plain_events import Batch
+        from airflow_cdc_provider.connectors.debezium.plain_events import Text
 
-        values = [look.value.payload(one.value or b"") for one in messages]
-        keys = [look.key.payload(one.key or b"") for one in messages]
-        found, others = look.events.read(Batch(messages, values, keys))
+        texts = [Text(one, look.value.payload(one.value or b""), look.key.payload(one.key or b"")) for one in messages]
+        found, others = look.events.read(texts)
         if len(messages) > FEW and len(others) > len(messages) // 2:
             self._known[look.topic] = [one for one in self._known[look.topic] if one is not look]
-        return [Block(look.layout.table, columns) for columns in found], others
+        return [Block(look.layout.table, columns) for columns in found], [one.message for one in others]
 
     def learn(self, message: Message) -> None:
         """So that messages like this one are read together from now on."""

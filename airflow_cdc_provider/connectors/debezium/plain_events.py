@@ -7,8 +7,8 @@ of the same types, and nothing wrong. Whatever else, rare or damaged, is left to
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,10 +24,10 @@ from airflow_cdc_provider.connectors.debezium.places import INITIAL
 from airflow_cdc_provider.connectors.debezium.plain_images import images_of
 from airflow_cdc_provider.connectors.debezium.shapes import Shape
 from airflow_cdc_provider.connectors.formats.columns import Odd, fields, is_number, is_text, require, true_rows
-from airflow_cdc_provider.connectors.formats.message import FEW, Message
+from airflow_cdc_provider.connectors.formats.message import Message
 from airflow_cdc_provider.connectors.formats.row_pairs import RowPairs
 from airflow_cdc_provider.connectors.formats.times import FIRST_US, LAST_US
-from airflow_cdc_provider.connectors.formats.together import read_objects
+from airflow_cdc_provider.connectors.formats.together import in_pieces, read_objects
 from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, Operation
 from airflow_cdc_provider.core.positions import epoch_prefix
 
@@ -44,17 +44,12 @@ INITIALS = pa.array(sorted(one for one in INITIAL if isinstance(one, str)))
 NONE = pa.scalar(None, pa.string())
 
 
-@dataclass(frozen=True)
-class Batch:
-    """``values`` and ``keys``: the texts of envelopes and keys, without what stands around them."""
+class Text(NamedTuple):
+    """``value`` and ``key``: the texts of envelope and key, without what stands around them."""
 
-    messages: Sequence[Message]
-    values: Sequence[bytes]
-    keys: Sequence[bytes]
-
-    def part(self, places: Sequence[int]) -> Batch:
-        messages, values, keys = self.messages, self.values, self.keys
-        return Batch([messages[n] for n in places], [values[n] for n in places], [keys[n] for n in places])
+    message: Message
+    value: bytes
+    key: bytes
 
 
 class PlainEvents:
@@ -76,29 +71,31 @@ class PlainEvents:
         self.is_named = {"connector": connector, **named}
         self.shape = shape
 
-    def read(self, batch: Batch) -> tuple[list[pa.RecordBatch], list[Message]]:
+    def read(self, texts: Sequence[Text]) -> tuple[list[pa.RecordBatch], list[Text]]:
         """The columns of the change log for the plain ones, and the others."""
-        if len(batch.messages) <= FEW:
-            return [], list(batch.messages)
-        values = read_objects(batch.values, self.shape.envelope, self.shape.members)
-        keys = read_objects(batch.keys, self.shape.key, self.shape.keys)
-        if values is None or keys is None:
-            half = len(batch.messages) // 2
-            first, second = self.read(batch.part(range(half))), self.read(batch.part(range(half, len(batch.messages))))
-            return first[0] + second[0], first[1] + second[1]
-        try:
-            return [_Events(self, batch, values, keys).told()], []
-        except Odd as odd:
-            found, others = self.read(batch.part([n for n in range(len(batch.messages)) if n not in odd.rows]))
-            return found, [*(batch.messages[n] for n in sorted(odd.rows)), *others]
-        except pa.ArrowException:  # something that nobody thought of: the single way tells what it means
-            return [], list(batch.messages)
+        return in_pieces(texts, self._told)
+
+    def _told(self, texts: Sequence[Text]) -> pa.RecordBatch | None:
+        """None where one is of another shape. Raises Odd, with places of texts."""
+        messages, values, keys = zip(*texts, strict=True)
+        envelopes = read_objects(values, self.shape.envelope, self.shape.members)
+        told_keys = read_objects(keys, self.shape.key, self.shape.keys)
+        if envelopes is None or told_keys is None:
+            return None
+        return _Events(self, messages, values, envelopes, told_keys).told()
 
 
 class _Events:
-    def __init__(self, of: PlainEvents, batch: Batch, envelopes: pa.RecordBatch, keys: pa.RecordBatch) -> None:
-        self.of, self.batch, self.key = of, batch, keys
-        self.count = len(batch.messages)
+    def __init__(
+        self,
+        of: PlainEvents,
+        messages: Sequence[Message],
+        values: Sequence[bytes],
+        envelopes: pa.RecordBatch,
+        keys: pa.RecordBatch,
+    ) -> None:
+        self.of, self.messages, self.values, self.key = of, messages, values, keys
+        self.count = len(messages)
         self.before, self.after = envelopes.column("before"), envelopes.column("after")
         self.source, self.transaction = fields(envelopes.column("source")), fields(envelopes.column("transaction"))
         self.letters = envelopes.column("op")
@@ -112,12 +109,12 @@ class _Events:
         rows, of = RowPairs(self.before, self.after), self.of
         with rows.odd_changes():
             self._require_keys(rows)
-            images = images_of(rows, of.layout, of.placeholders, self.batch.values)
+            images = images_of(rows, of.layout, of.placeholders, self.values)
         at, ordinal = self._places()
         keys = images.keys(of.layout.schema.key)
         key, then = keys.take(rows.at_after), keys.take(rows.at_before)
         whole = pc.fill_null(images.complete.take(rows.at_after), False)
-        moved = pa.array([bool(one.headers) and headers.moved(one) for one in self.batch.messages], pa.bool_())
+        moved = pa.array([bool(one.headers) and headers.moved(one) for one in self.messages], pa.bool_())
         came = pc.and_(pc.equal(self.ops, Operation.INSERT.value), pc.or_(moved, pc.invert(whole)))
         links = pc.binary_join_element_wise(of.epoch, at, "")
         orders = pc.binary_join_element_wise(links, ordinal, pc.if_else(self.gone, DEPARTING, ARRIVING), "")
@@ -164,7 +161,7 @@ class _Events:
                 raise Odd({own[int(change)].as_py() for change in odd})
 
     def _places(self) -> tuple[pa.StringArray, pa.StringArray]:
-        offsets = [one.offset for one in self.batch.messages]
+        offsets = [one.offset for one in self.messages]
         return places(self.of.connector, Facts(self.source, self._total_order, self._snapshot, offsets))
 
     @cached_property
@@ -224,10 +221,10 @@ class _Events:
 
     def _positions(self) -> pa.StringArray:
         """Envelopes without their rows, which stand before all else."""
-        texts = pa.array(self.batch.values, pa.binary())
+        texts = pa.array(self.values, pa.binary())
         at = pc.find_substring(texts, SOURCE.encode())
         require(pc.and_(*(pc.less(pc.find_substring(texts, one.encode()), at) for one in (BEFORE, AFTER))))
-        behind_rows = [text[start - 1 :] for text, start in zip(self.batch.values, at.to_pylist(), strict=True)]
+        behind_rows = [text[start - 1 :] for text, start in zip(self.values, at.to_pylist(), strict=True)]
         return pc.binary_replace_slice(pa.array(behind_rows, pa.binary()), 0, 1, "{").cast(pa.string())
 
 

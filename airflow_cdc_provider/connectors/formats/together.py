@@ -7,11 +7,16 @@ That a member is missing shows in how many there are. What it refuses is for ``e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import pyarrow as pa
 from pyarrow import json as arrow_json
 
+from airflow_cdc_provider.connectors.formats.columns import Odd
 from airflow_cdc_provider.connectors.formats.exact_json import names_in
+from airflow_cdc_provider.connectors.formats.message import FEW
+
+T = TypeVar("T")
 
 
 def read_objects(
@@ -37,6 +42,27 @@ def read_objects(
         return None
     (rows,) = table.combine_chunks().to_batches()
     return rows if members(rows) == names_in(lines, b'":', b"\\") else None
+
+
+def in_pieces(
+    some: Sequence[T], told: Callable[[Sequence[T]], pa.RecordBatch | None]
+) -> tuple[list[pa.RecordBatch], list[T]]:
+    """What ``told`` says of all of them; and those that have to be read one by one. Where it says None, it is asked of
+    both halves; where it raises Odd, of the others."""
+    if len(some) <= FEW:
+        return [], list(some)
+    try:
+        found = told(some)
+    except Odd as odd:
+        batches, others = in_pieces([one for place, one in enumerate(some) if place not in odd.rows], told)
+        return batches, [*(some[place] for place in sorted(odd.rows)), *others]
+    except pa.ArrowException:  # something that nobody thought of: the single way tells what it means
+        return [], list(some)
+    if found is not None:
+        return [found], []
+    half = len(some) // 2
+    first, second = in_pieces(some[:half], told), in_pieces(some[half:], told)
+    return first[0] + second[0], first[1] + second[1]
 
 
 def _is_utf8(data: bytes) -> bool:

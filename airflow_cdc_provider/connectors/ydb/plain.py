@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.formats import exact_json
+from airflow_cdc_provider.connectors.formats.exact_json import MOST_BYTES
 from airflow_cdc_provider.connectors.formats.message import FEW, Message, Setting
 from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
 from airflow_cdc_provider.connectors.ydb.options import Mode
@@ -23,7 +24,8 @@ MOST_LEARNT = 64
 
 
 def may_be_plain(message: Message) -> bool:
-    return message.value is not None and any(one in message.value for one in WHOLE)
+    value = message.value
+    return value is not None and len(value) <= MOST_BYTES and any(one in value for one in WHOLE)
 
 
 class PlainTopics:

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_cdc_provider.connectors import blocks
-from airflow_cdc_provider.connectors.formats.columns import Odd, require
+from airflow_cdc_provider.connectors.formats.columns import require
 from airflow_cdc_provider.connectors.formats.image_columns import ImageColumns, json_texts, require_true_zeros
 from airflow_cdc_provider.connectors.formats.images import Images
-from airflow_cdc_provider.connectors.formats.message import FEW, Message
+from airflow_cdc_provider.connectors.formats.message import Message
 from airflow_cdc_provider.connectors.formats.row_pairs import RowPairs
 from airflow_cdc_provider.connectors.formats.shapes import column_type, members_of_structs
 from airflow_cdc_provider.connectors.formats.times import LAST_US
-from airflow_cdc_provider.connectors.formats.together import read_objects
+from airflow_cdc_provider.connectors.formats.together import in_pieces, read_objects
 from airflow_cdc_provider.connectors.json_columns import hex_digits
 from airflow_cdc_provider.connectors.ydb.json_changes import KINDS
 from airflow_cdc_provider.connectors.ydb.options import Mode
@@ -68,23 +68,14 @@ class PlainChanges:
 
     def read(self, messages: Sequence[Message]) -> tuple[list[pa.RecordBatch], list[Message]]:
         """The columns of the change log for the plain ones, and the others."""
-        if len(messages) <= FEW:
-            return [], list(messages)
-        records = read_objects([one.value or b"" for one in messages], self._schema, _members)
-        if records is None:
-            half = len(messages) // 2
-            first, second = self.read(messages[:half]), self.read(messages[half:])
-            return first[0] + second[0], first[1] + second[1]
-        try:
-            return [self._told(messages, records)], []
-        except Odd as odd:
-            found, others = self.read([one for n, one in enumerate(messages) if n not in odd.rows])
-            return found, [*(messages[n] for n in sorted(odd.rows)), *others]
-        except pa.ArrowException:  # something that nobody thought of: the single way tells what it means
-            return [], list(messages)
+        return in_pieces(messages, self._told)
 
-    def _told(self, messages: Sequence[Message], records: pa.RecordBatch) -> pa.RecordBatch:
-        """Raises Odd, with places of messages."""
+    def _told(self, messages: Sequence[Message]) -> pa.RecordBatch | None:
+        """None where one is of another shape. Raises Odd, with places of messages."""
+        values = [one.value or b"" for one in messages]
+        records = read_objects(values, self._schema, _members)
+        if records is None:
+            return None
         before, after = records.column("oldImage"), records.column("newImage")
         erased, had_row = records.column(ERASE).is_valid(), before.is_valid()
         named = pc.xor(records.column(UPDATE).is_valid(), records.column(RESET).is_valid())
@@ -93,8 +84,8 @@ class PlainChanges:
         keys = self._keys(records.column("key"))
         rows = RowPairs(before, after)
         with rows.odd_changes():
-            for values in rows.columns.values():
-                require_true_zeros(values, [one.value or b"" for one in messages], rows.change_of)
+            for column in rows.columns.values():
+                require_true_zeros(column, values, rows.change_of)
             images = self._images_of(rows, keys)
         key = ImageColumns(keys, {}).keys(self._images.schema.key)
         new = Operation.INSERT if self._mode is Mode.NEW_AND_OLD_IMAGES else Operation.UPSERT
