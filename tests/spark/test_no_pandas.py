@@ -1,0 +1,33 @@
+"""pandas stays out of drivers and tasks, and whoever insists on it gets it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+PROGRAM = """
+import sys
+from spark_jobs import contents, sessions, small_frames
+
+def loaded(*found):
+    from spark_jobs import contents
+    return "pandas" in sys.modules
+
+spark = sessions.build("frames", "")
+small_frames.small_frame(spark, [("a",)], small_frames.texts("name")).toArrow()
+spark.createDataFrame([], "name STRING").collect()
+print("driver", loaded())
+print("task", *spark.sparkContext.parallelize([0], 1).map(loaded).collect())
+print("own", *spark.range(1).mapInArrow(lambda batches: batches, "id BIGINT").toPandas().id, loaded())
+"""
+
+
+@pytest.mark.jvm
+def test_pandas_is_loaded_for_whoever_insists_only() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=REPOSITORY, capture_output=True, text=True)
+    told = [line for line in done.stdout.splitlines() if line.startswith(("driver", "task", "own"))]
+    assert told == ["driver False", "task False", "own 0 True"], done.stderr
