@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from airflow_cdc_provider.core.carry import CarryOver
@@ -21,7 +22,9 @@ from airflow_cdc_provider.core.merge import KNOWN
 from airflow_cdc_provider.core.quarantine import account
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Batch, TableTask
+from airflow_cdc_provider.core.tables import Regime
 from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs import dirty_keys
 from spark_jobs.bad_records import Bad, keep, named, unreadable, with_listing
 from spark_jobs.batch_plan import BatchPlan
@@ -31,6 +34,7 @@ from spark_jobs.contents import Contents, look_into
 from spark_jobs.dirty_keys import Dirty
 from spark_jobs.few_records import frame
 from spark_jobs.fold import of_touched_keys, without_carried
+from spark_jobs.fold_here import PlainFold, fold_here
 from spark_jobs.folding import Folding, Staged
 from spark_jobs.images import Images
 from spark_jobs.job import Job, TableWork
@@ -94,29 +98,35 @@ class Batching:
         return self._try([*found, *unfit])
 
     def _try(self, bad: Sequence[Bad]) -> Batched | None:
-        carry, log, waits = self.control.carry, self.job.log, self.control.carry.waiting
+        if not bad and self._is_plain and (written := self._folded_here()) is not None:
+            return Batched(self._batch(written, partial=False, carry=self.control.carry))
+        carry, log = self.control.carry, self.job.log
         sorted_ = Sorted(self._records)
         if bad or (self._something_waits and not self.plan.touched):
             found = self._sorting.sort(self._records, bad, () if self.plan.touched else self._dirty)
             if found is None:
                 return None
             sorted_ = found
-        contents = self._contents
         staged, rows = self._folded(sorted_)
         late = named(log, self.plan.windows, dict.fromkeys(staged.late, LATE))
         self._sorting.require_allowed(late)
         if staged.tombstones is not None or sorted_.waiting is not None:
             carry = self._carried_on(staged, sorted_, late)
+        batch = self._batch(rows, KNOWN in staged.rows.columns, carry, sorted_.discarded)
+        return Batched(batch, sorted_.unanswered.problems[0] if sorted_.unanswered else None)
+
+    def _batch(self, rows: int, partial: bool, carry: CarryOver, discarded: int = 0) -> Batch:
+        contents = self._contents
         accounting = account(
             read=self.plan.rows,
-            waited=0 if self.plan.touched else waits,
+            waited=0 if self.plan.touched else self.control.carry.waiting,
             applied=rows if self.plan.schema.key else contents.records - contents.controls,
             ignored=contents.controls,
-            discarded=sorted_.discarded,
+            discarded=discarded,
             quarantined=carry.quarantined,
             held=carry.parked + carry.dirty,
         )
-        batch = Batch(
+        return Batch(
             table=self._task.table,
             folder=self._folder,
             fence=self.control.fence,
@@ -125,7 +135,7 @@ class Batching:
             schema=self.plan.schema,
             rows=rows,
             counts=contents.counts,
-            partial=KNOWN in staged.rows.columns,
+            partial=partial,
             truncated=self._truncated_at is not None,
             repair=bool(self.plan.touched),
             added=self.plan.added,
@@ -133,7 +143,27 @@ class Batching:
             carry=carry,
             retired_below=max(self.control.retired_below, contents.barrier),
         )
-        return Batched(batch, sorted_.unanswered.problems[0] if sorted_.unanswered else None)
+
+    @property
+    def _is_plain(self) -> bool:
+        """The last record of each key is all that the fold needs to know."""
+        schema, shape, rule = self.plan.schema, self._contents.shape, self._task.rule
+        asks_more = shape.deletes and (rule.on_delete is OnDelete.SOFT or schema.regime is Regime.DOUBLE)
+        if not schema.key or schema.regime is Regime.UNORDERED or shape.incomplete or asks_more:
+            return False
+        refused = (self.job.tables.refused(c, c.name in schema.key, quoted(c.name)) for c in schema.columns)
+        return not (self.plan.touched or self._something_waits or any(refused))
+
+    def _folded_here(self) -> int | None:
+        """How many rows to merge were written; None where that is left to Spark."""
+        fold = PlainFold(self._images, self._after, self._task.rule.on_delete is OnDelete.IGNORE)
+        rows = fold_here(self.job.log, self.plan.windows, fold)
+        if rows is None:
+            return None
+        with self.job.log.store.open_output(f"{self._folder}/{ROWS}/part-00000.parquet") as content:
+            pq.write_table(rows, content, store_schema=False)
+        failpoint("stage.after_rows")
+        return len(rows)
 
     @property
     def _something_waits(self) -> bool:

@@ -38,6 +38,20 @@ class StagedRows:
             with opened(self.store, path) as file:
                 yield from file.iter_batches()
 
+    def table(self, most_rows: int, most_bytes: int) -> pa.Table | None:
+        """All of them; None where they are more, or take more memory."""
+        if self.batch.rows > most_rows:
+            return None
+        pieces = []
+        for path in parts(self.store, self._folder):
+            with opened(self.store, path) as file:
+                groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
+                most_bytes -= sum(group.total_byte_size for group in groups)
+                if most_bytes < 0:
+                    return None
+                pieces.append(file.read())
+        return pa.concat_tables(pieces)
+
     @property
     def _folder(self) -> str:
         return f"{self.batch.folder}/{ROWS}"

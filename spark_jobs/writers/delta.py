@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.errors import ForeignTarget
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.merge import growth
+from airflow_cdc_provider.core.merge import MergePlan, growth
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.delta.ddl import (
@@ -24,12 +24,14 @@ from airflow_cdc_provider.targets.delta.ddl import (
     switch_on_column_mapping,
     table_properties,
 )
+from airflow_cdc_provider.targets.delta.direct.merge import Prepared, TokenPassed
 from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.fencing import is_ours, overtaken_by
 from airflow_cdc_provider.targets.obstacles import not_ours
 from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
+from airflow_cdc_provider.targets.target import Held
 from spark_jobs.broken_integrity import broken_integrity_told
 from spark_jobs.sessions import FEW_ROWS, interpreted
 from spark_jobs.staged_rows import StagedRows
@@ -41,6 +43,11 @@ APP_ID = "spark.databricks.delta.write.txnAppId"
 VERSION = "spark.databricks.delta.write.txnVersion"
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 MATERIALIZE = "spark.databricks.delta.merge.materializeSource"
+
+HERE_ROWS, HERE_BYTES = 250_000, 128 << 20
+"""Staged rows that this process merges itself, and the memory they take."""
+
+HERE_TRIES = 5
 
 SMALL_TABLE_ROWS = 200_000
 """Few rows go into a table up to this size without compiled code."""
@@ -92,11 +99,52 @@ class DeltaWriter:
         """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the
         token stands, and the same batch can never apply twice."""
         self._register(task)
-        batch, staged = rows.batch, "staged_rows"
-        plan = merge_plan(task, batch, self._grow(task, batch.added))
-        rows.frame.createOrReplaceTempView(staged)
+        plan = merge_plan(task, rows.batch, self._grow(task, rows.batch.added))
         before = self.tables.held(task.table, task.target)
-        if batch.rows <= FEW_ROWS and self.tables.is_small(task.target, SMALL_TABLE_ROWS):
+        counts = self._merge_here(task, rows, plan, record, before)
+        return counts or self._merge_in_spark(task, rows, plan, record, before)
+
+    def _merge_here(
+        self, task: TableTask, rows: StagedRows, plan: MergePlan, record: ControlRecord, before: Held
+    ) -> MergeCounts | None:
+        """By this process itself. None where table or batch are not simple enough or too large for that, or where
+        others commit to the table all the time."""
+        staged = rows.table(HERE_ROWS, HERE_BYTES)
+        if staged is None:
+            return None
+        for _ in range(HERE_TRIES):
+            try:
+                prepared = self.tables.prepare(task.target, staged, plan, record)
+            except TokenPassed:
+                raise overtaken_by(self.tables.held(task.table, task.target), record) from None
+            if prepared is None:
+                return None
+            error = self._commit_error(task, prepared)
+            after = self.tables.held(task.table, task.target)
+            if is_ours(after, record):
+                return MergeCounts(prepared.inserted, prepared.updated, prepared.deleted)
+            if error is not None:
+                raise error
+            if after.token != before.token or after.restored:
+                raise overtaken_by(after, record)
+        return None
+
+    def _commit_error(self, task: TableTask, prepared: Prepared) -> Exception | None:
+        """Whatever was raised, only the table can tell whether the commit stands."""
+        try:
+            failpoint("merge.before_commit")
+            self.tables.commit(task.target, prepared)
+            failpoint("merge.after_commit")
+        except Exception as error:
+            return error
+        return None
+
+    def _merge_in_spark(
+        self, task: TableTask, rows: StagedRows, plan: MergePlan, record: ControlRecord, before: Held
+    ) -> MergeCounts:
+        staged = "staged_rows"
+        rows.frame.createOrReplaceTempView(staged)
+        if rows.batch.rows <= FEW_ROWS and self.tables.is_small(task.target, SMALL_TABLE_ROWS):
             interpreted(rows.spark)
         statement = merge_sql(path_table(self.tables.locate(task.target)), staged, plan)
         for _ in range(2):

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.bench import copying, decoding, draining, feeding, streaming, ticking, warehousing
+from tests.bench import copying, decoding, draining, feeding, overflowing, streaming, ticking, warehousing
 from tests.bench.figures import Figure, table
 from tests.bench.peers import comparing
 from tests.bench.rig import Rig
@@ -36,6 +36,7 @@ def sections(rig: Rig, folder: Path) -> dict[str, Callable[[], list[Figure]]]:
         "iceberg-slope": lambda: streaming.slope(rig, 1_000_000, 16_000_000 if FULL else 4_000_000, 20_000, "iceberg"),
         "feed": lambda: feeding.window(folder, 1_000_000),
         "drain": lambda: draining.drain(folder, 100_000),
+        "resync": lambda: overflowing.resync(folder, 1_000_000),
         "warehouse": lambda: warehousing.merging(rig, 1_800_000, 100_000),
         "tick": lambda: ticking.ticks(rig, 10, 1_000, 3 if FULL else 1),
         "tables": lambda: ticking.many_tables(rig, 50, 1_000),

@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Problem, StagingUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.merge import MergePlan
 from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
@@ -27,6 +28,11 @@ from airflow_cdc_provider.targets.delta.storage import in_words, storage_options
 from airflow_cdc_provider.targets.fencing import cannot_go_back, changed_since, claimed, is_ours, left_no_trace
 from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.target import Held, Past
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from airflow_cdc_provider.targets.delta.direct.merge import Prepared
 
 HISTORY_COMMITS = (20, 500, None)
 """How far back the history is read, in steps: nearly always one of the newest commits is ours."""
@@ -122,6 +128,19 @@ class DeltaTarget:
             counts = [] if opened is None else opened.get_add_actions(flatten=True)["num_records"].to_pylist()
             return None not in counts and sum(counts) <= rows
 
+    def prepare(self, target_table: str, staged: pa.Table, plan: MergePlan, record: ControlRecord) -> Prepared | None:
+        """A merge that this process does itself; None where it is Spark's. Raises TokenPassed."""
+        from airflow_cdc_provider.targets.delta.direct.merge import Label, prepare
+
+        label = Label(self.app_id(record.table), record.token, record_text(record))
+        with self._answers(target_table):
+            return prepare(open_store(self.location, self.connection), target_table, staged, plan, label)
+
+    def commit(self, target_table: str, prepared: Prepared) -> bool:
+        """False where another commit came first."""
+        with self._answers(target_table):
+            return prepared.commit()
+
     def rows_written(self, target_table: str, record: ControlRecord) -> int:
         """By the commit that holds this record."""
         with self._answers(target_table):
@@ -202,7 +221,7 @@ class DeltaTarget:
 
         try:
             yield
-        except (DeltaError, OSError) as error:
+        except (DeltaError, OSError, StagingUnavailable) as error:
             raise TargetUnavailable(
                 Problem(
                     "TGT010",

@@ -1,0 +1,132 @@
+"""Where in a table's files the rows with given keys stand."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from airflow_cdc_provider.core.merge import ORDER
+from airflow_cdc_provider.staging.store import Store
+from airflow_cdc_provider.targets.delta.direct.snapshot import ActiveFile
+from airflow_cdc_provider.targets.delta.direct.vectors import Positions, read_vector
+
+Numbers = npt.NDArray[np.int64]
+NUMBER, AT = "_cdc_number", "_cdc_at"
+NO_POSITIONS: Positions = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Met:
+    """Rows of one file that have a wanted key. ``numbers``: which of the wanted, ``orders``: the rows' order keys.
+    ``marked``: positions that its deletion vector holds already."""
+
+    file: ActiveFile
+    marked: Positions
+    positions: Positions
+    numbers: Numbers
+    orders: pa.Array
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The keys looked for, none of them twice and none NULL."""
+
+    keys: pa.Table
+
+    def may_stand_in(self, file: ActiveFile) -> bool:
+        minimum, maximum = (file.stats.get(name, {}).get(self._leading) for name in ("minValues", "maxValues"))
+        return self._between(minimum, maximum)
+
+    def met(self, store: Store, table: str, file: ActiveFile) -> Met | None:
+        """None where no row has a wanted key. Raises as ``read_vector``."""
+        with store.open_input(f"{table}/{file.path}") as content, pq.ParquetFile(content) as parquet:
+            starts = np.cumsum([0, *(parquet.metadata.row_group(n).num_rows for n in range(parquet.num_row_groups))])
+            groups = [n for n in range(parquet.num_row_groups) if self._in_group(parquet, n)]
+            marked = read_vector(store, table, file.vector) if groups and file.vector else NO_POSITIONS
+            parts = [self._met_in_group(parquet, n, int(starts[n]), marked) for n in groups]
+        positions, numbers, orders = zip(*parts, strict=True) if parts else ((), (), ())
+        if not sum(map(len, positions)):
+            return None
+        return Met(file, marked, np.concatenate(positions), np.concatenate(numbers), pa.concat_arrays(orders))
+
+    def _met_in_group(
+        self, parquet: pq.ParquetFile, group: int, start: int, marked: Positions
+    ) -> tuple[Positions, Numbers, pa.Array]:
+        keys = parquet.read_row_group(group, self.keys.column_names).cast(self.keys.schema)
+        at, numbers = self._matches(keys)
+        standing = np.isin(at + start, marked, invert=True)
+        at, numbers = at[standing], numbers[standing]
+        if not len(at):
+            return at, numbers, pa.array([], pa.string())
+        orders = parquet.read_row_group(group, [ORDER])[ORDER].combine_chunks()
+        return at + start, numbers, orders.take(pa.array(at))
+
+    def _matches(self, rows: pa.Table) -> tuple[Numbers, Numbers]:
+        """Places in ``rows``, ascending, and the numbers of the wanted keys that stand there."""
+        if len(self.keys.column_names) == 1:
+            found = pc.index_in(rows.column(0), value_set=self.keys.column(0).combine_chunks())
+            at = np.flatnonzero(found.is_valid().to_numpy())
+            return at, found.drop_null().to_numpy().astype(np.int64)
+        rows = rows.append_column(AT, pa.array(np.arange(len(rows))))
+        joined = rows.join(self._numbered, self.keys.column_names, join_type="inner").sort_by(AT)
+        return joined[AT].to_numpy(), joined[NUMBER].to_numpy()
+
+    def _in_group(self, parquet: pq.ParquetFile, group: int) -> bool:
+        metadata = parquet.metadata.row_group(group)
+        column = metadata.column(parquet.schema_arrow.get_field_index(self._leading))
+        if column.statistics is None or not column.statistics.has_min_max:
+            return True
+        return self._between(column.statistics.min, column.statistics.max)
+
+    def _between(self, low: Any, high: Any) -> bool:
+        """A wanted key may lie between the two, themselves included; True where that cannot be told."""
+        if self._comparable is None or low is None or high is None:
+            return True
+        low, high = self._comparable(low), self._comparable(high)
+        at = bisect_left(self._ordered, low)
+        return at < len(self._ordered) and self._ordered[at] <= high
+
+    @property
+    def _leading(self) -> str:
+        return str(self.keys.column_names[0])
+
+    @cached_property
+    def _comparable(self) -> Callable[[Any], Any] | None:
+        kind = self.keys.schema.field(0).type
+        if pa.types.is_integer(kind):
+            return int
+        if pa.types.is_date(kind):
+            return lambda told: told if isinstance(told, date) else date.fromisoformat(told)
+        if pa.types.is_string(kind):
+            return str
+        return None
+
+    @cached_property
+    def _ordered(self) -> Sequence[Any]:
+        return sorted(self.keys.column(0).to_pylist())
+
+    @cached_property
+    def _numbered(self) -> pa.Table:
+        return self.keys.append_column(NUMBER, pa.array(np.arange(len(self.keys))))
+
+
+def rows_at(store: Store, table: str, file: ActiveFile, positions: Positions) -> Iterator[pa.Table]:
+    """Whole rows, one row group at a time."""
+    with store.open_input(f"{table}/{file.path}") as content, pq.ParquetFile(content) as parquet:
+        start = 0
+        for group in range(parquet.num_row_groups):
+            end = start + parquet.metadata.row_group(group).num_rows
+            inside = positions[(positions >= start) & (positions < end)] - start
+            if len(inside):
+                yield parquet.read_row_group(group).take(pa.array(inside))
+            start = end

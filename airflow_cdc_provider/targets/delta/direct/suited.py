@@ -1,0 +1,112 @@
+"""Which tables, and which merges into them, are simple enough."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from airflow_cdc_provider.core.merge import DELETED, ORDER, MergePlan
+from airflow_cdc_provider.core.tables import Kind, LogicalType
+from airflow_cdc_provider.targets.delta.direct.snapshot import ActiveFile, Snapshot
+from airflow_cdc_provider.targets.delta.direct.vectors import IN_FILE, INLINE
+
+READER, WRITER = 3, 7
+FEATURES = frozenset({"deletionVectors", "timestampNtz", "appendOnly", "invariants"})
+"""The last two by name only: what they ask for stands in the settings and the columns, and is looked for there."""
+
+HARMLESS = (
+    "delta.enableDeletionVectors",
+    "delta.checkpointInterval",
+    "delta.dataSkippingNumIndexedCols",
+    "delta.dataSkippingStatsColumns",
+    "delta.deletedFileRetentionDuration",
+    "delta.logRetentionDuration",
+    "delta.tuneFileSizesForRewrites",
+    "delta.targetFileSize",
+    "delta.autoOptimize.",
+    "delta.parquet.compression.codec",
+)
+INDEXED_COLUMNS = 32
+
+_TYPES: dict[Kind, str] = {
+    Kind.BOOLEAN: "boolean",
+    Kind.INT16: "short",
+    Kind.INT32: "integer",
+    Kind.INT64: "long",
+    Kind.FLOAT32: "float",
+    Kind.FLOAT64: "double",
+    Kind.TEXT: "string",
+    Kind.JSON: "string",
+    Kind.UUID: "string",
+    Kind.BYTES: "binary",
+    Kind.DATE: "date",
+    Kind.TIMESTAMP: "timestamp_ntz",
+    Kind.TIMESTAMPTZ: "timestamp",
+}
+
+
+def simple_plan(plan: MergePlan) -> bool:
+    """Every staged row is known whole, and no row changes but those that staged rows meet."""
+    floating = {Kind.FLOAT32, Kind.FLOAT64}
+    keys = [plan.schema.column(name) for name in plan.schema.key]
+    plain = bool(keys) and not any(column.type.kind in floating for column in keys)
+    return plain and not (plan.partial or plan.truncated or plan.added)
+
+
+def simple_table(snapshot: Snapshot, plan: MergePlan) -> bool:
+    """The table asks nothing of its writers but deletion vectors, and holds the columns of the plan and no others."""
+    protocol, metadata = snapshot.protocol, snapshot.metadata
+    versions = protocol["minReaderVersion"], protocol["minWriterVersion"]
+    features = {*protocol.get("readerFeatures", ()), *protocol.get("writerFeatures", ())}
+    configuration: Mapping[str, str] = metadata.get("configuration", {})
+    return (
+        versions == (READER, WRITER)
+        and "deletionVectors" in features <= FEATURES
+        and configuration.get("delta.enableDeletionVectors") == "true"
+        and all(name.startswith(HARMLESS) or not name.startswith("delta.") for name in configuration)
+        and not metadata["partitionColumns"]
+        and dict(_columns(metadata)) == dict(_expected(plan))
+        and all(map(_simple_file, snapshot.files))
+    )
+
+
+def _simple_file(file: ActiveFile) -> bool:
+    """It stands in the table's folder, under a name that is spelled as it is, and tells how many rows it has."""
+    vector = file.vector or {"storageType": IN_FILE}
+    return file.rows is not None and not set("/%") & set(file.path) and vector["storageType"] in (IN_FILE, INLINE)
+
+
+def column_order(snapshot: Snapshot) -> list[str]:
+    return [name for name, _ in _columns(snapshot.metadata)]
+
+
+def measured_columns(snapshot: Snapshot) -> Sequence[str]:
+    """The columns that the table wants minima and maxima of."""
+    configuration: Mapping[str, str] = snapshot.metadata.get("configuration", {})
+    names = column_order(snapshot)
+    if listed := configuration.get("delta.dataSkippingStatsColumns"):
+        return [name for name in names if f"`{name.replace('`', '``')}`" in listed or name in listed.split(",")]
+    number = int(configuration.get("delta.dataSkippingNumIndexedCols", INDEXED_COLUMNS))
+    return names if number < 0 else names[:number]
+
+
+def _expected(plan: MergePlan) -> Iterator[tuple[str, str]]:
+    for column in plan.schema.columns:
+        yield column.name, _type(column.type)
+    yield ORDER, "string"
+    if plan.soft:
+        yield DELETED, "boolean"
+
+
+def _type(logical: LogicalType) -> str:
+    if logical.kind is Kind.DECIMAL:
+        return f"decimal({logical.precision},{logical.scale})"
+    return _TYPES[logical.kind]
+
+
+def _columns(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Name and type; of one with rules of its own the type is none of ours."""
+    for field in json.loads(metadata["schemaString"])["fields"]:
+        rules = not field["nullable"] or any(name.startswith(("delta.", "CURRENT_")) for name in field["metadata"])
+        yield field["name"], "" if rules or not isinstance(field["type"], str) else field["type"]
