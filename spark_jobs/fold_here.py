@@ -1,7 +1,7 @@
 """The fold of a small and plain batch by this process: the last record of each key is its row.
 
-Spark would plan and compile for seconds before it looks at the first record. Where any value asks for more than a plain
-conversion, nothing is folded here, and Spark folds the batch or says what is wrong with it.
+Where any value asks for more than a plain conversion nothing is folded here: Spark folds the batch, or says what is
+wrong with it.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from airflow_cdc_provider.core.changes import CONTROL_OPERATIONS, Operation, can
 from airflow_cdc_provider.core.merge import GONE, LIVE, OP, ORDER
 from airflow_cdc_provider.core.tables import Kind, LogicalType, TableSchema
 from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.targets.sparksql.types import FLOATING
+from spark_jobs.here import few, read_few
 from spark_jobs.images import Images
 from spark_jobs.log_slice import WindowSlice
-from spark_jobs.parquet_files import opened
-
-MOST_ROWS, MOST_BYTES = 250_000, 128 << 20
-"""Records of a batch that are folded here, and the memory their texts take."""
 
 COLUMNS = ["op", "key_before", "key", "after", "order_key"]
 NO_CHANGES = pa.array(sorted(operation.value for operation in (*CONTROL_OPERATIONS, Operation.UNREADABLE)))
+NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
+UNUSUAL = (pa.ArrowInvalid, binascii.Error)
+"""What reading a value raises that is not spelled as usual."""
+
 BLOCK_BYTES = 4 << 20
 
 
@@ -48,7 +50,10 @@ def fold_here(log: ChangeLog, windows: Sequence[WindowSlice], fold: PlainFold) -
     schema = fold.images.schema
     if any(set(schema.names) - set(one.names) for one in fold.images.schemas.values()):
         return None
-    records = _records(log, windows)
+    files = [file for window in windows for file in window.part.files]
+    if not files or not few(sum(file.rows for file in files)):
+        return None
+    records = read_few(log.store, [file.path for file in files], COLUMNS)
     if records is None:
         return None
     records = _counted(records, fold)
@@ -58,28 +63,11 @@ def fold_here(log: ChangeLog, windows: Sequence[WindowSlice], fold: PlainFold) -
     records = records.take(_last_of_each(keys, records["order_key"]))
     try:
         columns = _columns(records, schema)
-    except (pa.ArrowInvalid, binascii.Error):
-        return None
-    if any(columns[schema.names.index(name)].null_count for name in schema.key):
+    except UNUSUAL:
         return None
     gone = pc.equal(records["op"], Operation.DELETE.value)
     columns += [records["order_key"], pc.if_else(gone, GONE, LIVE)]
     return pa.table(columns, [*schema.names, ORDER, OP])
-
-
-def _records(log: ChangeLog, windows: Sequence[WindowSlice]) -> pa.Table | None:
-    parts, left = [], MOST_BYTES
-    if sum(file.rows for window in windows for file in window.part.files) > MOST_ROWS:
-        return None
-    for window in windows:
-        for file in window.part.files:
-            with opened(log.store, file.path) as parquet:
-                groups = (parquet.metadata.row_group(number) for number in range(parquet.num_row_groups))
-                left -= sum(group.total_byte_size for group in groups)
-                if left < 0:
-                    return None
-                parts.append(parquet.read(COLUMNS))
-    return pa.concat_tables(parts) if parts else None
 
 
 def _counted(records: pa.Table, fold: PlainFold) -> pa.Table:
@@ -105,7 +93,7 @@ def _last_of_each(keys: pa.Array, order: pa.ChunkedArray) -> pa.Array:
 
 
 def _columns(records: pa.Table, schema: TableSchema) -> list[pa.ChunkedArray]:
-    """Raises ArrowInvalid and binascii.Error where a value is not spelled as usual."""
+    """Raises one of UNUSUAL."""
     told = pa.schema([(column.name, _told_as(column.type)) for column in schema.columns])
     images = [
         _of_key(schema.key, key) if op == Operation.DELETE.value else after
@@ -114,7 +102,7 @@ def _columns(records: pa.Table, schema: TableSchema) -> list[pa.ChunkedArray]:
     if not images:
         return [pa.chunked_array([], _typed_as(column.type)) for column in schema.columns]
     read = pj.read_json(
-        pa.BufferReader("\n".join(images).encode()),
+        pa.BufferReader(_with_bare_words("\n".join(images), schema).encode()),
         pj.ReadOptions(block_size=max(BLOCK_BYTES, 4 * max(map(len, images)) + 2)),
         pj.ParseOptions(told, unexpected_field_behavior="ignore"),
     )
@@ -124,6 +112,15 @@ def _columns(records: pa.Table, schema: TableSchema) -> list[pa.ChunkedArray]:
 def _of_key(names: Sequence[str], key: str) -> str:
     """All that is known of a row that is gone."""
     return canonical(dict(zip(names, json.loads(key), strict=True)))
+
+
+def _with_bare_words(images: str, schema: TableSchema) -> str:
+    """Floats that are no numbers, as Arrow reads them. Within a text the quotes of such a member have backslashes."""
+    for column in schema.columns if any(f'"{word}"' in images for word in NO_NUMBERS) else ():
+        if column.type.kind in FLOATING:
+            for word in NO_NUMBERS:
+                images = images.replace(f'{canonical(column.name)}:"{word}"', f"{canonical(column.name)}:{word}")
+    return images
 
 
 def _told_as(logical: LogicalType) -> pa.DataType:

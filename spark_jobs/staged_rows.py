@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.steps import Batch
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
+from spark_jobs.here import few, read_few
 from spark_jobs.parquet_files import opened, parts
 
 ROWS = "rows"
@@ -38,19 +39,9 @@ class StagedRows:
             with opened(self.store, path) as file:
                 yield from file.iter_batches()
 
-    def table(self, most_rows: int, most_bytes: int) -> pa.Table | None:
-        """All of them; None where they are more, or take more memory."""
-        if self.batch.rows > most_rows:
-            return None
-        pieces = []
-        for path in parts(self.store, self._folder):
-            with opened(self.store, path) as file:
-                groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
-                most_bytes -= sum(group.total_byte_size for group in groups)
-                if most_bytes < 0:
-                    return None
-                pieces.append(file.read())
-        return pa.concat_tables(pieces)
+    def table(self) -> pa.Table | None:
+        """All of them; None where they are not few enough to be worked on here."""
+        return read_few(self.store, parts(self.store, self._folder)) if few(self.batch.rows) else None
 
     @property
     def _folder(self) -> str:

@@ -42,14 +42,13 @@ from airflow_cdc_provider.targets.obstacles import not_ours
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import Held
+from spark_jobs.here import few
 from spark_jobs.readers.jdbc import read_jdbc
 from spark_jobs.staged_rows import StagedRows
 from spark_jobs.writers import MergeCounts, merge_plan
 from spark_jobs.writers.texts import as_texts, is_binary
 
 FETCH_ROWS = 5_000
-LOADED_HERE_ROWS = 250_000
-"""Up to so many staged rows are loaded by the driver itself: starting tasks would take longer."""
 
 ORDER_COLUMN = Column(ORDER, LogicalType(Kind.TEXT))
 DELETED_COLUMN = Column(DELETED, LogicalType(Kind.BOOLEAN))
@@ -121,10 +120,10 @@ class DatabaseWriter:
         with self._losing_is_fenced(task, held, record):
             prepare(server, task.target, self.tables.lock_name(task.target))
             make_staged(server, staged, batch.schema)
-            if batch.rows > LOADED_HERE_ROWS:
-                self._load(rows.frame, staged, batch.schema)
-            else:
+            if few(batch.rows):
                 _load_share(server, staged, 0, rows.batches(), batch.schema.names)
+            else:
+                self._load(rows.frame, staged, batch.schema)
             settle_staged(server, staged, batch.schema)
             failpoint("merge.before_submit")
             counts = merge(self.tables, task.target, staged, plan, held, record)

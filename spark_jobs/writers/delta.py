@@ -44,9 +44,6 @@ VERSION = "spark.databricks.delta.write.txnVersion"
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 MATERIALIZE = "spark.databricks.delta.merge.materializeSource"
 
-HERE_ROWS, HERE_BYTES = 250_000, 128 << 20
-"""Staged rows that this process merges itself, and the memory they take."""
-
 HERE_TRIES = 5
 
 SMALL_TABLE_ROWS = 200_000
@@ -109,7 +106,7 @@ class DeltaWriter:
     ) -> MergeCounts | None:
         """By this process itself. None where table or batch are not simple enough or too large for that, or where
         others commit to the table all the time."""
-        staged = rows.table(HERE_ROWS, HERE_BYTES)
+        staged = rows.table()
         if staged is None:
             return None
         for _ in range(HERE_TRIES):

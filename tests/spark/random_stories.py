@@ -75,6 +75,17 @@ def play_shuffled(spark: SparkSession, folder: Path, on_delete: OnDelete, seed: 
     return told
 
 
+def play_plainly(spark: SparkSession, folder: Path, on_delete: OnDelete, seed: str, histories: int) -> Story:
+    """A source that tells whole rows and never truncates: nothing of its batches needs Spark. Raises as ``play``."""
+    told = story(seed, histories, WINDOWS, True, seeds.only(), Telling.WHOLE)
+    try:
+        judge(Played(spark, folder, told, on_delete).play())
+    except AssertionError as error:
+        again = f"{seeds.SEED}={seed} {seeds.HISTORIES}={histories} {ON_DELETE}={on_delete}"
+        raise AssertionError(f"{error}\nagain: {again} pytest tests/spark/test_plain_random.py") from error
+    return told
+
+
 def replayed_by(keyed: bool, on_delete: OnDelete, seed: str, histories: int) -> str:
     test = "test_merge_random.py" if keyed else "test_keyless_random.py"
     environment = f"{seeds.SEED}={seed} {seeds.HISTORIES}={histories} {ON_DELETE}={on_delete}"

@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections import Secrets
 from airflow_cdc_provider.core.definition import Target
+from airflow_cdc_provider.targets.delta.target import DeltaTarget
+from spark_jobs import here
 from spark_jobs.writers import delta
 from tests.delta_tables import read
 from tests.spark.contract.once import lost_once, once_at
@@ -74,4 +76,17 @@ class DeltaKit:
     def lose(self, reply: bool) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(delta.DeltaWriter, "_try_merge", lost_once(delta.DeltaWriter._try_merge, reply, lambda: None))
+            patch.setattr(DeltaTarget, "commit", lost_once(DeltaTarget.commit, reply, broken))
             yield
+
+
+def broken() -> None:
+    raise OSError("the connection broke")
+
+
+@contextlib.contextmanager
+def delta_in_spark(spark: SparkSession, folder: Path) -> Iterator[DeltaKit]:
+    """With nothing folded or merged by the job itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(here, "MOST_ROWS", -1)
+        yield DeltaKit(spark, folder)

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.connections import Secrets
 from airflow_cdc_provider.core.definition import Target
 from tests.spark.contract.database_kit import database_kit
-from tests.spark.contract.delta_kit import DeltaKit
+from tests.spark.contract.delta_kit import DeltaKit, delta_in_spark
 from tests.spark.contract.iceberg_kit import IcebergKit
 
 
@@ -75,6 +75,7 @@ Fixture = Callable[[str], Any]
 
 KITS: dict[str, Callable[[SparkSession, Path, Fixture], AbstractContextManager[TargetKit]]] = {
     "delta": lambda spark, folder, _: contextlib.nullcontext(DeltaKit(spark, folder)),
+    "delta in Spark": lambda spark, folder, _: delta_in_spark(spark, folder),
     "iceberg": lambda spark, folder, _: contextlib.nullcontext(IcebergKit(spark, folder)),
     "mysql": partial(database_kit, "mysql"),
     "postgres": partial(database_kit, "postgres"),

@@ -21,7 +21,6 @@ from airflow_cdc_provider.targets.delta.direct.snapshot import ActiveFile
 from airflow_cdc_provider.targets.delta.direct.vectors import Positions, read_vector
 
 Numbers = npt.NDArray[np.int64]
-NUMBER, AT = "_cdc_number", "_cdc_at"
 NO_POSITIONS: Positions = np.empty(0, np.int64)
 
 
@@ -39,7 +38,7 @@ class Met:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The keys looked for, none of them twice and none NULL."""
+    """The keys looked for, none of them twice. NULL is a value like others."""
 
     keys: pa.Table
 
@@ -73,13 +72,15 @@ class Wanted:
 
     def _matches(self, rows: pa.Table) -> tuple[Numbers, Numbers]:
         """Places in ``rows``, ascending, and the numbers of the wanted keys that stand there."""
-        if len(self.keys.column_names) == 1:
-            found = pc.index_in(rows.column(0), value_set=self.keys.column(0).combine_chunks())
-            at = np.flatnonzero(found.is_valid().to_numpy())
-            return at, found.drop_null().to_numpy().astype(np.int64)
-        rows = rows.append_column(AT, pa.array(np.arange(len(rows))))
-        joined = rows.join(self._numbered, self.keys.column_names, join_type="inner").sort_by(AT)
-        return joined[AT].to_numpy(), joined[NUMBER].to_numpy()
+        at, codes = np.arange(len(rows)), np.zeros(len(rows), np.int64)
+        for column, (values, known) in zip(rows.columns, self._steps, strict=True):
+            found = pc.index_in(column.take(pa.array(at)) if len(at) < len(column) else column, value_set=values)
+            there = found.is_valid().to_numpy()
+            combined = codes[there] * len(values) + found.drop_null().to_numpy()
+            codes = np.searchsorted(known, combined)
+            same = np.append(known, -1)[codes] == combined
+            at, codes = at[there][same], codes[same]
+        return at, self._numbers[codes]
 
     def _in_group(self, parquet: pq.ParquetFile, group: int) -> bool:
         metadata = parquet.metadata.row_group(group)
@@ -103,6 +104,8 @@ class Wanted:
     @cached_property
     def _comparable(self) -> Callable[[Any], Any] | None:
         kind = self.keys.schema.field(0).type
+        if self.keys.column(0).null_count:
+            return None
         if pa.types.is_integer(kind):
             return int
         if pa.types.is_date(kind):
@@ -116,8 +119,25 @@ class Wanted:
         return sorted(self.keys.column(0).to_pylist())
 
     @cached_property
-    def _numbered(self) -> pa.Table:
-        return self.keys.append_column(NUMBER, pa.array(np.arange(len(self.keys))))
+    def _steps(self) -> list[tuple[pa.Array, Numbers]]:
+        """For each column its values, and which combinations of one with those of the columns before are wanted."""
+        return self._encoded[0]
+
+    @cached_property
+    def _numbers(self) -> Numbers:
+        """The number of a key by its code."""
+        return np.argsort(self._encoded[1])
+
+    @cached_property
+    def _encoded(self) -> tuple[list[tuple[pa.Array, Numbers]], Numbers]:
+        """The steps, and the code of each key: no two have the same."""
+        steps, codes = [], np.zeros(len(self.keys), np.int64)
+        for column in self.keys.columns:
+            values = column.unique()
+            combined = codes * len(values) + pc.index_in(column, value_set=values).to_numpy()
+            known, codes = np.unique(combined, return_inverse=True)
+            steps.append((values, known))
+        return steps, codes
 
 
 def rows_at(store: Store, table: str, file: ActiveFile, positions: Positions) -> Iterator[pa.Table]:

@@ -64,7 +64,7 @@ class TokenPassed(Exception):
 def prepare(store: Store, table: str, staged: pa.Table, plan: MergePlan, label: Label) -> Prepared | None:
     """None where table or batch ask for more than is done here: then nothing was written. ``store``: the target's
     location; ``staged``: rows as ``core.merge`` says. Raises TokenPassed, and what reading the table raises."""
-    if not simple_plan(plan) or any(staged[name].null_count for name in plan.schema.key):
+    if not simple_plan(plan):
         return None
     snapshot = read_snapshot(store, table)
     if snapshot is None or not simple_table(snapshot, plan):

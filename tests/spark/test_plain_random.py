@@ -1,0 +1,32 @@
+"""Random histories of whole rows: what a job folds and merges by itself ends every batch as the source was."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.definition import OnDelete
+from spark_jobs import folding
+from spark_jobs.writers import delta
+from tests.model import seeds
+from tests.spark.random_stories import ON_DELETE, play_plainly
+
+pytestmark = pytest.mark.jvm
+
+
+@pytest.mark.parametrize("on_delete", [OnDelete.HARD, OnDelete.IGNORE])
+def test_batches_of_whole_rows_need_no_spark(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_delete: OnDelete
+) -> None:
+    if os.environ.get(ON_DELETE, on_delete) != on_delete:
+        pytest.skip("another way is to be played again")
+    monkeypatch.setattr(folding.Folding, "staged", left_to_spark)
+    monkeypatch.setattr(delta.DeltaWriter, "_merge_in_spark", left_to_spark)
+    play_plainly(spark, tmp_path, on_delete, seeds.seed(), seeds.histories(120))
+
+
+def left_to_spark(*_: object) -> None:
+    raise AssertionError("left to Spark")
