@@ -28,6 +28,8 @@ def maintain(spark: SparkSession, tables: DeltaTarget, task: TableTask, keep: ti
                 spark.sql(f"OPTIMIZE {path}")
             case Chore.VACUUM:
                 spark.sql(f"VACUUM {path} RETAIN {round(keep.total_seconds() / 3600)} HOURS")
+            case Chore.CHECKPOINT:
+                tables.write_checkpoint(task.target)
     return chores
 
 
@@ -41,7 +43,8 @@ def _figures(spark: SparkSession, tables: DeltaTarget, task: TableTask) -> Figur
         "count(*)", "sum(size)", "sum(get_json_object(stats, '$.numRecords'))", "sum(deletionVector.cardinality)"
     ).first()
     number, size, rows, marked = (int(value or 0) for value in told or ())
-    return Figures(number, size, rows, marked, _unvacuumed(tables.open(task.target).history()))
+    unvacuumed, commits = _unvacuumed(tables.open(task.target).history()), tables.commits_to_read(task.target)
+    return Figures(number, size, rows, marked, unvacuumed, commits)
 
 
 def _unvacuumed(history: list[dict[str, Any]]) -> timedelta:

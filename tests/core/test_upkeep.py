@@ -12,7 +12,7 @@ from airflow_cdc_provider.targets.iceberg import upkeep as iceberg
 
 GB = 1 << 30
 ICEBERG = iceberg.Figures(data_files=20, delete_files=10, rows=1000, deleted_rows=50, bytes=GB, old_snapshots=5)
-DELTA = delta.Figures(files=20, bytes=GB, rows=1000, marked_rows=50, unvacuumed=timedelta(0))
+DELTA = delta.Figures(files=20, bytes=GB, rows=1000, marked_rows=50, unvacuumed=timedelta(0), commits=3)
 WEEK = timedelta(days=7)
 
 

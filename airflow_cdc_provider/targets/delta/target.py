@@ -150,6 +150,21 @@ class DeltaTarget:
                     return int(entry["operationMetrics"].get("numOutputRows", 0))
         raise TargetUnavailable(Problem("TGT023", "the table's history lacks our commit", self.locate(target_table)))
 
+    def commits_to_read(self, target_table: str) -> int:
+        """Behind the last checkpoint."""
+        from airflow_cdc_provider.targets.delta.direct.snapshot import last_checkpoint
+
+        with self._answers(target_table):
+            checkpoint = last_checkpoint(open_store(self.location, self.connection), target_table)
+            return int(self.open(target_table).version()) - (int(checkpoint["version"]) if checkpoint else -1)
+
+    def write_checkpoint(self, target_table: str) -> None:
+        """And drop the commits that the table's own settings say nobody needs any more."""
+        with self._answers(target_table):
+            opened = self.open(target_table)
+            opened.create_checkpoint()
+            opened.cleanup_metadata()
+
     def open(self, target_table: str) -> Any:
         """A ``deltalake.DeltaTable`` at its newest version, None where there is none."""
         from deltalake import DeltaTable

@@ -23,22 +23,28 @@ BETWEEN_VACUUMS = timedelta(days=1)
 """A vacuum lists the whole folder, needed or not."""
 
 
+COMMITS = 25
+"""Behind the last checkpoint: whoever opens the table reads each of them. Spark's commits write one by themselves."""
+
+
 class Chore(StrEnum):
     PURGE = "purge"
     COMPACT = "compact"
     VACUUM = "vacuum"
+    CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True)
 class Figures:
     """``rows``: those marked deleted included. ``unvacuumed``: how long the table has gone without a vacuum while
-    there was something to remove."""
+    there was something to remove. ``commits``: those behind the last checkpoint."""
 
     files: int
     bytes: int
     rows: int
     marked_rows: int
     unvacuumed: timedelta
+    commits: int
 
 
 def due(figures: Figures, keep: timedelta) -> tuple[Chore, ...]:
@@ -50,4 +56,6 @@ def due(figures: Figures, keep: timedelta) -> tuple[Chore, ...]:
         chores.append(Chore.COMPACT)
     if figures.unvacuumed > keep + BETWEEN_VACUUMS:
         chores.append(Chore.VACUUM)
+    if figures.commits > COMMITS:
+        chores.append(Chore.CHECKPOINT)
     return tuple(chores)

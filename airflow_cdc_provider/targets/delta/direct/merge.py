@@ -25,7 +25,7 @@ from airflow_cdc_provider.targets.delta.direct.suited import (
     simple_plan,
     simple_table,
 )
-from airflow_cdc_provider.targets.delta.direct.vectors import Positions, write_vectors
+from airflow_cdc_provider.targets.delta.direct.vectors import Positions, UnreadableVector, write_vectors
 
 MOST_ROWS = 4_000_000
 """So many rows may stand in the files whose keys are looked at: above it, Spark's tasks share the work."""
@@ -75,7 +75,10 @@ def prepare(store: Store, table: str, staged: pa.Table, plan: MergePlan, label: 
     candidates = [file for file in snapshot.files if len(staged) and wanted.may_stand_in(file)]
     if sum(file.rows or 0 for file in candidates) > MOST_ROWS:
         return None
-    met = [found for file in candidates if (found := wanted.met(store, table, file)) is not None]
+    try:
+        met = [found for file in candidates if (found := wanted.met(store, table, file)) is not None]
+    except UnreadableVector:
+        return None
     if _met_twice(met):
         return None
     return _Merge(store, table, snapshot, staged, plan, label).prepared(met)

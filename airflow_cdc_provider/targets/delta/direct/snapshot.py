@@ -61,7 +61,7 @@ def read_snapshot(store: Store, table: str) -> Snapshot | None:
     """The newest version of a table; None where the log holds it in a form that is not read here. ``store``: the
     target's location."""
     version, actions = -1, list[dict[str, Any]]()
-    checkpoint = _last_checkpoint(store, table)
+    checkpoint = last_checkpoint(store, table)
     if checkpoint is not None:
         if checkpoint.keys() & {"parts", "v2Checkpoint"}:
             return None
@@ -114,7 +114,8 @@ def _identity(action: Action) -> tuple[str, str]:
     return str(action["path"]), told
 
 
-def _last_checkpoint(store: Store, table: str) -> dict[str, Any] | None:
+def last_checkpoint(store: Store, table: str) -> dict[str, Any] | None:
+    """Which it is, and how it is stored."""
     try:
         return json.loads(store.read(f"{table}/{LOG}/_last_checkpoint"))  # type: ignore[no-any-return]
     except FileNotFoundError:

@@ -32,9 +32,12 @@ ASCII85, Z85 = (
 TO_Z85, FROM_Z85 = str.maketrans(ASCII85, Z85), str.maketrans(Z85, ASCII85)
 
 
+class UnreadableVector(Exception):
+    """Damaged, or in a form that is not known here."""
+
+
 def read_vector(store: Store, table: str, descriptor: Mapping[str, Any]) -> Positions:
-    """Of one that stands in the descriptor or in the table's folder. Raises ValueError where the bytes are not what the
-    descriptor says."""
+    """Of one that stands in the descriptor or in the table's folder. Raises UnreadableVector."""
     if descriptor["storageType"] == INLINE:
         return decoded(_from_z85(descriptor["pathOrInlineDv"])[: descriptor["sizeInBytes"]])
     content = store.read(f"{table}/{_path(descriptor['pathOrInlineDv'])}")
@@ -42,7 +45,7 @@ def read_vector(store: Store, table: str, descriptor: Mapping[str, Any]) -> Posi
     told, body = content[start : start + 4], content[start + 4 : start + 4 + size]
     checksum = content[start + 4 + size : start + 8 + size]
     if told != struct.pack(">I", size) or checksum != struct.pack(">I", zlib.crc32(body)):
-        raise ValueError(f"the deletion vector at {start} of {descriptor['pathOrInlineDv']} is damaged")
+        raise UnreadableVector(f"the deletion vector at {start} of {descriptor['pathOrInlineDv']} is damaged")
     return decoded(body)
 
 
@@ -73,7 +76,7 @@ def encoded(positions: Iterable[int]) -> bytes:
 
 def decoded(body: bytes) -> Positions:
     if not body.startswith(MAGIC):
-        raise ValueError(f"a deletion vector that begins {body[:4].hex()}")
+        raise UnreadableVector(f"a deletion vector that begins {body[:4].hex()}")
     return np.array(BitMap64.deserialize(body[len(MAGIC) :]).to_array(), np.int64)
 
 

@@ -1,0 +1,312 @@
+"""Merges into a Delta table without Spark: the table stays as a table of Spark's is, and holds what a model holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.merge import DELETED, GONE, LIVE, OP, ORDER, PUT, MergePlan
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.staging.local import LocalStore
+from airflow_cdc_provider.targets.delta.ddl import table_properties
+from airflow_cdc_provider.targets.delta.direct import lookup
+from airflow_cdc_provider.targets.delta.direct.merge import Label, Prepared, TokenPassed, prepare
+from airflow_cdc_provider.targets.delta.direct.snapshot import read_snapshot
+from airflow_cdc_provider.targets.delta.direct.vectors import UnreadableVector, read_vector, write_vectors
+from tests.delta_tables import read
+from tests.model import seeds
+
+pytestmark = pytest.mark.jvm
+
+Row = dict[str, Any]
+MOMENT = datetime(2024, 1, 1, tzinfo=UTC)
+
+KINDS: dict[str, tuple[LogicalType, pa.DataType, Callable[[int], Any]]] = {
+    "number": (LogicalType(Kind.INT64), pa.int64(), lambda n: n - 50),
+    "short": (LogicalType(Kind.INT16), pa.int16(), lambda n: n),
+    "text": (LogicalType(Kind.TEXT), pa.string(), lambda n: "é€𝄞" * 15 + f"{n % 7}" + "\U0010ffff" * (n % 3) + f"{n}"),
+    "day": (LogicalType(Kind.DATE), pa.date32(), lambda n: date(1969, 12, 1) + timedelta(n)),
+    "moment": (
+        LogicalType(Kind.TIMESTAMPTZ), pa.timestamp("us", "UTC"), lambda n: MOMENT + timedelta(microseconds=n * 999),
+    ),
+    "price": (LogicalType(Kind.DECIMAL, 20, 2), pa.decimal128(20, 2), lambda n: Decimal(n * 10**15 + n) / 100),
+    "bytes": (LogicalType(Kind.BYTES), pa.binary(), lambda n: bytes([n % 256, n // 256])),
+    "flag": (LogicalType(Kind.BOOLEAN), pa.bool_(), lambda n: n % 2 == 0),
+    "maybe": (LogicalType(Kind.INT32), pa.int32(), lambda n: None if n % 5 == 0 else n % 5),
+}  # fmt: skip
+VALUES: dict[str, tuple[LogicalType, pa.DataType, list[Any]]] = {
+    "v": (LogicalType(Kind.TEXT), pa.string(), [None, "", "a" * 40]),
+    "f": (LogicalType(Kind.FLOAT64), pa.float64(), [None, 1.5, float("inf")]),
+    "at": (LogicalType(Kind.TIMESTAMP), pa.timestamp("us"), [None, datetime(1, 1, 1), datetime.max]),
+}  # fmt: skip
+
+
+@dataclass
+class Scene:
+    """A table that Spark made, and a model of it: rows by their key."""
+
+    spark: SparkSession
+    folder: Path
+    key: tuple[str, ...]
+    soft: bool
+    model: dict[tuple[Any, ...], Row] = field(default_factory=dict)
+    token: int = 0
+
+    def __post_init__(self) -> None:
+        kinds = {name: KINDS[name][:2] for name in self.key} | {name: told[:2] for name, told in VALUES.items()}
+        self.schema = TableSchema("t", tuple(Column(name, kind) for name, (kind, _) in kinds.items()), self.key)
+        self.columns = pa.schema([*((name, kind) for name, (_, kind) in kinds.items()), (ORDER, pa.string())])
+        self.plan = MergePlan(self.schema, OnDelete.SOFT if self.soft else OnDelete.HARD)
+        self.store = LocalStore(str(self.folder))
+        self.path = str(self.folder / "t")
+
+    def create(self, rows: list[Row], **properties: str) -> None:
+        columns = self.columns.append(pa.field(DELETED, pa.bool_())) if self.soft else self.columns
+        frame = self.spark.createDataFrame(pa.Table.from_pylist(rows, columns)).repartition(3)
+        options = table_properties(self.schema, self.key) | {f"delta.{name}": told for name, told in properties.items()}
+        frame.write.format("delta").options(**options).save(self.path)
+        self.model = {self.key_of(row): row for row in rows}
+
+    def row(self, random: Random, number: int, order: int) -> Row:
+        key = {name: KINDS[name][2](number) for name in self.key}
+        values = {name: random.choice(told[2]) for name, told in VALUES.items()}
+        return {**key, **values, ORDER: f"{order:06d}", **({DELETED: False} if self.soft else {})}
+
+    def key_of(self, row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in self.key)
+
+    def staged(self, random: Random, numbers: list[int], below: int) -> pa.Table:
+        rows = [
+            {**self.row(random, number, random.randrange(below)), OP: random.choice([LIVE, LIVE, PUT, GONE])}
+            for number in numbers
+        ]
+        return pa.Table.from_pylist(rows, self.columns.append(pa.field(OP, pa.string())))
+
+    def prepared(self, staged: pa.Table, **changes: Any) -> Prepared | None:
+        self.token += 1
+        return prepare(self.store, "t", staged, replace(self.plan, **changes), Label("app", self.token, "{}"))
+
+    def merge(self, staged: pa.Table, not_older: bool = False) -> None:
+        prepared = self.prepared(staged, not_older=not_older)
+        assert prepared is not None, "left to Spark"
+        assert prepared.commit()
+        assert self.expect(staged, not_older) == (prepared.inserted, prepared.updated, prepared.deleted)
+
+    def expect(self, staged: pa.Table, not_older: bool) -> tuple[int, int, int]:
+        """What the plan says happens, to the model."""
+        inserted = updated = deleted = 0
+        for row in staged.to_pylist():
+            op, key, old = row.pop(OP), self.key_of(row), self.model.get(self.key_of(row))
+            row |= {DELETED: False} if self.soft else {}
+            if old is None:
+                inserted += op != GONE
+                self.model |= {key: row} if op != GONE else {}
+            elif row[ORDER] > old[ORDER] or (not_older and row[ORDER] == old[ORDER]):
+                updated += op != GONE or self.soft
+                deleted += op == GONE and not self.soft
+                if op != GONE:
+                    self.model[key] = row
+                elif self.soft:
+                    self.model[key] = {**old, DELETED: True, ORDER: row[ORDER]}
+                else:
+                    del self.model[key]
+        return inserted, updated, deleted
+
+    def by_others(self) -> None:
+        """Rows as deltalake reads them are the model's."""
+        rows = read(DeltaTable(self.path)).to_pylist()
+        assert len(rows) == len(self.model)
+        assert {self.key_of(row): row for row in rows} == self.model
+
+    def frame(self) -> DataFrame:
+        return self.spark.read.format("delta").load(self.path)
+
+
+KEYS = [
+    ("number",), ("text",), ("day",), ("moment",), ("price",), ("bytes", "short"), ("flag", "number"),
+    ("maybe", "text", "number"), ("number", "maybe"), ("short", "day", "moment", "price", "text"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
+@pytest.mark.parametrize("key", KEYS, ids="-".join)
+def test_random_merges_leave_what_the_model_holds(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: tuple[str, ...], soft: bool
+) -> None:
+    monkeypatch.setattr("airflow_cdc_provider.targets.delta.direct.data_file.GROUP_ROWS", 64)
+    random = Random(f"{seeds.seed()} {key} {soft}")
+    print(f"again: {seeds.SEED}={seeds.seed()}")
+    scene = Scene(spark, tmp_path, key, soft)
+    scene.create([scene.row(random, number, number) for number in range(300)], checkpointInterval="5")
+    for turn in range(8):
+        numbers = random.sample(range(400), random.choice([0, 1, 5, 90, 350]))
+        scene.merge(scene.staged(random, numbers, 400 + 80 * turn), not_older=turn % 3 == 2)
+        if turn == 4:
+            spark.sql(f"UPDATE delta.`{scene.path}` SET v = 'Spark' WHERE v = ''")
+            for row in scene.model.values():
+                row["v"] = "Spark" if row["v"] == "" else row["v"]
+    scene.by_others()
+    found_by_their_statistics(scene, random)
+    spark.sql(f"OPTIMIZE delta.`{scene.path}`")
+    spark.sql(f"REORG TABLE delta.`{scene.path}` APPLY (PURGE)")
+    scene.merge(scene.staged(random, random.sample(range(400), 90), 1600))
+    scene.by_others()
+
+
+def found_by_their_statistics(scene: Scene, random: Random) -> None:
+    """Spark skips files by what we have written about them."""
+    kinds = {name: KINDS[name][0] for name in scene.key}
+    for row in random.sample(list(scene.model.values()), 3):
+        wanted = scene.frame()
+        for name in scene.key:
+            value = row[name]
+            if kinds[name].kind is Kind.TIMESTAMPTZ:
+                micros = (value - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+                wanted = wanted.where(f"{name} = timestamp_micros({micros})")
+            else:
+                wanted = wanted.where(wanted[name].eqNullSafe(value))
+        assert wanted.count() == 1, row
+
+
+@pytest.fixture
+def scene(spark: SparkSession, tmp_path: Path) -> Scene:
+    scene = Scene(spark, tmp_path, ("number",), soft=False)
+    scene.create([scene.row(Random(1), number, number) for number in range(20)])
+    return scene
+
+
+def test_of_two_merges_of_one_version_the_second_is_refused(scene: Scene) -> None:
+    random = Random(1)
+    first, second = (scene.prepared(scene.staged(random, [1, 2], 99)) for _ in range(2))
+    assert first is not None and second is not None
+    assert first.commit() and not second.commit()
+    assert first.commit(), "its answer was lost, and it is asked again"
+    assert DeltaTable(scene.path).transaction_version("app") == 1
+
+
+def test_a_token_that_is_not_above_the_recorded_one_is_refused(scene: Scene) -> None:
+    staged = scene.staged(Random(1), [1], 99)
+    scene.merge(staged)
+    for token in (0, 1):
+        with pytest.raises(TokenPassed):
+            prepare(scene.store, "t", staged, scene.plan, Label("app", token, "{}"))
+    assert prepare(scene.store, "t", staged, scene.plan, Label("other", 0, "{}")) is not None
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "ALTER TABLE {t} ADD COLUMNS (more INT)",
+        "ALTER TABLE {t} ADD CONSTRAINT small CHECK (number < 1000)",
+        "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')",
+        "ALTER TABLE {t} SET TBLPROPERTIES ('delta.appendOnly' = 'true')",
+        "ALTER TABLE {t} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+        "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')",
+        "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
+        "ALTER TABLE {t} SET TBLPROPERTIES ('delta.checkpointPolicy' = 'v2')",
+        "ALTER TABLE {t} ALTER COLUMN number SET NOT NULL",
+    ],
+)
+def test_a_table_that_asks_more_of_its_writers_is_left_to_spark(scene: Scene, ask: str) -> None:
+    staged = scene.staged(Random(1), [1], 99)
+    assert scene.prepared(staged) is not None
+    scene.spark.sql(ask.format(t=f"delta.`{scene.path}`"))
+    assert scene.prepared(staged) is None
+
+
+@pytest.mark.parametrize(
+    "more", [{"partial": True}, {"truncated": True}, {"added": (Column("x", LogicalType(Kind.TEXT)),)}]
+)
+def test_a_plan_that_asks_more_is_left_to_spark(scene: Scene, more: dict[str, Any]) -> None:
+    assert scene.prepared(scene.staged(Random(1), [1], 99), **more) is None
+
+
+def test_a_key_that_stands_twice_is_left_to_spark(scene: Scene) -> None:
+    scene.spark.sql(f"INSERT INTO delta.`{scene.path}` SELECT * FROM delta.`{scene.path}` WHERE number = -49")
+    assert scene.prepared(scene.staged(Random(1), [1], 99)) is None
+    assert scene.prepared(scene.staged(Random(1), [2], 99)) is not None
+
+
+def test_files_and_groups_whose_range_holds_no_key_are_not_read(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene.merge(scene.staged(Random(1), list(range(500, 700)), 99))
+    touched: list[str] = []
+    monkeypatch.setattr(lookup.Wanted, "met", lambda self, store, table, file: touched.append(file.path))
+    scene.prepared(scene.staged(Random(1), [10_000], 99))
+    assert touched == []
+    scene.prepared(scene.staged(Random(1), [501], 99))
+    assert len(touched) == 1
+
+
+def test_a_table_is_read_off_a_checkpoint_as_off_its_commits(scene: Scene) -> None:
+    random = Random(2)
+    for _ in range(3):
+        scene.merge(scene.staged(random, random.sample(range(20), 5), 99))
+    before = read_snapshot(scene.store, "t")
+    assert before is not None and any(file.vector for file in before.files)
+    DeltaTable(scene.path).create_checkpoint()
+    for commit in Path(scene.path, "_delta_log").glob("*.json"):
+        commit.unlink()
+    after = read_snapshot(scene.store, "t")
+    assert after is not None
+    assert (after.version, after.tokens, set(after.files[0].add)) == (
+        before.version,
+        before.tokens,
+        set(before.files[0].add),
+    )
+    by_path = {file.path: (file.vector, file.stats) for file in before.files}
+    assert {file.path: (file.vector, file.stats) for file in after.files} == by_path
+    scene.merge(scene.staged(random, [1, 2, 3], 999))
+    scene.by_others()
+
+
+def test_vectors_come_back_and_a_damaged_one_is_noticed(tmp_path: Path) -> None:
+    store, random = LocalStore(str(tmp_path)), Random(seeds.seed())
+    wanted = [
+        np.array([0]), np.arange(100_000), np.array(sorted(random.sample(range(2**33), 5_000))),
+        np.array(sorted(random.sample(range(70_000), 30_000))),
+    ]  # fmt: skip
+    told = write_vectors(store, "t", wanted)
+    for positions, descriptor in zip(wanted, told, strict=True):
+        assert descriptor["cardinality"] == len(positions)
+        assert np.array_equal(read_vector(store, "t", descriptor), positions)
+    (file,) = tmp_path.glob("t/deletion_vector_*.bin")
+    content = bytearray(file.read_bytes())
+    content[told[1]["offset"] + 20] ^= 1
+    file.write_bytes(content)
+    assert np.array_equal(read_vector(store, "t", told[0]), wanted[0])
+    with pytest.raises(UnreadableVector, match="damaged"):
+        read_vector(store, "t", told[1])
+
+
+def test_a_vector_s_file_is_named_as_the_protocol_s_example(tmp_path: Path) -> None:
+    (tmp_path / "t/ab").mkdir(parents=True)
+    (descriptor,) = write_vectors(LocalStore(str(tmp_path)), "t", [np.array([1, 5])])
+    (file,) = tmp_path.glob("t/deletion_vector_*.bin")
+    file.rename(tmp_path / "t/ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin")
+    descriptor["pathOrInlineDv"] = "ab^-aqEH.-t@S}K{vb[*k^"
+    assert read_vector(LocalStore(str(tmp_path)), "t", descriptor).tolist() == [1, 5]
+
+
+def test_statistics_are_json_of_all_digits(scene: Scene) -> None:
+    wide = Scene(scene.spark, scene.folder / "wide", ("price",), soft=False)
+    wide.create([])
+    wide.merge(wide.staged(Random(1), list(range(1, 40)), 99))
+    snapshot = read_snapshot(wide.store, "t")
+    assert snapshot is not None
+    (stats,) = [file.add["stats"] for file in snapshot.files if file.rows]
+    told = json.loads(stats, parse_float=Decimal)
+    prices = [key[0] for key in wide.model]
+    assert (told["minValues"]["price"], told["maxValues"]["price"]) == (min(prices), max(prices))
