@@ -85,8 +85,6 @@ class Batching:
         found = unreadable(self.job.log, self.plan.windows, self._after)
         if self.control.carry.files:
             require_unchanged(self.job.log, "the carry-over", self.control.carry.files)
-        if self.plan.rows <= FEW_ROWS:
-            interpreted(self.work.spark)
         try:
             return self._try(found)
         except CdcError:
@@ -101,6 +99,8 @@ class Batching:
         if not bad and self._is_plain and (written := self._folded_here()) is not None:
             return Batched(self._batch(written, partial=False, carry=self.control.carry))
         carry, log = self.control.carry, self.job.log
+        if self.plan.rows <= FEW_ROWS:
+            interpreted(self.work.spark)
         sorted_ = Sorted(self._records)
         if bad or (self._something_waits and not self.plan.touched):
             found = self._sorting.sort(self._records, bad, () if self.plan.touched else self._dirty)
@@ -271,7 +271,7 @@ class Batching:
         return partial(read_carry, self.work.spark, self.job.log, self.control.carry)
 
     def _target(self) -> DataFrame:
-        writer = open_writer(self.job.step.definition.target.type, self.work.spark, self.job.tables)
+        writer = open_writer(self.job.step.definition.target.type, self.work.session, self.job.tables)
         return writer.read(self._task, self.version)
 
     @cached_property

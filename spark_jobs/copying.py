@@ -143,7 +143,7 @@ def commit_copy(
     for name in copy.various:  # a seventh of a copy's time would go into dictionaries that are then given up
         work.spark.conf.set(f"parquet.enable.dictionary#{name}", "false")
     failpoint("copy.before_commit")
-    writer = open_writer(job.step.definition.target.type, work.spark, job.tables)
+    writer = open_writer(job.step.definition.target.type, work.session, job.tables)
     with work.phase("copy"), reported(work.task.table, watched(work.spark, copy.rows)):
         rows = writer.copy(replace(work.task, schema=copy.schema), frame, record)
     failpoint("copy.after_commit")

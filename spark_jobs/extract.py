@@ -23,7 +23,7 @@ from spark_jobs.executors import missing_packages_are_named
 from spark_jobs.job import Job
 from spark_jobs.landing import OVERFLOW, Cut, Landed, Limits
 from spark_jobs.progress import Progress, reported
-from spark_jobs.readers.stream import Share, land_share, records_so_far
+from spark_jobs.readers.stream import Share, Told, land_share, records_so_far
 
 
 def run(job: Job) -> StepResult:
@@ -104,8 +104,7 @@ class _Read:
 def _run_shares(job: Job, shares: Sequence[Share]) -> _Read:
     if not shares:
         return _Read([], {})
-    with missing_packages_are_named(job.step.definition.source.type):
-        told = job.spark.sparkContext.parallelize(shares, len(shares)).map(land_share).collect()
+    told = _landed_by_tasks(job, shares) if len(shares) > 1 else [land_share(shares[0])]
     job.peak_memory_bytes["python_worker"] = max(one.peak_bytes for one in told)
     job.phases["land"] = round(max(one.took_s for one in told), 3)
     both = list(zip(shares, told, strict=True))
@@ -115,6 +114,11 @@ def _run_shares(job: Job, shares: Sequence[Share]) -> _Read:
             raise error
     failed = {share.partition.table: error.problems[0] for share, error in errors}
     return _Read([(share, one.landed) for share, one in both if one.landed], failed)
+
+
+def _landed_by_tasks(job: Job, shares: Sequence[Share]) -> list[Told]:
+    with missing_packages_are_named(job.step.definition.source.type):
+        return job.spark.sparkContext.parallelize(shares, len(shares)).map(land_share).collect()
 
 
 def _manifest(log: ChangeLog, step: Step, read: _Read) -> Manifest:

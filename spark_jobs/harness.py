@@ -22,6 +22,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -38,8 +39,8 @@ from spark_jobs.buckets import reach_buckets
 from spark_jobs.console import explain, say
 from spark_jobs.executors import require_shared
 from spark_jobs.failures import exit_code_of, problem_of, scrub
-from spark_jobs.job import Job, timed
-from spark_jobs.sessions import build
+from spark_jobs.job import Job, Phases, timed
+from spark_jobs.sessions import Application, build
 
 STOPPED = 143
 PARENT_CHECK_S = 1.0
@@ -75,13 +76,11 @@ def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
     try:
         secrets = take_secrets(step.secrets_path)
         _leave(step, secrets, "driver.json", _driver())
-        with timed(phases, "start"):
-            spark = build(f"cdc-{step.definition.name}-{step.kind}", step.definition.target.type, conf)
-            reach_buckets(spark, step.definition, secrets)
-            require_shared(spark.sparkContext, step.definition, _store(step, secrets).url(f"{step.folder}/driver.json"))
-        job = Job(step, secrets, spark, phases)
+        application = Application(partial(_start, step, secrets, phases, conf))
+        job = Job(step, secrets, application, phases)
         result = run(job)
-        result = replace(result, phases=dict(phases), peak_memory_bytes=_peaks(spark, job.peak_memory_bytes))
+        peaks = _peaks(application.started, job.peak_memory_bytes)
+        result = replace(result, phases=dict(phases), peak_memory_bytes=peaks)
         code = 0
     # Whatever happened has to stand in the result file: the worker that reads it decides by it.
     except Exception as error:
@@ -95,6 +94,14 @@ def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
     failpoint("result.after")
     say(f"{step.kind}: exit {code}; " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in phases.items()))
     return code
+
+
+def _start(step: Step, secrets: Secrets, phases: Phases, conf: dict[str, str] | None) -> SparkSession:
+    with timed(phases, "start"):
+        spark = build(f"cdc-{step.definition.name}-{step.kind}", step.definition.target.type, conf)
+        reach_buckets(spark, step.definition, secrets)
+        require_shared(spark.sparkContext, step.definition, _store(step, secrets).url(f"{step.folder}/driver.json"))
+        return spark
 
 
 def take_secrets(path: str) -> Secrets:
@@ -164,10 +171,12 @@ def _follow_parent() -> None:
     threading.Thread(target=watch, daemon=True, name="parent").start()
 
 
-def _peaks(spark: SparkSession, measured: dict[str, int]) -> dict[str, int]:
+def _peaks(spark: SparkSession | None, measured: dict[str, int]) -> dict[str, int]:
     """The heap's figure is an upper bound: its pools have their peaks at different times."""
+    python = {"python": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, **measured}
+    if spark is None:
+        return python
     jvm = spark.sparkContext._jvm.java.lang  # type: ignore[union-attr]
     pools = jvm.management.ManagementFactory.getMemoryPoolMXBeans()
     heap = sum(int(pool.getPeakUsage().getUsed()) for pool in pools if pool.getType().toString() == "Heap memory")
-    python = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"jvm_heap": min(heap, int(jvm.Runtime.getRuntime().maxMemory())), "python": python, **measured}
+    return {"jvm_heap": min(heap, int(jvm.Runtime.getRuntime().maxMemory())), **python}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -23,7 +24,7 @@ from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.console import explain, say
 from spark_jobs.failures import outcome_of, problem_of, scrub
-from spark_jobs.sessions import cores, fresh
+from spark_jobs.sessions import Application, cores, fresh
 
 Phases = dict[str, float]
 
@@ -40,11 +41,20 @@ def timed(phases: Phases, name: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class TableWork:
-    """One table in its own thread, on a session with settings of its own."""
+    """One table in its own thread."""
 
     task: TableTask
-    spark: SparkSession
+    new_session: Callable[[], SparkSession]
     phases: Phases = field(default_factory=dict)
+
+    @cached_property
+    def spark(self) -> SparkSession:
+        """A session with settings of its own."""
+        return self.new_session()
+
+    def session(self) -> SparkSession:
+        """For whoever may need Spark and may not."""
+        return self.spark
 
     def phase(self, name: str) -> contextlib.AbstractContextManager[None]:
         return timed(self.phases, name)
@@ -55,11 +65,11 @@ class TableWork:
 
 @dataclass(frozen=True)
 class Job:
-    """``source`` and ``tables`` are opened when first asked for; a merge needs no source."""
+    """``source`` and ``tables`` are opened when first asked for, as Spark is started; a merge needs no source."""
 
     step: Step
     secrets: Secrets
-    spark: SparkSession
+    application: Application
     phases: Phases = field(default_factory=dict)
     peak_memory_bytes: dict[str, int] = field(default_factory=dict)
 
@@ -81,6 +91,10 @@ class Job:
         return open_target(self.step.definition, self.secrets.target, self.log)
 
     @property
+    def spark(self) -> SparkSession:
+        return self.application.session
+
+    @property
     def cores(self) -> int:
         return cores(self.spark)
 
@@ -96,15 +110,14 @@ class Job:
         """Work on the tables side by side, in their order. A table that fails is recorded and stops no other."""
         if not tasks:
             return ()
-        with ThreadPoolExecutor(min(len(tasks), 2 * self.cores), thread_name_prefix="table") as pool:
+        with ThreadPoolExecutor(min(len(tasks), tables_at_once()), thread_name_prefix="table") as pool:
             return tuple(pool.map(lambda task: self._one_table(task, function), tasks))
 
     def _one_table(self, task: TableTask, function: Callable[[TableWork], TableResult]) -> TableResult:
         phases: Phases = {}
         started = time.monotonic()
         try:
-            self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", task.table)
-            work = TableWork(task, fresh(self.spark), phases)
+            work = TableWork(task, partial(self._session_of, task), phases)
             result = replace(function(work), phases=phases)
         # One table's trouble, whatever it is, must not touch the others; it stands in the table's result.
         except Exception as error:
@@ -113,6 +126,16 @@ class Job:
         seconds = time.monotonic() - started
         say(f"{task.table}: {result.outcome}, {result.rows:,} rows, {seconds:.1f} s" + _reason(result))
         return result
+
+    def _session_of(self, task: TableTask) -> SparkSession:
+        """To be asked for in the table's own thread."""
+        self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", task.table)
+        return fresh(self.spark)
+
+
+def tables_at_once() -> int:
+    """Twice as many as this process has cores: while one waits for Spark or for a store, another works."""
+    return 2 * len(os.sched_getaffinity(0))
 
 
 def _reason(result: TableResult) -> str:

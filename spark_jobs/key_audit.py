@@ -69,7 +69,7 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
         copy_rows(job, work, copy) as source,
         work.phase("compare"),
     ):
-        rows = live(open_writer(job.step.definition.target.type, work.spark, job.tables).read(task, held.version))
+        rows = live(open_writer(job.step.definition.target.type, work.session, job.tables).read(task, held.version))
         gone = absent(control.schema.key, rows, source)
         if task.rule.on_delete is OnDelete.IGNORE:
             gone = gone.where("false")

@@ -47,8 +47,8 @@ def merge_table(job: Job, attempt: str, work: TableWork, also: frozenset[TableSt
     control, held = require_standing(job, task, also)
     still_as(batch.fence, batch.lo_window, control, held)
     record = _named(job, task, held, _record(job, control, batch))
-    rows = StagedRows(work.spark, job.log.store, batch)
-    writer = open_writer(job.step.definition.target.type, work.spark, job.tables)
+    rows = StagedRows(work.session, job.log.store, batch)
+    writer = open_writer(job.step.definition.target.type, work.session, job.tables)
     try:
         with work.phase("merge"):
             counts = writer.merge(task, rows, record)

@@ -57,7 +57,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
     job = standing_before(job, task)
     with opened_copy(job, task, job.step.window) as copy, copy_rows(job, work, copy) as new:
         failpoint("copy.anchored")
-        old = open_writer(job.step.definition.target.type, work.spark, job.tables).read(task, held.version)
+        old = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, held.version)
         record = record_of(job, task, named, held, copy, held.control.state)
         rows = copied_rows(work, copy, new)
         missing = Missing(0, 0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from threading import Lock
+
 from pyspark.sql import SparkSession
 
 SETTINGS = {
@@ -39,6 +42,22 @@ NEEDLESS_WARNINGS = (
 
 FEW_ROWS = 50_000
 """Up to so many rows go without compiled code: in a new JVM the compiler would take longer than the rows."""
+
+
+class Application:
+    """Spark, started when it is first asked for: a small batch may need none of it. ``started`` tells."""
+
+    def __init__(self, start: Callable[[], SparkSession]) -> None:
+        self._start = start
+        self._starting = Lock()
+        self.started: SparkSession | None = None
+
+    @property
+    def session(self) -> SparkSession:
+        with self._starting:
+            if self.started is None:
+                self.started = self._start()
+            return self.started
 
 
 def build(name: str, target_type: str, conf: dict[str, str] | None = None) -> SparkSession:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,11 +23,15 @@ ROWS = "rows"
 
 @dataclass(frozen=True)
 class StagedRows:
-    """``spark``: the session whose settings may carry the token of the commit."""
+    """``session``: the one whose settings may carry the token of the commit."""
 
-    spark: SparkSession
+    session: Callable[[], SparkSession]
     store: Store
     batch: Batch
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.session()
 
     @cached_property
     def frame(self) -> DataFrame:

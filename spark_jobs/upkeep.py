@@ -25,7 +25,7 @@ def look_after(job: Job, work: TableWork, record: ControlRecord) -> dict[str, An
     if record.window % EVERY_WINDOWS:
         return {}
     keep: timedelta = job.step.definition.staging.retain
-    writer = open_writer(job.step.definition.target.type, work.spark, job.tables)
+    writer = open_writer(job.step.definition.target.type, work.session, job.tables)
     with work.phase("upkeep"):
         try:
             failpoint("upkeep.before")

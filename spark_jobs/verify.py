@@ -148,7 +148,7 @@ def _target_rows(job: Job, work: TableWork, copy: Copy, source: SourceSide, vers
     """The rows that the source should hold too. Where deletes are ignored: only those whose key it still holds, or all
     where there is no key."""
     task = work.task
-    rows = open_writer(job.step.definition.target.type, work.spark, job.tables).read(task, version)
+    rows = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, version)
     rows = rows.where(live_rows(task.rule.on_delete is OnDelete.SOFT))
     if task.rule.on_delete is not OnDelete.IGNORE or _may_hold_more(task, copy.schema):
         return rows

@@ -1,4 +1,4 @@
-"""A share of a window, landed by one Spark task wherever that task runs."""
+"""A share of a window, landed by one Spark task wherever that task runs; by the driver, where there is no other."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Told:
 
 
 def land_share(share: Share) -> Told:
-    """Runs in an executor. Every try of the task writes files of its own; only what it returns is ever named."""
+    """Every try of the task writes files of its own; only what it returns is ever named."""
     began = time.monotonic()
     try:
         with _uncollected():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol, cast
@@ -64,5 +65,6 @@ def merge_plan(task: TableTask, batch: Batch, added: tuple[Column, ...]) -> Merg
     )
 
 
-def open_writer(kind: str, spark: SparkSession, tables: TargetTables) -> Writer:
-    return cast(Writer, class_of("writer", kind, WRITERS)(spark, tables))
+def open_writer(kind: str, session: Callable[[], SparkSession], tables: TargetTables) -> Writer:
+    """``session``: asked for when something needs Spark."""
+    return cast(Writer, class_of("writer", kind, WRITERS)(session, tables))

@@ -57,9 +57,13 @@ DELETED_COLUMN = Column(DELETED, LogicalType(Kind.BOOLEAN))
 class DatabaseWriter:
     """One per table and session."""
 
-    def __init__(self, spark: SparkSession, tables: DatabaseTarget) -> None:
-        self.spark = spark
+    def __init__(self, session: Callable[[], SparkSession], tables: DatabaseTarget) -> None:
+        self._session = session
         self.tables = tables
+
+    @property
+    def spark(self) -> SparkSession:
+        return self._session()
 
     def read(self, task: TableTask, version: int | None) -> DataFrame:
         """A database keeps no versions: what it holds now is what the cursor says until the next commit, and a batch

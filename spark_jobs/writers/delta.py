@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 
 from delta.exceptions import DeltaConcurrentModificationException
@@ -53,9 +53,13 @@ SMALL_TABLE_ROWS = 200_000
 class DeltaWriter:
     """One per table and session: Delta takes the token of a MERGE from the session's settings."""
 
-    def __init__(self, spark: SparkSession, tables: DeltaTarget) -> None:
-        self.spark = spark
+    def __init__(self, session: Callable[[], SparkSession], tables: DeltaTarget) -> None:
+        self._session = session
         self.tables = tables
+
+    @property
+    def spark(self) -> SparkSession:
+        return self._session()
 
     def read(self, task: TableTask, version: int | None) -> DataFrame:
         reader = self.spark.read.format("delta")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -57,11 +57,11 @@ TRIES = 3
 class IcebergWriter:
     """One per table and session: a session knows the catalog by settings of its own."""
 
-    def __init__(self, spark: SparkSession, tables: IcebergTarget) -> None:
-        self.spark = spark
+    def __init__(self, session: Callable[[], SparkSession], tables: IcebergTarget) -> None:
+        self.spark = session()
         self.tables = tables
         for name, value in spark_settings(tables.place).items():
-            spark.conf.set(name, value)
+            self.spark.conf.set(name, value)
 
     def read(self, task: TableTask, version: int | None) -> DataFrame:
         at = "" if version is None else f" VERSION AS OF {version}"

@@ -23,7 +23,7 @@ from airflow_cdc_provider.sandbox.kafka import LOGIN, EmbeddedKafka
 from airflow_cdc_provider.staging.places import open_log
 from spark_jobs.extract import land_window
 from spark_jobs.job import Job
-from spark_jobs.sessions import build
+from spark_jobs.sessions import Application, build
 from tests.bench.figures import Figure, alternating, seconds
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.simulator import Simulator
@@ -104,7 +104,7 @@ def landed(spark: SparkSession, folder: Path, told: Source, source: KafkaSource,
             StepKind.EXTRACT, made, "bench", "bench", "steps/bench", "", "bench", log_id, 1, {}, (task,),
             window=1, limit=limit,
         )  # fmt: skip
-        job = Job(step, Secrets(info), spark)
+        job = Job(step, Secrets(info), Application(lambda: spark))
         took = seconds(lambda: land_window(job))
         assert json.dumps(log.manifest(1).hi) == json.dumps(limit), "all of it"
         return took

@@ -11,6 +11,8 @@ KEYED = "tests/spark/contract/test_merge_keyed.py"
 KEYLESS = "tests/spark/contract/test_merge_keyless.py"
 FOLD = "tests/spark/test_fold.py"
 UNORDERED = "tests/spark/test_unordered.py"
+TRUNCATED = "test_a_truncate_removes_what_came_before_it_and_a_change_without_its_row_applies_nothing"
+BARE_TRUNCATED = "test_a_truncate_takes_all_equal_rows_and_fewer_rows_than_shall_go_block_the_table"
 RANDOM = "tests/spark/test_merge_random.py"
 
 FOLDS = (
@@ -75,7 +77,7 @@ FOLDS = (
         "spark_jobs/batching.py",
         "return self._truncated_at or self.control.floor",
         "return self.control.floor",
-        (f"{KEYED}::test_a_truncate_removes_what_came_before_it_and_a_change_without_its_row_applies_nothing[delta in Spark]",),
+        (f"{KEYED}::{TRUNCATED}[delta in Spark]",),
     ),
     Breakage(
         "a truncate empties a table that ignores deletes",
@@ -145,7 +147,7 @@ FOLDS = (
         "spark_jobs/multiset.py",
         'F.when(stay >= 0, stay).otherwise(F.raise_error(F.lit(NO_ROW)).cast("int"))',
         "F.greatest(stay, F.lit(0))",
-        (f"{KEYLESS}::test_a_truncate_takes_all_equal_rows_and_fewer_rows_than_shall_go_block_the_table[delta in Spark]",),
+        (f"{KEYLESS}::{BARE_TRUNCATED}[delta in Spark]",),
     ),
     Breakage(
         "equal floats of different text are one row",

@@ -29,6 +29,7 @@ from airflow_cdc_provider.targets.target import Held, TargetTables
 from spark_jobs import merge, stage
 from spark_jobs.job import Job
 from spark_jobs.record_files import RecordFile
+from spark_jobs.sessions import Application
 from spark_jobs.writers import open_writer
 from tests.delta_tables import read
 
@@ -172,7 +173,7 @@ class HandMade:
             window=more.pop("window", self.window),
             **more,
         )
-        job = Job(step, self.secrets, self.spark)
+        job = Job(step, self.secrets, Application(lambda: self.spark))
         if self.source:
             vars(job).update(source=self.source, fetches_rows=True)
         return job
@@ -202,7 +203,9 @@ class HandMade:
             schema=self.schema,
             nonce=uuid.uuid4().hex,
         )
-        written = open_writer(self.definition.target.type, self.spark, job.tables).copy(self.task(), frame, record)
+        written = open_writer(self.definition.target.type, lambda: self.spark, job.tables).copy(
+            self.task(), frame, record
+        )
         assert written == len(rows)
 
     def _now(self) -> str:
@@ -236,7 +239,7 @@ class HandMade:
     def read_at(self, version: int | None) -> DataFrame:
         """The target as a job reads it."""
         tables = self.job(StepKind.STAGE, ()).tables
-        return open_writer(self.definition.target.type, self.spark, tables).read(self.task(), version)
+        return open_writer(self.definition.target.type, lambda: self.spark, tables).read(self.task(), version)
 
 
 def _naive(value: Any) -> Any:

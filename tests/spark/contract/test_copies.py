@@ -33,7 +33,7 @@ def test_an_empty_copy_takes_changes_and_no_second_copy_under_its_fence(kit: Tar
     assert table.rows() == []
     assert table.apply([table.insert({"id": 1, "v": "a"})]).outcome is Outcome.DONE
     assert table.rows() == [(1, "a")]
-    writer = open_writer(kit.kind, kit.session, table.job(StepKind.SNAPSHOT, ()).tables)
+    writer = open_writer(kit.kind, lambda: kit.session, table.job(StepKind.SNAPSHOT, ()).tables)
     with pytest.raises(Fenced, match="TGT030"):
         writer.copy(table.task(), writer.read(table.task(), None), control(table))
     assert table.rows() == [(1, "a")]
@@ -87,6 +87,6 @@ def test_upkeep_leaves_rows_and_cursor_and_every_tenth_window_asks_for_it(kit: T
     assert kept_up.control is not None and kept_up.control.window == 10 and not kept_up.restored
     assert kept_up.identity == before.identity
     assert len(table.rows()) == 20 and (31, "b") in table.rows()
-    writer = open_writer(kit.kind, kit.session, table.job(StepKind.SNAPSHOT, ()).tables)
+    writer = open_writer(kit.kind, lambda: kit.session, table.job(StepKind.SNAPSHOT, ()).tables)
     assert writer.maintain(table.task(), timedelta(days=7)) == ()
     assert table.apply([table.update({"id": 33, "v": "c"})]).outcome is Outcome.DONE
