@@ -171,10 +171,10 @@ def _follow_parent() -> None:
     threading.Thread(target=watch, daemon=True, name="parent").start()
 
 
-def _peaks(spark: SparkSession | None, measured: dict[str, int]) -> dict[str, int]:
+def _peaks(spark: SparkSession | Exception | None, measured: dict[str, int]) -> dict[str, int]:
     """The heap's figure is an upper bound: its pools have their peaks at different times."""
     python = {"python": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, **measured}
-    if spark is None:
+    if not isinstance(spark, SparkSession):
         return python
     jvm = spark.sparkContext._jvm.java.lang  # type: ignore[union-attr]
     pools = jvm.management.ManagementFactory.getMemoryPoolMXBeans()

@@ -107,11 +107,15 @@ class Job:
     def for_each_table(
         self, tasks: Sequence[TableTask], function: Callable[[TableWork], TableResult]
     ) -> tuple[TableResult, ...]:
-        """Work on the tables side by side, in their order. A table that fails is recorded and stops no other."""
+        """Work on the tables side by side, in their order. A table that fails is recorded and stops no other; raises
+        what starting Spark raised, which is no table's fault."""
         if not tasks:
             return ()
         with ThreadPoolExecutor(min(len(tasks), tables_at_once()), thread_name_prefix="table") as pool:
-            return tuple(pool.map(lambda task: self._one_table(task, function), tasks))
+            results = tuple(pool.map(lambda task: self._one_table(task, function), tasks))
+        if isinstance(self.application.started, Exception):
+            raise self.application.started
+        return results
 
     def _one_table(self, task: TableTask, function: Callable[[TableWork], TableResult]) -> TableResult:
         phases: Phases = {}

@@ -45,18 +45,24 @@ FEW_ROWS = 50_000
 
 
 class Application:
-    """Spark, started when it is first asked for: a small batch may need none of it. ``started`` tells."""
+    """Spark, started when it is first asked for: a small batch may need none of it. ``started``: what came of it."""
 
     def __init__(self, start: Callable[[], SparkSession]) -> None:
         self._start = start
         self._starting = Lock()
-        self.started: SparkSession | None = None
+        self.started: SparkSession | Exception | None = None
 
     @property
     def session(self) -> SparkSession:
+        """Raises what starting it raises, and does not try again."""
         with self._starting:
             if self.started is None:
-                self.started = self._start()
+                try:
+                    self.started = self._start()
+                except Exception as error:
+                    self.started = error
+            if isinstance(self.started, Exception):
+                raise self.started
             return self.started
 
 

@@ -18,6 +18,15 @@ from tests.spark.cluster import standalone
 from tests.spark.replicator import Replicator
 
 
+BY_TASKS = """
+from spark_jobs import extract, harness
+
+if __name__ == "__main__":
+    extract._run_shares = extract._landed_by_tasks  # the driver would land a share that is alone
+    harness.main(extract.run)
+"""
+
+
 def test_paths_that_a_host_does_not_have_are_told_with_its_name(tmp_path: Path) -> None:
     absent = str(tmp_path / "absent")
     assert not_seen_here([str(tmp_path), absent], 0) == (socket.gethostname(), [absent])
@@ -46,7 +55,8 @@ def test_a_package_that_executors_lack_is_named_with_the_line_to_type_and_no_win
         }
         python = {"PYTHONPATH": "", "PYSPARK_PYTHON": str(tmp_path / "bare/bin/python")}
         environment = {**python, "PYSPARK_DRIVER_PYTHON": "python"}
-        process = replicator.submit(step, conf=conf, environment=environment)
+        (tmp_path / "by_tasks.py").write_text(BY_TASKS)
+        process = replicator.submit(step, tmp_path / "by_tasks.py", conf=conf, environment=environment)
         output, _ = process.communicate(timeout=180)
     assert process.returncode == 78, output
     problem = replicator.result(step).problem

@@ -132,7 +132,7 @@ def test_a_step_that_fails_says_whether_to_try_again(
     result = replicator.result(step)
     assert result.problem is not None
     assert (result.problem.code, result.retryable) == (code, retryable)
-    assert set(result.phases) == {"start", "read"}
+    assert set(result.phases) == {"read"}
     printed = capfd.readouterr()
     assert PASSWORD not in str(result) + printed.out + printed.err
 
@@ -166,10 +166,19 @@ def test_secrets_are_read_once(spark: SparkSession, replicator: Replicator) -> N
     assert again.problem.code == "JOB002"
 
 
-def test_a_result_tells_memory_and_times(spark: SparkSession, replicator: Replicator) -> None:
-    result = replicator.run(replicator.step(StepKind.EXTRACT, []), lambda job: job.result([]))
+def test_a_result_tells_memory_and_times_of_spark_where_it_was_needed(
+    spark: SparkSession, replicator: Replicator
+) -> None:
+    def counted(job: Job) -> StepResult:
+        assert job.spark.range(3).count() == 3
+        return job.result([])
+
+    result = replicator.run(replicator.step(StepKind.EXTRACT, []), counted)
     assert result.peak_memory_bytes["python"] > 10 << 20
     assert result.peak_memory_bytes["jvm_heap"] > 10 << 20
+    assert set(result.phases) == {"start"}
+    result = replicator.run(replicator.step(StepKind.EXTRACT, []), lambda job: job.result([]))
+    assert (set(result.peak_memory_bytes), result.phases) == ({"python"}, {})
 
 
 def test_progress_tells_rows_rate_share_and_time_left() -> None:

@@ -130,9 +130,11 @@ def _checkpointed(store: Store, path: str) -> list[dict[str, Any]]:
 
 
 def _without_nulls(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A map of Parquet comes as pairs."""
+    """A map of Parquet comes as pairs. What stands there once more as columns of its own is left out."""
     told = dict[str, Any]()
     for name, value in body.items():
+        if name.endswith("_parsed"):
+            continue
         if isinstance(value, dict):
             told[name] = _without_nulls(value)
         elif value is not None:
