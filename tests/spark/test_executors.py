@@ -17,7 +17,6 @@ from spark_jobs.executors import not_seen_here
 from tests.spark.cluster import standalone
 from tests.spark.replicator import Replicator
 
-
 BY_TASKS = """
 from spark_jobs import extract, harness
 
