@@ -33,6 +33,7 @@ UNUSUAL = (pa.ArrowInvalid, binascii.Error)
 """What reading a value raises that is not spelled as usual."""
 
 BLOCK_BYTES = 4 << 20
+PIECE_ROWS = 32 * 1024
 
 
 @dataclass(frozen=True)
@@ -94,19 +95,32 @@ def _last_of_each(keys: pa.Array, order: pa.ChunkedArray) -> pa.Array:
 
 def _columns(records: pa.Table, schema: TableSchema) -> list[pa.ChunkedArray]:
     """Raises one of UNUSUAL."""
-    told = pa.schema([(column.name, _told_as(column.type)) for column in schema.columns])
-    images = [
-        _of_key(schema.key, key) if op == Operation.DELETE.value else after
-        for op, key, after in zip(*(records[name].to_pylist() for name in ("op", "key_before", "after")), strict=True)
-    ]
-    if not images:
-        return [pa.chunked_array([], _typed_as(column.type)) for column in schema.columns]
-    read = pj.read_json(
-        pa.BufferReader(_with_bare_words("\n".join(images), schema).encode()),
-        pj.ReadOptions(block_size=max(BLOCK_BYTES, 4 * max(map(len, images)) + 2)),
-        pj.ParseOptions(told, unexpected_field_behavior="ignore"),
-    )
+    gone = pc.equal(records["op"], Operation.DELETE.value).combine_chunks()
+    keys = pa.array([_of_key(schema.key, key) for key in records["key_before"].filter(gone).to_pylist()], pa.string())
+    images = pc.replace_with_mask(records["after"].combine_chunks(), gone, keys)
+    pieces = [_read(images.slice(at, PIECE_ROWS), schema) for at in range(0, len(images), PIECE_ROWS)]
+    read = pa.concat_tables(pieces) if pieces else _told_as_json(schema).empty_table()
     return [_converted(read[column.name], column.type) for column in schema.columns]
+
+
+def _read(images: pa.StringArray, schema: TableSchema) -> pa.Table:
+    if images.null_count:
+        raise pa.ArrowInvalid("a row without an image")
+    images = _with_bare_words(images, schema)
+    longest = pc.max(pc.binary_length(images)).as_py()
+    lines = pc.binary_join(pa.ListArray.from_arrays([0, len(images)], images), "\n")[0]
+    read = pj.read_json(
+        pa.BufferReader(lines.as_buffer()),
+        pj.ReadOptions(block_size=max(BLOCK_BYTES, 2 * longest + 2)),
+        pj.ParseOptions(_told_as_json(schema), unexpected_field_behavior="ignore"),
+    )
+    if len(read) != len(images):
+        raise pa.ArrowInvalid("an image that is more than one line")
+    return read
+
+
+def _told_as_json(schema: TableSchema) -> pa.Schema:
+    return pa.schema([(column.name, _JSON.get(column.type.kind, pa.string())) for column in schema.columns])
 
 
 def _of_key(names: Sequence[str], key: str) -> str:
@@ -114,18 +128,14 @@ def _of_key(names: Sequence[str], key: str) -> str:
     return canonical(dict(zip(names, json.loads(key), strict=True)))
 
 
-def _with_bare_words(images: str, schema: TableSchema) -> str:
+def _with_bare_words(images: pa.StringArray, schema: TableSchema) -> pa.StringArray:
     """Floats that are no numbers, as Arrow reads them. Within a text the quotes of such a member have backslashes."""
-    for column in schema.columns if any(f'"{word}"' in images for word in NO_NUMBERS) else ():
+    for column in schema.columns:
         if column.type.kind in FLOATING:
             for word in NO_NUMBERS:
-                images = images.replace(f'{canonical(column.name)}:"{word}"', f"{canonical(column.name)}:{word}")
+                name = canonical(column.name)
+                images = pc.replace_substring(images, f'{name}:"{word}"', f"{name}:{word}")
     return images
-
-
-def _told_as(logical: LogicalType) -> pa.DataType:
-    """What the JSON of a value is read as."""
-    return _JSON.get(logical.kind, pa.string())
 
 
 def _typed_as(logical: LogicalType) -> pa.DataType:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 ON_THE_SQL = (
     "tests/spark/contract",
-    *(f"tests/spark/test_{name}" for name in ("fold", "merge", "keyless", "double", "unordered", "quarantine")),
+    *(
+        f"tests/spark/test_{name}"
+        for name in ("delta_direct", "fold", "merge", "plain", "keyless", "double", "unordered", "quarantine")
+    ),
 )
 
 

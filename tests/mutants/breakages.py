@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.breakage import Breakage
 from tests.mutants.change_log import CHANGE_LOG
 from tests.mutants.commits import COMMITS
+from tests.mutants.direct import DIRECT_MERGES
 from tests.mutants.dirty_keys import DIRTY_KEYS
 from tests.mutants.folds import FOLDS
 from tests.mutants.formats import EVENT_FORMATS
@@ -23,6 +24,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     *POLLING,
     *EVENT_FORMATS,
     *FOLDS,
+    *DIRECT_MERGES,
     *QUARANTINE,
     *DIRTY_KEYS,
 )

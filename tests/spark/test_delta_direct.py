@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSch
 from airflow_cdc_provider.staging.local import LocalStore
 from airflow_cdc_provider.targets.delta.ddl import table_properties
 from airflow_cdc_provider.targets.delta.direct import lookup
+from airflow_cdc_provider.targets.delta.direct.data_file import PREFIX
 from airflow_cdc_provider.targets.delta.direct.merge import Label, Prepared, TokenPassed, prepare
 from airflow_cdc_provider.targets.delta.direct.snapshot import read_snapshot
 from airflow_cdc_provider.targets.delta.direct.suited import simple_table
@@ -277,6 +278,16 @@ def test_a_table_is_read_off_a_checkpoint_as_off_its_commits(scene: Scene) -> No
     assert {file.path: file.add for file in after.files} == {file.path: file.add for file in before.files}
     scene.merge(scene.staged(random, [1, 2, 3], 999))
     scene.by_others()
+    assert scene.frame().count() == len(scene.model)
+
+
+def test_a_text_that_is_cut_in_the_statistics_is_found(scene: Scene) -> None:
+    texts = Scene(scene.spark, scene.folder / "texts", ("text",), soft=False)
+    texts.create([])
+    texts.merge(texts.staged(Random(1), [1, 2, 3], 9))
+    texts.merge(texts.staged(Random(1), [1, 2, 3], 99))
+    texts.by_others()
+    assert all(len(key[0]) > PREFIX for key in texts.model)
 
 
 def test_vectors_come_back_and_a_damaged_one_is_noticed(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ import json
 import time
 import uuid
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,10 @@ from airflow_cdc_provider.targets.delta.direct.vectors import Positions, Unreada
 
 MOST_ROWS = 4_000_000
 """So many rows may stand in the files whose keys are looked at: above it, Spark's tasks share the work."""
+
+
+READERS = 8
+"""Files are many, and an object store answers slowly."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,8 @@ def prepare(store: Store, table: str, staged: pa.Table, plan: MergePlan, label: 
     if sum(file.rows or 0 for file in candidates) > MOST_ROWS:
         return None
     try:
-        met = [found for file in candidates if (found := wanted.met(store, table, file)) is not None]
+        with ThreadPoolExecutor(READERS, thread_name_prefix="lookup") as pool:
+            met = [found for found in pool.map(partial(wanted.met, store, table), candidates) if found is not None]
     except UnreadableVector:
         return None
     if _met_twice(met):

@@ -15,6 +15,9 @@ from airflow_cdc_provider.staging.store import Store
 
 LOG = "_delta_log"
 REPLAYED = ("protocol", "metaData", "txn", "add")
+MOST_ACTIONS = 20_000
+"""In a checkpoint; reading more of them takes longer than Spark takes to start."""
+
 MAPS = frozenset({"partitionValues", "configuration", "options", "tags"})
 Action = Mapping[str, Any]
 
@@ -63,7 +66,7 @@ def read_snapshot(store: Store, table: str) -> Snapshot | None:
     version, actions = -1, list[dict[str, Any]]()
     checkpoint = last_checkpoint(store, table)
     if checkpoint is not None:
-        if checkpoint.keys() & {"parts", "v2Checkpoint"}:
+        if checkpoint.keys() & {"parts", "v2Checkpoint"} or int(checkpoint["size"]) > MOST_ACTIONS:
             return None
         version = int(checkpoint["version"])
         path = f"{table}/{LOG}/{version:020d}.checkpoint.parquet"

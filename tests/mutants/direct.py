@@ -1,0 +1,112 @@
+"""What a job folds and merges by itself."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+
+DIRECT = "airflow_cdc_provider/targets/delta/direct"
+FOLD = "spark_jobs/fold_here.py"
+TESTS = "tests/spark/test_delta_direct.py"
+PLAIN = "tests/spark/test_plain_random.py"
+VALUES = "tests/spark/test_fold_here.py::test_a_value_is_read_as_spark_reads_it_or_not_at_all"
+
+DIRECT_MERGES = (
+    Breakage(
+        "the first record of a key is its row",
+        FOLD,
+        "in_order = pc.sort_indices(order).to_numpy()",
+        "in_order = pc.sort_indices(order).to_numpy()[::-1]",
+        (PLAIN,),
+    ),
+    Breakage(
+        "records that the copy holds already are folded again",
+        FOLD,
+        'pc.greater(records["order_key"], fold.after)',
+        'pc.greater(records["order_key"], "")',
+        ("tests/spark/test_fold.py::test_records_up_to_the_floor_are_in_the_copy_already",),
+    ),
+    Breakage(
+        "bytes that are not base64 are skipped",
+        FOLD,
+        "base64.b64decode(one, validate=True)",
+        "base64.b64decode(one)",
+        (f"{VALUES}[bytes]",),
+    ),
+    Breakage(
+        "a short float is rounded twice",
+        FOLD,
+        "Kind.FLOAT32: pa.float32()",
+        "Kind.FLOAT32: pa.float64()",
+        (f"{VALUES}[float32]",),
+    ),
+    Breakage(
+        "rows that are marked already stand again",
+        f"{DIRECT}/merge.py",
+        "np.union1d(one.met.marked, one.positions)",
+        "np.array(one.positions)",
+        (PLAIN,),
+    ),
+    Breakage(
+        "a marked row still holds its key",
+        f"{DIRECT}/lookup.py",
+        "standing = np.isin(at + start, marked, invert=True)",
+        "standing = at >= 0",
+        (PLAIN,),
+    ),
+    Breakage(
+        "a row that goes and never was is inserted",
+        f"{DIRECT}/merge.py",
+        "inserted = ~seen & ~gone",
+        "inserted = ~seen",
+        (PLAIN,),
+    ),
+    Breakage(
+        "an older change takes a row back",
+        f"{DIRECT}/merge.py",
+        "compare = pc.greater_equal if self.plan.not_older else pc.greater",
+        "compare = pc.not_equal",
+        ("tests/spark/contract/test_merge_keyed.py",),
+    ),
+    Breakage(
+        "a commit overwrites another one",
+        f"{DIRECT}/merge.py",
+        "return self.store.create(self.path, self.content) or",
+        "return self.store.write(self.path, self.content) is None or",
+        (f"{TESTS}::test_of_two_merges_of_one_version_the_second_is_refused",),
+    ),
+    Breakage(
+        "a token counts twice",
+        f"{DIRECT}/merge.py",
+        "if snapshot.tokens.get(label.app_id, -1) >= label.token:",
+        "if snapshot.tokens.get(label.app_id, -1) > label.token:",
+        (f"{TESTS}::test_a_token_that_is_not_above_the_recorded_one_is_refused",),
+    ),
+    Breakage(
+        "a feature that nobody here knows is passed over",
+        f"{DIRECT}/suited.py",
+        '"deletionVectors" in features <= FEATURES',
+        '"deletionVectors" in features',
+        (f"{TESTS}::test_a_table_that_asks_more_of_its_writers_is_left_to_spark",),
+    ),
+    Breakage(
+        "a setting that nobody here knows is passed over",
+        f"{DIRECT}/suited.py",
+        'all(name.startswith(HARMLESS) or not name.startswith("delta.") for name in configuration)',
+        "bool(configuration)",
+        (f"{TESTS}::test_a_table_that_asks_more_of_its_writers_is_left_to_spark",),
+    ),
+    Breakage(
+        "a long text is its own maximum, cut short",
+        f"{DIRECT}/data_file.py",
+        '(HIGHEST if high and len(value) > PREFIX else "")',
+        '""',
+        (f"{TESTS}::test_a_text_that_is_cut_in_the_statistics_is_found",),
+    ),
+    Breakage(
+        "a vector is believed whatever its checksum says",
+        f"{DIRECT}/vectors.py",
+        'if told != struct.pack(">I", size) or checksum != struct.pack(">I", zlib.crc32(body)):',
+        'if told != struct.pack(">I", size):',
+        (f"{TESTS}::test_vectors_come_back_and_a_damaged_one_is_noticed",),
+    ),
+)
