@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from airflow_cdc_provider.connectors.source import HasChannels
 from airflow_cdc_provider.core.changelog import UNTOLD, Manifest, TableSlice, position_text
 from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, StagingInvalid
 from airflow_cdc_provider.core.positions import Position
@@ -50,7 +51,8 @@ def land_window(job: Job, limits: Limits | None = None) -> tuple[Manifest, Windo
         read = _run_shares(job, _shares(job, limits or Limits()))
         landed = [part for _, part in read.landed]
     with job.phase("seal"):
-        manifest = _manifest(log, step, read)
+        told = {channel: at for part in landed for channel, at in part.resolved.items()}
+        manifest = watermarked(job, _manifest(log, step, read), told)
         for schema in {schema.schema_id: schema for part in landed for schema in part.schemas}.values():
             log.write_schema(schema)
         sealed = log.seal(manifest)
@@ -140,6 +142,19 @@ def _manifest(log: ChangeLog, step: Step, read: _Read) -> Manifest:
         holes=tuple(hole for part in landed for hole in part.holes),
         ignored=sum(part.ignored for part in landed),
     )
+
+
+def watermarked(job: Job, manifest: Manifest, told: Mapping[str, datetime]) -> Manifest:
+    """``told``: how far channels have said to be in this window. One that said nothing is where it was at the end of
+    the window before."""
+    before = job.log.manifest(manifest.window - 1) if manifest.window > 1 else None
+    known = before.resolved if before is not None and before.epoch == manifest.epoch else {}
+    resolved = {**known, **{channel: at.isoformat() for channel, at in told.items()}}
+    if not resolved or not isinstance(job.source, HasChannels):
+        return manifest
+    channels = set(job.source.channels(manifest.hi))
+    whole = bool(channels) and channels <= resolved.keys()
+    return replace(manifest, resolved=resolved, watermark=min(resolved[one] for one in channels) if whole else None)
 
 
 def _hi(lo: Position, read: _Read) -> dict[str, str]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from functools import partial
 
 from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.connectors.source import Boundary, HoleMet, Ignored, StreamItem
+from airflow_cdc_provider.connectors.source import Boundary, HoleMet, Ignored, Resolved, StreamItem
 from airflow_cdc_provider.core.changelog import Hole
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.evolution import compare
@@ -54,7 +55,7 @@ class Cut(StrEnum):
 @dataclass(frozen=True)
 class Landed:
     """``hi`` is the end of the last transaction in the window, None where there was none. ``ignored`` counts changes
-    that were read and belong to no table of ours."""
+    that were read and belong to no table of ours. ``resolved``: the latest ``Resolved`` of each channel."""
 
     cut: Cut
     hi: dict[str, str] | None
@@ -63,6 +64,7 @@ class Landed:
     holes: tuple[Hole, ...]
     records: int
     ignored: int
+    resolved: dict[str, datetime]
 
 
 def land(
@@ -108,6 +110,7 @@ class _Landing:
         self.whole_holes: dict[str, Hole] = {}
         self.open_holes: dict[str, Hole] = {}
         self.hi: dict[str, str] | None = None
+        self.resolved: dict[str, datetime] = {}
         self.ended = _Sum()
         self.open = _Sum()
         self.room = _Room(limits.buffer_records, limits.buffer_bytes)
@@ -133,6 +136,9 @@ class _Landing:
                     return Cut.SIZE
             elif isinstance(item, Ignored):
                 self.open.ignored += item.count
+            elif isinstance(item, Resolved):
+                self.open.ignored += 1
+                self.resolved[item.channel] = max(item.at, self.resolved.get(item.channel, item.at))
             elif isinstance(item, HoleMet):
                 for table in [item.table] if item.table else self.tables:
                     self.open_holes[table] = Hole(item.kind, table, item.order_key, detail=item.detail)
@@ -150,6 +156,7 @@ class _Landing:
             holes=tuple(replace(hole, position=self.hi or {}) for hole in (*self.holes, *self.whole_holes.values())),
             records=self.ended.records,
             ignored=self.ended.ignored + self.open.ignored,
+            resolved=self.resolved,
         )
 
     def discard(self) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar, Protocol, runtime_checkable
 
 from airflow_cdc_provider.connectors.blocks import Block
@@ -48,6 +48,14 @@ class Ignored:
 
 
 @dataclass(frozen=True)
+class Resolved:
+    """Whatever the source had committed before ``at`` (UTC) stands in the channel before this."""
+
+    channel: str
+    at: datetime
+
+
+@dataclass(frozen=True)
 class HoleMet:
     """What the stream cannot tell of ``table``, or of any table where that is empty. The window ends behind its
     transaction, with a hole of this ``kind`` (``core.changelog.Hole``)."""
@@ -58,7 +66,7 @@ class HoleMet:
     detail: str
 
 
-StreamItem = ChangeRecord | Block | TableSchema | Boundary | Ignored | HoleMet
+StreamItem = ChangeRecord | Block | TableSchema | Boundary | Ignored | Resolved | HoleMet
 """What a reader yields, in stream order. A TableSchema comes before the first record decoded with it."""
 
 
@@ -148,6 +156,14 @@ class HoldsCopies(Protocol):
     def tells_all_behind(self, start: Position, end: Position, table: str) -> bool:
         """Nothing of the table lies up to ``start``, and all of it behind ``end`` is served still: what lies between
         them stands in the change log."""
+
+
+@runtime_checkable
+class HasChannels(Protocol):
+    """A source whose stream comes in channels that are not equally far."""
+
+    def channels(self, position: Position) -> Collection[str]:
+        """Those that were read up to ``position``."""
 
 
 class SourceConnector(Protocol):

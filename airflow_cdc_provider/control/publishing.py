@@ -25,7 +25,7 @@ def publish_cut(replicator: Replicator, rows: Iterable[TableRow], sealed: int) -
     if len(found) < len(together):
         return None
     manifest = replicator.log.manifest(sealed)
-    cut = Cut(replicator.name, sealed, manifest.commit_ts_max or manifest.sealed_at, found)
+    cut = Cut(replicator.name, sealed, manifest.watermark or manifest.commit_ts_max or manifest.sealed_at, found)
     failpoint("cut.before")
     replicator.target.publish_cut(cut)
     failpoint("cut.after")

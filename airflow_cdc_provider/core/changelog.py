@@ -178,7 +178,9 @@ class TableSlice:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A sealed window. Times are UTC in ISO form; ``commit_ts_*`` are None where no record has one."""
+    """A sealed window. Times are UTC in ISO form; ``commit_ts_*`` are None where no record has one. ``resolved``: what
+    each channel said last of how far it is. ``watermark``: everything committed before it is in this window or one
+    before; None where not every channel has said so."""
 
     log_id: str
     window: int
@@ -193,6 +195,8 @@ class Manifest:
     commit_ts_max: str | None = None
     holes: tuple[Hole, ...] = ()
     ignored: int = 0
+    resolved: dict[str, str] = field(default_factory=dict)
+    watermark: str | None = None
 
     def encode(self) -> bytes:
         return seal(to_plain(self))

@@ -26,7 +26,8 @@ class CutTable:
 
 @dataclass(frozen=True)
 class Cut:
-    """Everything the source had committed up to the end of ``window``. ``at``: its last commit, UTC, ISO."""
+    """Everything the source had committed up to the end of ``window``. ``at``: its last commit, or the
+    watermark of a stream in channels that says how far each of them is; UTC, ISO."""
 
     replicator: str
     window: int

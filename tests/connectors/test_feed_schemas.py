@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from random import Random
 
 from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
 from airflow_cdc_provider.connectors.feeds.discovery import discovered
 from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.connectors.source import Ignored
+from airflow_cdc_provider.connectors.source import Resolved
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.selection import selected_schema
@@ -92,13 +93,14 @@ def test_a_topic_that_tells_schemas_only_is_no_table_s() -> None:
     assert discovered(FORM, heads[1:], {}).mute == ("d.t",)
 
 
-def test_barriers_and_what_is_of_no_table_of_ours_are_counted() -> None:
+def test_barriers_are_told_of_their_channel_and_what_is_of_no_table_of_ours_is_counted() -> None:
     golden = next(one for one in ydb_goldens.GOLDENS if any(r.get("op") == Operation.BARRIER for r in one.records))
     schema = golden.schema or ydb_goldens.GOLDENS[0].schema
     assert schema is not None
     task = TableTask(schema.table, "t", schema, TableRule(schema.table), "", TableState.PENDING)
     made = reading(Format("ydb", golden.options), [task], 1)
-    assert list(made.items([golden.message])) == [Ignored(1)]
+    told = Resolved("/shop/orders/feed/0", datetime(1970, 1, 1, 0, 0, 0, 5000, tzinfo=UTC))
+    assert list(made.items([golden.message])) == [told]
     other = reading(FORM, [replace(task, table="d.u", rule=TableRule("d.u"))], 1)
     found = list(other.items(messages()))
     assert found and not [item for item in found if isinstance(item, ChangeRecord)]

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
+from airflow_cdc_provider.connectors.source import Boundary, Ignored, Resolved, StreamItem
 from airflow_cdc_provider.core.changes import FIELDS, ChangeRecord
 from airflow_cdc_provider.core.errors import SourceUnavailable, StagingUnavailable
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
@@ -149,6 +149,13 @@ def test_the_manifest_entry_vouches_for_the_file(tmp_path: Path) -> None:
 def test_changes_of_nobodys_tables_are_counted(tmp_path: Path) -> None:
     landed = run(tmp_path, [Ignored(2), *transaction(1, record("public.a", 1)), Ignored(3), Boundary({"slot": "0/2"})])
     assert (landed.ignored, landed.records) == (5, 1)
+
+
+def test_of_each_channel_the_latest_moment_that_it_is_through_with_counts(tmp_path: Path) -> None:
+    told = [Resolved("t/0", NOON), Resolved("t/1", NOON), Resolved("t/0", NOON + timedelta(1)), Resolved("t/0", NOON)]
+    landed = run(tmp_path, [*told, *transaction(1, record("public.a", 1))])
+    assert landed.resolved == {"t/0": NOON + timedelta(1), "t/1": NOON}
+    assert (landed.ignored, landed.records) == (4, 1)
 
 
 def breaking_second() -> list[StreamItem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -18,7 +19,7 @@ from airflow_cdc_provider.connectors.formats.unreadable import (
     put_aside,
     reread,
 )
-from airflow_cdc_provider.connectors.source import Ignored, StreamItem
+from airflow_cdc_provider.connectors.source import Ignored, Resolved, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.positions import EPOCH_DIGITS
 from airflow_cdc_provider.core.registry import class_of
@@ -63,7 +64,7 @@ class Reading:
         """What is about no single table is counted; a message of which nobody can tell the table is an ``unreadable``
         record of every table, for it may be of any: none steps over it.
 
-        A barrier holds for its own channel only, and the others may be behind it: it is counted, too."""
+        A barrier holds for its own channel only, and the others may be behind it: it is told as no record."""
         if isinstance(self.decoder, DecodesMany) and not self.filters:
             left = iter(messages)
             while some := list(islice(left, TOGETHER)):
@@ -75,8 +76,13 @@ class Reading:
                 for one in self._ours(item):
                     yield self.taken(one, message) if isinstance(one, ChangeRecord) else one
 
-    def _ours(self, item: Item | Block) -> Iterator[Item | Block]:
-        if not isinstance(item, ChangeRecord) or (item.table in self.tables and item.op != Operation.BARRIER):
+    def _ours(self, item: Item | Block) -> Iterator[Item | Block | Resolved]:
+        if not isinstance(item, ChangeRecord):
+            yield item
+        elif item.op == Operation.BARRIER:
+            assert item.commit_ts is not None
+            yield Resolved(json.loads(item.position)["channel"], item.commit_ts)
+        elif item.table in self.tables:
             yield item
         elif item.op == Operation.UNREADABLE and not item.table:
             for table in sorted(self.tables):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import cached_property
@@ -105,6 +105,9 @@ class KafkaSource:
         if ranges := [Range(*one) for one in json.loads(partition.body["ranges"])]:
             yield from made.items(self.cluster.read(ranges))
         yield Boundary(partition.limit)
+
+    def channels(self, position: Position) -> Collection[str]:
+        return [str(channel) for channel in places_of(position)]
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         return self.format.reread(record, table, schema)

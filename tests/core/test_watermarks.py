@@ -1,0 +1,66 @@
+"""How far a stream in channels is in time: as far as the channel that is furthest behind has said."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.core.changelog import Manifest
+from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from spark_jobs.extract import watermarked
+from tests.spark.hand_made import HandMade
+
+SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT64)),), ("id",))
+
+
+class Channels:
+    def channels(self, position: Mapping[str, str]) -> Collection[str]:
+        return [name for name in position if "/" in name]
+
+
+def at(minute: int) -> datetime:
+    return datetime(2026, 1, 1, 12, minute, tzinfo=UTC)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> HandMade:
+    return HandMade(None, tmp_path, SCHEMA)  # type: ignore[arg-type]
+
+
+def seal(
+    table: HandMade, hi: dict[str, str], told: Mapping[str, datetime], source: Any = None, epoch: int = 1
+) -> Manifest:
+    """The next window, as extract seals it."""
+    window = table.window = table.window + 1
+    job = table.job(StepKind.EXTRACT, ())
+    vars(job).update(source=source or Channels())
+    before = table.log.manifest_sha256(window - 1)
+    manifest = Manifest(table.log_id, window, epoch, {}, hi, before, "a", "2026-01-01T00:00:00Z", {})
+    return table.log.seal(watermarked(job, manifest, told))
+
+
+def test_a_stream_is_as_far_as_its_last_channel(table: HandMade) -> None:
+    hi = {"t/0": "5", "t/1": "9", "cluster": "x"}
+    assert seal(table, hi, {"t/0": at(7)}).watermark is None, "one has said nothing yet"
+    assert seal(table, hi, {"t/1": at(3)}).watermark == at(3).isoformat()
+    assert seal(table, hi, {}).watermark == at(3).isoformat(), "nothing new was said"
+    assert seal(table, hi, {"t/1": at(9), "t/0": at(8)}).watermark == at(8).isoformat()
+    assert seal(table, {**hi, "t/2": "0"}, {}).watermark is None, "a new partition has said nothing yet"
+
+
+def test_a_new_epoch_begins_anew(table: HandMade) -> None:
+    hi = {"t/0": "5"}
+    assert seal(table, hi, {"t/0": at(7)}).watermark == at(7).isoformat()
+    assert seal(table, hi, {}, epoch=2).watermark is None
+
+
+def test_a_source_that_says_nothing_of_time_has_no_watermark(table: HandMade) -> None:
+    sealed = seal(table, {"slot": "0/1"}, {})
+    assert (sealed.watermark, sealed.resolved) == (None, {})
+    assert table.log.manifest(1) == replace(sealed)
