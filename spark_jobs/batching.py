@@ -147,16 +147,16 @@ class Batching:
     @property
     def _is_plain(self) -> bool:
         """The last record of each key is all that the fold needs to know."""
-        schema, shape, rule = self.plan.schema, self._contents.shape, self._task.rule
-        asks_more = shape.deletes and (rule.on_delete is OnDelete.SOFT or schema.regime is Regime.DOUBLE)
-        if not schema.key or schema.regime is Regime.UNORDERED or shape.incomplete or asks_more:
+        schema, shape = self.plan.schema, self._contents.shape
+        held_twice = shape.deletes and schema.regime is Regime.DOUBLE
+        if not schema.key or schema.regime is Regime.UNORDERED or shape.incomplete or held_twice:
             return False
         refused = (self.job.tables.refused(c, c.name in schema.key, quoted(c.name)) for c in schema.columns)
         return not (self.plan.touched or self._something_waits or any(refused))
 
     def _folded_here(self) -> int | None:
         """How many rows to merge were written; None where that is left to Spark."""
-        fold = PlainFold(self._images, self._after, self._task.rule.on_delete is OnDelete.IGNORE)
+        fold = PlainFold(self._images, self._after, self._task.rule.on_delete)
         rows = fold_here(self.job.log, self.plan.windows, fold)
         if rows is None:
             return None

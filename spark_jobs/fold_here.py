@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from airflow_cdc_provider.core.changes import CONTROL_OPERATIONS, Operation, canonical
+from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.merge import GONE, LIVE, OP, ORDER
 from airflow_cdc_provider.core.tables import Kind, LogicalType, TableSchema
 from airflow_cdc_provider.staging.log import ChangeLog
@@ -26,6 +28,7 @@ from spark_jobs.here import few, read_few
 from spark_jobs.images import Images
 from spark_jobs.log_slice import WindowSlice
 
+Numbers = npt.NDArray[np.int64]
 COLUMNS = ["op", "key_before", "key", "after", "order_key"]
 NO_CHANGES = pa.array(sorted(operation.value for operation in (*CONTROL_OPERATIONS, Operation.UNREADABLE)))
 NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
@@ -38,16 +41,17 @@ PIECE_ROWS = 32 * 1024
 
 @dataclass(frozen=True)
 class PlainFold:
-    """``after``: only records behind this order key count. ``ignore_deletes``: rows that go stay as they are."""
+    """``after``: only records behind this order key count. ``on_delete``: with ``soft`` a row that goes keeps what the
+    target holds of it, so that nothing else may have happened to it in the batch."""
 
     images: Images
     after: str
-    ignore_deletes: bool
+    on_delete: OnDelete
 
 
 def fold_here(log: ChangeLog, windows: Sequence[WindowSlice], fold: PlainFold) -> pa.Table | None:
     """Staged rows (see ``core.merge``) of records with whole images, of a table with a key; None where that is Spark's.
-    Not for rows that may be held by two keys, nor for deletes that keep the row."""
+    Not for rows that may be held by two keys."""
     schema = fold.images.schema
     if any(set(schema.names) - set(one.names) for one in fold.images.schemas.values()):
         return None
@@ -61,19 +65,22 @@ def fold_here(log: ChangeLog, windows: Sequence[WindowSlice], fold: PlainFold) -
     keys = _entry_keys(records)
     if keys.null_count:
         return None
-    records = records.take(_last_of_each(keys, records["order_key"]))
+    last, entries = _last_of_each(keys, records["order_key"])
+    records = records.take(pa.array(last))
+    gone = pc.equal(records["op"], Operation.DELETE.value)
+    if fold.on_delete is OnDelete.SOFT and entries[gone.to_numpy()].max(initial=0) > 1:
+        return None
     try:
         columns = _columns(records, schema)
     except UNUSUAL:
         return None
-    gone = pc.equal(records["op"], Operation.DELETE.value)
     columns += [records["order_key"], pc.if_else(gone, GONE, LIVE)]
     return pa.table(columns, [*schema.names, ORDER, OP])
 
 
 def _counted(records: pa.Table, fold: PlainFold) -> pa.Table:
     counts = pc.and_(pc.greater(records["order_key"], fold.after), pc.invert(pc.is_in(records["op"], NO_CHANGES)))
-    if fold.ignore_deletes:
+    if fold.on_delete is OnDelete.IGNORE:
         counts = pc.and_(counts, pc.not_equal(records["op"], Operation.DELETE.value))
     return records.filter(counts)
 
@@ -84,13 +91,14 @@ def _entry_keys(records: pa.Table) -> pa.Array:
     return pc.if_else(gone, records["key_before"], records["key"]).combine_chunks()
 
 
-def _last_of_each(keys: pa.Array, order: pa.ChunkedArray) -> pa.Array:
-    """The place of the last entry of each key."""
+def _last_of_each(keys: pa.Array, order: pa.ChunkedArray) -> tuple[Numbers, Numbers]:
+    """The place of the last entry of each key, and how many the key has."""
     keys = keys.dictionary_encode()
+    numbers = keys.indices.to_numpy()
     in_order = pc.sort_indices(order).to_numpy()
     last = np.empty(len(keys.dictionary), np.int64)
-    last[keys.indices.to_numpy()[in_order]] = in_order
-    return pa.array(last)
+    last[numbers[in_order]] = in_order
+    return last, np.bincount(numbers, minlength=len(last))
 
 
 def _columns(records: pa.Table, schema: TableSchema) -> list[pa.ChunkedArray]:

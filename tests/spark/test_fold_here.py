@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.core.changelog import batch_folder
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.merge import LIVE, OP, ORDER
+from airflow_cdc_provider.core.merge import DELETED, LIVE, OP, ORDER
 from airflow_cdc_provider.core.steps import Outcome
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.types import try_from_text
@@ -102,6 +102,28 @@ def test_a_plain_batch_is_staged_as_spark_would_stage_it(
     theirs, files = staged(table)
     assert files != ["part-00000.parquet"], "folded by Spark"
     assert ours == theirs, f"again: {seeds.SEED}={seeds.seed()}"
+
+
+def test_a_row_that_is_kept_deleted_is_flagged_here_unless_more_has_happened_to_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    schema = TableSchema("public.t", (KEY[0], Column("v", TYPES[Kind.TEXT])), ("id",))
+    table = HandMade(spark, tmp_path, schema, OnDelete.SOFT)
+    table.copy([{"id": n, "v": "old"} for n in (1, 2, 3)])
+    table.land([table.delete({"id": 1}), table.update({"id": 2, "v": "new"})])
+    assert folded(table) == ["part-00000.parquet"]
+    table.land([table.update({"id": 3, "v": "last"}), table.delete({"id": 3})])
+    assert folded(table) != ["part-00000.parquet"]
+    assert table.rows(DELETED) == [(1, "old", True), (2, "new", False), (3, "last", True)]
+
+
+def folded(table: HandMade) -> list[str]:
+    """The files of the staged rows, which are merged then."""
+    job, result = table.staged()
+    assert result.outcome is Outcome.DONE, result.problem
+    assert table.merged(job).outcome is Outcome.DONE
+    folder = Path(table.log.store.url(batch_folder("public.t", job.step.attempt)), "rows")
+    return [file.name for file in folder.glob("*.parquet")]
 
 
 def change(table: HandMade, random: Random) -> ChangeRecord:
