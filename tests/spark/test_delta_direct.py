@@ -247,6 +247,18 @@ def test_a_plan_that_asks_more_is_left_to_spark(scene: Scene, more: dict[str, An
     assert scene.prepared(scene.staged(Random(1), [1], 99), **more) is None
 
 
+@pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
+def test_a_file_that_another_library_has_written_is_read_too(spark: SparkSession, tmp_path: Path, soft: bool) -> None:
+    random = Random(3)
+    scene = Scene(spark, tmp_path, ("text", "number"), soft)
+    scene.create([scene.row(random, number, number) for number in range(20)])
+    DeltaTable(scene.path).update(updates={"v": "'by others'"}, predicate="number < 1000")
+    for row in scene.model.values():
+        row["v"] = "by others"
+    scene.merge(scene.staged(random, list(range(30)), 99))
+    scene.by_others()
+
+
 def test_a_key_that_stands_twice_is_left_to_spark(scene: Scene) -> None:
     scene.spark.sql(f"INSERT INTO delta.`{scene.path}` SELECT * FROM delta.`{scene.path}` WHERE number = -49")
     assert scene.prepared(scene.staged(Random(1), [1], 99)) is None

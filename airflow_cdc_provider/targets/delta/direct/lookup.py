@@ -67,7 +67,7 @@ class Wanted:
         at, numbers = at[standing], numbers[standing]
         if not len(at):
             return at, numbers, pa.array([], pa.string())
-        orders = parquet.read_row_group(group, [ORDER])[ORDER].combine_chunks()
+        orders = parquet.read_row_group(group, [ORDER])[ORDER].cast(pa.string()).combine_chunks()
         return at + start, numbers, orders.take(pa.array(at))
 
     def _matches(self, rows: pa.Table) -> tuple[Numbers, Numbers]:
@@ -140,13 +140,13 @@ class Wanted:
         return steps, codes
 
 
-def rows_at(store: Store, table: str, file: ActiveFile, positions: Positions) -> Iterator[pa.Table]:
-    """Whole rows, one row group at a time."""
+def rows_at(store: Store, table: str, file: ActiveFile, positions: Positions, columns: pa.Schema) -> Iterator[pa.Table]:
+    """Rows, one row group at a time. Other writers' files may name other types of Arrow for the same values."""
     with store.open_input(f"{table}/{file.path}") as content, pq.ParquetFile(content) as parquet:
         start = 0
         for group in range(parquet.num_row_groups):
             end = start + parquet.metadata.row_group(group).num_rows
             inside = positions[(positions >= start) & (positions < end)] - start
             if len(inside):
-                yield parquet.read_row_group(group).take(pa.array(inside))
+                yield parquet.read_row_group(group, columns.names).cast(columns).take(pa.array(inside))
             start = end

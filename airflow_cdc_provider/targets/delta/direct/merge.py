@@ -84,11 +84,9 @@ def prepare(store: Store, table: str, staged: pa.Table, plan: MergePlan, label: 
     try:
         with ThreadPoolExecutor(READERS, thread_name_prefix="lookup") as pool:
             met = [found for found in pool.map(partial(wanted.met, store, table), candidates) if found is not None]
-    except UnreadableVector:
+        return None if _met_twice(met) else _Merge(store, table, snapshot, staged, plan, label).prepared(met)
+    except (UnreadableVector, pa.ArrowException):  # files of other writers may hold what Arrow cannot take as ours
         return None
-    if _met_twice(met):
-        return None
-    return _Merge(store, table, snapshot, staged, plan, label).prepared(met)
 
 
 def _met_twice(met: Sequence[Met]) -> bool:
@@ -164,12 +162,12 @@ class _Merge:
         if self.plan.soft:
             fresh = fresh.append_column(DELETED, pa.array(np.zeros(len(fresh), bool)))
         fresh = fresh.select(names)
-        parts = [fresh, *(self._flagged(one).select(names).cast(fresh.schema) for one in leaving if len(one.flagged))]
+        parts = [fresh, *(self._flagged(one, fresh.schema) for one in leaving if len(one.flagged))]
         return pa.concat_tables(parts).sort_by([(name, "ascending") for name in self.plan.schema.key])
 
-    def _flagged(self, leaving: _Leaving) -> pa.Table:
+    def _flagged(self, leaving: _Leaving, columns: pa.Schema) -> pa.Table:
         """The rows as they were, with the mark and the order key of what deleted them."""
-        rows = pa.concat_tables(rows_at(self.store, self.table, leaving.met.file, leaving.flagged))
+        rows = pa.concat_tables(rows_at(self.store, self.table, leaving.met.file, leaving.flagged, columns))
         values = {DELETED: pa.array(np.ones(len(rows), bool)), ORDER: self.staged[ORDER].take(pa.array(leaving.by))}
         for name, value in values.items():
             rows = rows.set_column(rows.schema.get_field_index(name), name, value)
