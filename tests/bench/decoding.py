@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -11,8 +13,10 @@ from typing import TypeVar
 
 from airflow_cdc_provider.connectors.feeds.decoding import TOGETHER
 from airflow_cdc_provider.connectors.formats.message import Decoder, DecodesMany, Message, Setting, Wanted
+from airflow_cdc_provider.connectors.salesforce.columns import typed
+from airflow_cdc_provider.connectors.salesforce.csv_result import read_page, without_nul
 from airflow_cdc_provider.core.definition import TableRule
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from tests.bench.figures import Figure, alternating
 from tests.connectors.formats.datastream_encoder import DatastreamEncoder, Stream
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
@@ -23,6 +27,7 @@ from tests.connectors.formats.ydb_encoder import TABLE, Feed, YdbEncoder
 TRANSACTIONS, ROUNDS, CORES = 1500, 5, 2
 JSON_PER_S = 100_000
 AVRO_PER_MINUTE = 1_000_000
+CSV_PER_S, CSV_ROWS = 100_000, 50_000
 T = TypeVar("T")
 
 
@@ -36,6 +41,7 @@ def measure() -> list[Figure]:
         _figure("debezium", "with schema", whole.table, list(DebeziumEncoder(whole, Random(1)).messages(history))),
         _figure("ydb", "JSON", TABLE, list(YdbEncoder(feed, Random(1)).messages(still))),
         _figure("datastream", "Avro", files.table, list(DatastreamEncoder(files, Random(1)).messages(history))),
+        _csv_figure(),
     ]
 
 
@@ -57,6 +63,40 @@ def _figure(kind: str, form: str, schema: TableSchema, messages: Sequence[Messag
         per_s >= target,
         f"{per_s:,.0f} records/s on {CORES} cores, {ours / count * 1e6:.1f} µs of one core each",
     )
+
+
+def _csv_figure() -> Figure:
+    """A page of a Bulk result: four columns each of texts, amounts, moments, days and flags."""
+    fields = {
+        Kind.TEXT: lambda n: f'Street "{n}",\nTown' if n % 9 == 0 else f"Name of {n}",
+        Kind.DECIMAL: lambda n: f"{n}.{n % 100:02d}",
+        Kind.TIMESTAMPTZ: lambda n: f"2026-01-{1 + n % 28:02d}T12:{n % 60:02d}:00.000+0000",
+        Kind.DATE: lambda n: "" if n % 3 else f"2026-01-{1 + n % 28:02d}",
+        Kind.BOOLEAN: lambda n: "true" if n % 2 else "false",
+    }
+    kinds = {kind: LogicalType(kind, 18, 2) if kind is Kind.DECIMAL else LogicalType(kind) for kind in fields}
+    columns = tuple(Column(f"{kind}_{n}", kinds[kind]) for n in range(4) for kind in fields)
+    schema = TableSchema("Account", columns)
+    page = io.StringIO()
+    lines = csv.writer(page, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    lines.writerow(schema.names)
+    lines.writerows([fields[column.type.kind](n) for column in columns] for n in range(CSV_ROWS))
+    body = page.getvalue().encode()
+    (took,) = alternating(ROUNDS, lambda: _seconds(lambda one: _typed(one, schema), [body]))
+    per_s = CORES * CSV_ROWS / took
+    return Figure(
+        f"decode Bulk CSV, {len(columns)} columns, {CORES} cores",
+        per_s / CSV_PER_S,
+        "times the target",
+        f"≥ {CSV_PER_S:,}/s",
+        per_s >= CSV_PER_S,
+        f"{per_s:,.0f} rows/s on {CORES} cores",
+    )
+
+
+def _typed(body: bytes, schema: TableSchema) -> None:
+    rows = typed(read_page(without_nul(body)[0], schema.names, CSV_ROWS), schema)
+    assert rows.num_rows == CSV_ROWS
 
 
 def _decoded(made: Decoder, messages: Sequence[Message]) -> float:
