@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from airflow_cdc_provider.connectors.source import News
 from airflow_cdc_provider.control.closing import Closing, close_window
@@ -51,7 +52,10 @@ class FileSource:
         self.path = path
 
     def write(self, **changes: Any) -> None:
-        self.path.write_text(json.dumps({**self.read(), **changes}))
+        """All at once: others read meanwhile."""
+        new = self.path.with_suffix(f".{uuid4().hex}")
+        new.write_text(json.dumps({**self.read(), **changes}))
+        new.replace(self.path)
 
     def read(self) -> dict[str, Any]:
         if not self.path.exists():
@@ -67,7 +71,7 @@ class FileSource:
         for table in tables:
             body["end"] += 1
             body["changes"].append([table, body["end"]])
-        self.path.write_text(json.dumps(body))
+        self.write(**body)
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return []

@@ -66,7 +66,7 @@ def read_snapshot(store: Store, table: str) -> Snapshot | None:
     version, actions = -1, list[dict[str, Any]]()
     checkpoint = last_checkpoint(store, table)
     if checkpoint is not None:
-        if checkpoint.keys() & {"parts", "v2Checkpoint"} or int(checkpoint["size"]) > MOST_ACTIONS:
+        if checkpoint.keys() & {"parts", "v2Checkpoint"} or int(checkpoint.get("size") or 0) > MOST_ACTIONS:
             return None
         version = int(checkpoint["version"])
         path = f"{table}/{LOG}/{version:020d}.checkpoint.parquet"
