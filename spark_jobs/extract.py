@@ -107,7 +107,6 @@ def _run_shares(job: Job, shares: Sequence[Share]) -> _Read:
     if not shares:
         return _Read([], {})
     told = _landed_by_tasks(job, shares) if len(shares) > 1 else [land_share(shares[0])]
-    job.peak_memory_bytes["python_worker"] = max(one.peak_bytes for one in told)
     job.phases["land"] = round(max(one.took_s for one in told), 3)
     both = list(zip(shares, told, strict=True))
     errors = [(share, one.error) for share, one in both if one.error]
@@ -120,7 +119,9 @@ def _run_shares(job: Job, shares: Sequence[Share]) -> _Read:
 
 def _landed_by_tasks(job: Job, shares: Sequence[Share]) -> list[Told]:
     with missing_packages_are_named(job.step.definition.source.type):
-        return job.spark.sparkContext.parallelize(shares, len(shares)).map(land_share).collect()
+        told = job.spark.sparkContext.parallelize(shares, len(shares)).map(land_share).collect()
+    job.peak_memory_bytes["python_worker"] = max(one.peak_bytes for one in told)
+    return told
 
 
 def _manifest(log: ChangeLog, step: Step, read: _Read) -> Manifest:

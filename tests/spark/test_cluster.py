@@ -54,4 +54,4 @@ def test_copying_landing_folding_merging_and_comparing_work_on_a_standalone_clus
     assert table.outcome is Outcome.DONE
     assert table.counts == {"updated": 100, "deleted": 0, "inserted": 0}
     assert (table.detail["identical"], table.detail["target_rows"]) == (True, 59999)
-    assert verified.peak_memory_bytes["python_worker"] < 300 << 20
+    assert verified.peak_memory_bytes["python"] < 300 << 20

@@ -28,13 +28,14 @@ HIGHEST = "\U0010ffff"
 def write_rows(store: Store, table: str, rows: pa.Table, measured: Sequence[str]) -> dict[str, Any]:
     """The ``add`` action of a new file. ``measured``: the columns that get statistics."""
     path = f"part-00000-{uuid.uuid4()}.c000.snappy.parquet"
-    with store.open_output(f"{table}/{path}") as content:
-        pq.write_table(rows, content, compression="snappy", row_group_size=GROUP_ROWS, store_schema=False)
-        size = content.tell()
+    content = pa.BufferOutputStream()
+    pq.write_table(rows, content, compression="snappy", row_group_size=GROUP_ROWS, store_schema=False)
+    written = content.getvalue().to_pybytes()
+    store.write(f"{table}/{path}", written)
     return {
         "path": path,
         "partitionValues": {},
-        "size": size,
+        "size": len(written),
         "modificationTime": time.time_ns() // 1_000_000,
         "dataChange": True,
         "stats": _stats(rows, measured),
