@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+from airflow_cdc_provider.targets.delta.ddl import CHECKPOINT_INTERVAL_COMMITS
+
 FILE_BYTES = 128 << 20
 """A file of this size is as good as a larger one."""
 
@@ -21,10 +23,6 @@ MARKED_SHARE = 0.1
 
 BETWEEN_VACUUMS = timedelta(days=1)
 """A vacuum lists the whole folder, needed or not."""
-
-
-COMMITS = 25
-"""Behind the last checkpoint: whoever opens the table reads each of them. Spark's commits write one by themselves."""
 
 
 class Chore(StrEnum):
@@ -56,6 +54,6 @@ def due(figures: Figures, keep: timedelta) -> tuple[Chore, ...]:
         chores.append(Chore.COMPACT)
     if figures.unvacuumed > keep + BETWEEN_VACUUMS:
         chores.append(Chore.VACUUM)
-    if figures.commits > COMMITS:
+    if figures.commits > CHECKPOINT_INTERVAL_COMMITS:  # commits of Spark write one by themselves, ours do not
         chores.append(Chore.CHECKPOINT)
     return tuple(chores)
