@@ -103,5 +103,7 @@ $(INSTALLED):
 		uv=$(VENV)/bin/uv
 	fi
 	"$$uv" venv --quiet --allow-existing --python "$$(command -v "$$python")" $(VENV)
-	"$$uv" pip install --quiet --python $(PYTHON) --constraint constraints.txt --editable '.[all,sandbox,dev]'
+	# What is pinned and at hand is not fetched and built again: Spark alone takes 1.4 GB of the cache each time.
+	install=("$$uv" pip install --quiet --python $(PYTHON) --constraint constraints.txt --editable '.[all,sandbox,dev]')
+	"$${install[@]}" --offline 2> /dev/null || "$${install[@]}"
 	touch $@

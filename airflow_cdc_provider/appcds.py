@@ -27,7 +27,7 @@ from airflow_cdc_provider.java import Java, find_java
 log = logging.getLogger(__name__)
 
 BUILD_LIMIT_S = 300
-# Environments come and go, and each leaves some 70 MB.
+# An archive takes up to 200 MB.
 UNUSED_S = 7 * 24 * 3600
 # The quick compiler and the plain collector start sooner. With that compiler alone Java keeps 48 MB for compiled code:
 # many tables need more, and code would be thrown away.
@@ -57,7 +57,8 @@ def archive(jars: Sequence[Path]) -> Path | None:
         with built.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not built.is_file() and not failed(built).is_file():
-                remove_unused(built.parent)
+                remove_useless(built.parent)
+                stamps(built).write_text("\n".join(map(stamp, on_class_path(jars))))
                 build(java, jars, built)
     except BlockingIOError:
         log.info("another process is building the class-data archive; starting without")
@@ -75,20 +76,39 @@ def java_options(archive: Path | None, job: Sequence[str] = SHORT_JOB) -> list[s
 
 
 def key(java: Java, jars: Sequence[Path]) -> str:
-    """Java takes an archive only while every jar has the size and the time it had: an environment made anew in the
-    same folder is another one."""
     places = [os.environ.get(name, "") for name in CLASS_PATH_VARIABLES]
-    facts = [str(java.home), java.version, version("pyspark"), *SHORT_JOB, *places]
-    for jar in (*sorted(package_folder("pyspark").glob("jars/*.jar")), *jars):
-        now = jar.stat()
-        facts.append(f"{jar} {now.st_size} {now.st_mtime_ns}")
+    facts = [str(java.home), java.version, version("pyspark"), *SHORT_JOB, *places, *map(stamp, on_class_path(jars))]
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:16]
 
 
-def remove_unused(folder: Path) -> None:
+def on_class_path(jars: Sequence[Path]) -> list[Path]:
+    return [*sorted(package_folder("pyspark").glob("jars/*.jar")), *jars]
+
+
+def stamp(jar: Path) -> str:
+    """Java takes an archive only while every jar has the size and the time it had: an environment made anew in the
+    same folder is another one."""
+    now = jar.stat()
+    return f"{now.st_size} {now.st_mtime_ns} {jar}"
+
+
+def remove_useless(folder: Path) -> None:
     for archive in folder.glob("*.jsa"):
-        if archive.stat().st_mtime < time.time() - UNUSED_S:
+        if archive.stat().st_mtime < time.time() - UNUSED_S or not still_fits(archive):
             archive.unlink(missing_ok=True)
+            stamps(archive).unlink(missing_ok=True)
+
+
+def still_fits(built: Path) -> bool:
+    try:
+        return all(said == stamp(Path(said.split(" ", 2)[2])) for said in stamps(built).read_text().splitlines())
+    except FileNotFoundError:
+        return False
+
+
+def stamps(built: Path) -> Path:
+    """Stands beside an archive, and says which jars it is for: environments come and go."""
+    return built.with_suffix(".jars")
 
 
 def failed(built: Path) -> Path:

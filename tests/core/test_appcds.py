@@ -66,9 +66,24 @@ def test_an_archive_nobody_used_for_long_goes_when_another_is_built(jar: Path, m
     for archive in (used, unused):
         os.utime(archive, (1, 1))
     assert appcds.archive([jar]) == used
-    os.utime(jar, (2, 2))
-    appcds.archive([jar])
+    appcds.archive([jar, jar])
     assert (used.exists(), unused.exists()) == (True, False)
+
+
+def test_an_archive_of_jars_that_are_gone_goes_when_another_is_built(
+    jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(appcds, "warm_up", WarmUp('echo classes > "$1"'))
+    gone, changed, whole = (tmp_path / name for name in ("gone.jar", "changed.jar", "whole.jar"))
+    built = {}
+    for file in (gone, changed, whole):
+        file.write_bytes(b"classes")
+        built[file] = appcds.archive([file])
+    gone.unlink()
+    changed.write_bytes(b"other classes")
+    appcds.archive([jar])
+    left = {found.stem for found in (tmp_path / "cache").rglob("*.jsa")}
+    assert {file.name for file, archive in built.items() if archive and archive.stem in left} == {"whole.jar"}
 
 
 @pytest.mark.parametrize("script", ["echo no such option; exit 1", "echo left early"])
