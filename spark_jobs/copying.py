@@ -1,4 +1,4 @@
-"""The parts of a full copy: rows as the target wants them, the record of its commit, the commit itself."""
+"""The parts of a full copy: where it stands, the record of its commit, the commit itself."""
 
 from __future__ import annotations
 
@@ -8,29 +8,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from airflow_cdc_provider.connectors.source import Copy, HoldsCopies
 from airflow_cdc_provider.core.cursors import ControlRecord, split_token
-from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import Fenced, PositionLost, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.states import State
 from airflow_cdc_provider.core.steps import Outcome, TableResult, TableTask
 from airflow_cdc_provider.core.verdicts import hole_of
 from airflow_cdc_provider.targets.target import Held
+from spark_jobs.copied_rows import CopiedRows
 from spark_jobs.job import Job, TableWork
 from spark_jobs.progress import reported
-from spark_jobs.readers.jdbc import quoted
-from spark_jobs.stages import watched
 from spark_jobs.writers import open_writer
-
-PARTITIONS_PER_CORE = 4
-"""Shares of a copy per core: enough that a slow one does not leave the others idle, few enough for whole files."""
-
-SMALL_ROWS = 50_000
-"""Copies up to this size are written by one task into one file."""
 
 
 def standing_before(job: Job, task: TableTask) -> Job:
@@ -62,27 +51,8 @@ def standing_before(job: Job, task: TableTask) -> Job:
 def opened_copy(job: Job, task: TableTask, window: int) -> Iterator[Copy]:
     """A copy that stands at the end of a sealed window, or later."""
     sealed = job.log.manifest(window).hi if window else {}
-    with job.source.copy(task, job.step.epoch, sealed, PARTITIONS_PER_CORE * job.cores) as copy:
+    with job.source.copy(task, job.step.epoch, sealed, job.cores) as copy:
         yield copy
-
-
-def copied_rows(work: TableWork, copy: Copy, frame: DataFrame) -> DataFrame:
-    """``frame``, the rows of the copy, in the target's types, with the technical columns.
-
-    Each task's share stands in the target's order, or nearly so: the shares follow the heap, which follows a growing
-    key closely enough. A range shuffle would cost half the rate.
-    """
-    rule = work.task.rule
-    if copy.schema.key:
-        frame = frame.withColumn("_cdc_order", F.lit(copy.floor))
-    if rule.on_delete is OnDelete.SOFT:
-        frame = frame.withColumn("_cdc_deleted", F.lit(False))
-    if copy.rows <= SMALL_ROWS:
-        frame = frame.coalesce(1)
-    order = [name for name in rule.cluster_by or copy.schema.key if name in frame.columns]
-    if not order or order[0] in copy.in_order:
-        return frame
-    return frame.sortWithinPartitions(*(F.col(quoted(name)) for name in order))
 
 
 def look(job: Job, task: TableTask) -> tuple[int, Held]:
@@ -126,7 +96,7 @@ def record_of(job: Job, task: TableTask, named: int, held: Held, copy: Copy, sta
 
 
 def commit_copy(
-    job: Job, work: TableWork, copy: Copy, frame: DataFrame, record: ControlRecord, **detail: object
+    job: Job, work: TableWork, copy: Copy, rows: CopiedRows, record: ControlRecord, **detail: object
 ) -> TableResult:
     """Write the rows and the record in one commit. Raises Fenced where somebody else has taken the table over."""
     if not job.log.claim_fence(record):
@@ -140,13 +110,11 @@ def commit_copy(
                 data="this attempt wrote nothing",
             )
         )
-    for name in copy.various:  # a seventh of a copy's time would go into dictionaries that are then given up
-        work.spark.conf.set(f"parquet.enable.dictionary#{name}", "false")
     failpoint("copy.before_commit")
     writer = open_writer(job.step.definition.target.type, work.session, job.tables)
-    with work.phase("copy"), reported(work.task.table, watched(work.spark, copy.rows)):
-        rows = writer.copy(replace(work.task, schema=copy.schema), frame, record)
+    with work.phase("copy"), reported(work.task.table, rows.progress):
+        number = writer.copy(replace(work.task, schema=copy.schema), rows, record)
     failpoint("copy.after_commit")
     return work.result(
-        Outcome.DONE, rows=rows, counts={"read": rows}, fence=record.fence, window=record.window, detail=detail
+        Outcome.DONE, rows=number, counts={"read": number}, fence=record.fence, window=record.window, detail=detail
     )

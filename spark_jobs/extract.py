@@ -20,11 +20,12 @@ from airflow_cdc_provider.core.steps import Outcome, Step, StepResult, TableResu
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.log import ChangeLog
 from spark_jobs import harness
-from spark_jobs.executors import missing_packages_are_named
 from spark_jobs.job import Job
 from spark_jobs.landing import OVERFLOW, Cut, Landed, Limits
+from spark_jobs.noted import noted_so_far
 from spark_jobs.progress import Progress, reported
-from spark_jobs.readers.stream import Share, Told, land_share, records_so_far
+from spark_jobs.readers.stream import Share, land_share
+from spark_jobs.side_by_side import side_by_side
 
 
 def run(job: Job) -> StepResult:
@@ -47,7 +48,7 @@ def land_window(job: Job, limits: Limits | None = None) -> tuple[Manifest, Windo
     if log.sealed() >= step.window:
         return _adopted(log.manifest(step.window))
     _require_joint(log, step)
-    with job.phase("read"), reported(f"window {step.window}", lambda: Progress(records_so_far(log.store, step))):
+    with job.phase("read"), reported(f"window {step.window}", lambda: Progress(noted_so_far(log.store, step))):
         read = _run_shares(job, _shares(job, limits or Limits()))
         landed = [part for _, part in read.landed]
     with job.phase("seal"):
@@ -106,7 +107,8 @@ class _Read:
 def _run_shares(job: Job, shares: Sequence[Share]) -> _Read:
     if not shares:
         return _Read([], {})
-    told = _landed_by_tasks(job, shares) if len(shares) > 1 else [land_share(shares[0])]
+    told = side_by_side(job, land_share, shares)
+    job.peak_memory_bytes["share"] = max(one.peak_bytes for one in told)
     job.phases["land"] = round(max(one.took_s for one in told), 3)
     both = list(zip(shares, told, strict=True))
     errors = [(share, one.error) for share, one in both if one.error]
@@ -115,13 +117,6 @@ def _run_shares(job: Job, shares: Sequence[Share]) -> _Read:
             raise error
     failed = {share.partition.table: error.problems[0] for share, error in errors}
     return _Read([(share, one.landed) for share, one in both if one.landed], failed)
-
-
-def _landed_by_tasks(job: Job, shares: Sequence[Share]) -> list[Told]:
-    with missing_packages_are_named(job.step.definition.source.type):
-        told = job.spark.sparkContext.parallelize(shares, len(shares)).map(land_share).collect()
-    job.peak_memory_bytes["python_worker"] = max(one.peak_bytes for one in told)
-    return told
 
 
 def _manifest(log: ChangeLog, step: Step, read: _Read) -> Manifest:

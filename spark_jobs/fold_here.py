@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from airflow_cdc_provider.connectors.arrow_types import arrow_type
 from airflow_cdc_provider.core.changes import CONTROL_OPERATIONS, Operation, canonical
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.merge import GONE, LIVE, OP, ORDER
@@ -146,16 +147,10 @@ def _with_bare_words(images: pa.StringArray, schema: TableSchema) -> pa.StringAr
     return images
 
 
-def _typed_as(logical: LogicalType) -> pa.DataType:
-    if logical.kind is Kind.DECIMAL:
-        return pa.decimal128(logical.precision, logical.scale)
-    return _TYPES.get(logical.kind, pa.string())
-
-
 def _converted(values: pa.ChunkedArray, logical: LogicalType) -> pa.ChunkedArray:
     if logical.kind is Kind.BYTES:
         return pa.chunked_array([_decoded(values.to_pylist())])
-    return values.cast(_typed_as(logical))
+    return values.cast(arrow_type(logical))
 
 
 def _decoded(texts: Sequence[str | None]) -> pa.Array:
@@ -169,11 +164,4 @@ _JSON: dict[Kind, pa.DataType] = {
     Kind.INT64: pa.int64(),
     Kind.FLOAT32: pa.float32(),
     Kind.FLOAT64: pa.float64(),
-}
-_TYPES: dict[Kind, pa.DataType] = {
-    **_JSON,
-    Kind.BYTES: pa.binary(),
-    Kind.DATE: pa.date32(),
-    Kind.TIMESTAMP: pa.timestamp("us"),
-    Kind.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
 }

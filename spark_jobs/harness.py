@@ -40,7 +40,7 @@ from spark_jobs.console import explain, say
 from spark_jobs.executors import require_shared
 from spark_jobs.failures import exit_code_of, problem_of, scrub
 from spark_jobs.job import Job, Phases, timed
-from spark_jobs.sessions import Application, build
+from spark_jobs.sessions import Application, build, master_of
 
 STOPPED = 143
 PARENT_CHECK_S = 1.0
@@ -76,7 +76,7 @@ def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
     try:
         secrets = take_secrets(step.secrets_path)
         _leave(step, secrets, "driver.json", _driver())
-        application = Application(partial(_start, step, secrets, phases, conf))
+        application = Application(partial(_start, step, secrets, phases, conf), partial(master_of, conf or {}))
         job = Job(step, secrets, application, phases)
         result = run(job)
         peaks = _peaks(application.started, job.peak_memory_bytes)

@@ -28,6 +28,9 @@ from spark_jobs.sessions import Application, cores, fresh
 
 Phases = dict[str, float]
 
+DRIVER_SHARES = 2
+"""Shares that a driver works on at once where there are executors for the large ones."""
+
 
 @contextlib.contextmanager
 def timed(phases: Phases, name: str) -> Iterator[None]:
@@ -96,7 +99,13 @@ class Job:
 
     @property
     def cores(self) -> int:
-        return cores(self.spark)
+        """How many tasks run side by side."""
+        return self.application.local_cores or cores(self.spark)
+
+    @cached_property
+    def threads(self) -> ThreadPoolExecutor:
+        """Those of all tables that work on shares: as many at once as this process may have cores, and memory for."""
+        return ThreadPoolExecutor(self.application.local_cores or DRIVER_SHARES, thread_name_prefix="share")
 
     def phase(self, name: str) -> contextlib.AbstractContextManager[None]:
         return timed(self.phases, name)

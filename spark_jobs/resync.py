@@ -18,12 +18,14 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import StepResult, TableResult
 from spark_jobs import harness
-from spark_jobs.copying import commit_copy, copied_rows, look, opened_copy, record_of, standing_before
+from spark_jobs.copied_rows import CopiedRows, framed
+from spark_jobs.copying import commit_copy, look, opened_copy, record_of, standing_before
 from spark_jobs.job import Job, TableWork
 from spark_jobs.key_audit import audit_keys, audit_window
 from spark_jobs.missing_rows import Missing, absent, live, require_yes
 from spark_jobs.readers.copies import copy_rows
 from spark_jobs.readers.jdbc import quoted
+from spark_jobs.stages import watched
 from spark_jobs.standing import require_told_fence
 from spark_jobs.writers import open_writer
 
@@ -59,7 +61,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         failpoint("copy.anchored")
         old = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, held.version)
         record = record_of(job, task, named, held, copy, held.control.state)
-        rows = copied_rows(work, copy, new)
+        rows = framed(work, copy, new)
         missing = Missing(0, 0)
         if task.rule.on_delete is not OnDelete.IGNORE or not copy.schema.key:
             with work.phase("compare"):
@@ -67,7 +69,8 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
             require_yes(job, work, held.control, missing, "resync")
         if task.rule.on_delete is not OnDelete.HARD and copy.schema.key:
             rows = rows.unionByName(_kept(copy, old, new, rows), allowMissingColumns=True)
-        return commit_copy(job, work, copy, rows, record, missing=missing.rows, of=missing.of)
+        copied = CopiedRows(lambda: rows, progress=watched(work.spark, copy))
+        return commit_copy(job, work, copy, copied, record, missing=missing.rows, of=missing.of)
 
 
 def _missing(copy: Copy, old: DataFrame, new: DataFrame) -> Missing:

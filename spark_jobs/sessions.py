@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from threading import Lock
 
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 SETTINGS = {
@@ -45,12 +49,19 @@ FEW_ROWS = 50_000
 
 
 class Application:
-    """Spark, started when it is first asked for: a small batch may need none of it. ``started``: what came of it."""
+    """Spark, started when it is first asked for: a small batch may need none of it. ``started``: what came of it.
+    ``master``: asked where it runs, or would."""
 
-    def __init__(self, start: Callable[[], SparkSession]) -> None:
+    def __init__(self, start: Callable[[], SparkSession], master: Callable[[], str]) -> None:
         self._start = start
+        self._master = master
         self._starting = Lock()
         self.started: SparkSession | Exception | None = None
+
+    @cached_property
+    def local_cores(self) -> int:
+        """How many of this machine Spark has, or would have; 0 where it has others."""
+        return local_cores(self._master())
 
     @property
     def session(self) -> SparkSession:
@@ -77,6 +88,18 @@ def build(name: str, target_type: str, conf: dict[str, str] | None = None) -> Sp
     for name in NEEDLESS_WARNINGS:
         log4j.core.config.Configurator.setLevel(name, log4j.Level.ERROR)
     return spark
+
+
+def master_of(conf: Mapping[str, str]) -> str:
+    """Told by ``spark-submit``, if not by ``conf``. Asking needs its JVM, and no session."""
+    return conf.get("spark.master") or str(SparkConf().get("spark.master", "local[*]"))
+
+
+def local_cores(master: str) -> int:
+    found = re.fullmatch(r"local(?:\[(\*|\d+)(?:,\d+)?\])?", master)
+    if found is None:
+        return 0
+    return len(os.sched_getaffinity(0)) if found[1] == "*" else int(found[1] or 1)
 
 
 def fresh(spark: SparkSession) -> SparkSession:

@@ -14,9 +14,9 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult
 from spark_jobs import harness
-from spark_jobs.copying import commit_copy, copied_rows, look, opened_copy, record_of, standing_before
+from spark_jobs.copied_rows import rows_of
+from spark_jobs.copying import commit_copy, look, opened_copy, record_of, standing_before
 from spark_jobs.job import Job, TableWork
-from spark_jobs.readers.copies import copy_rows
 
 TAKES_A_FIRST_COPY = frozenset({TableState.PENDING, TableState.SNAPSHOTTING, TableState.DROPPED})
 
@@ -43,12 +43,12 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
     if held.control is not None and held.control.state.name not in TAKES_A_FIRST_COPY:
         return work.result(Outcome.UNCHANGED, fence=held.control.fence, window=held.control.window)
     job = standing_before(job, task)
-    with opened_copy(job, task, job.step.window) as copy, copy_rows(job, work, copy) as rows:
+    with opened_copy(job, task, job.step.window) as copy, rows_of(job, work, copy) as rows:
         failpoint("copy.anchored")
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         state = State(TableState.REPLICATING, since=now, reason="first copy", set_by="snapshot")
         record = record_of(job, task, named, held, copy, state)
-        return commit_copy(job, work, copy, copied_rows(work, copy, rows), record)
+        return commit_copy(job, work, copy, rows, record)
 
 
 if __name__ == "__main__":

@@ -6,34 +6,33 @@ mistake of their conversion does not show, everything else does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.connectors.postgres.compare import checksums_query, rows_query
-from airflow_cdc_provider.connectors.source import Copy, JdbcRead
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.connectors.source import Copy, PagedRead, ProvesRows
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import Hash, checksums_sql, rows_sql
 from spark_jobs.job import Job, TableWork
 from spark_jobs.readers.copies import copy_rows
-from spark_jobs.readers.jdbc import read_jdbc
+from spark_jobs.readers.jdbc import quoted
+from spark_jobs.readers.pages import read_pages
+from spark_jobs.readers.told_failures import heard
 
 VIEW = "source_rows"
 
 
 class SourceSide(Protocol):
-    """``rows`` are those of the copy, ``hash`` is what checksums add up; ``schema`` has the columns to compare."""
+    """``keys`` are those of the copy's rows, ``hash`` is what checksums add up; ``schema``: the columns to compare."""
 
     hash: ClassVar[Hash]
 
-    @property
-    def rows(self) -> DataFrame: ...
+    def keys(self) -> DataFrame: ...
 
-    def checksums(self, schema: TableSchema) -> Row:
+    def checksums(self, schema: TableSchema) -> Mapping[str, Any]:
         """``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
 
     def hashes(self, schema: TableSchema) -> DataFrame:
@@ -43,32 +42,37 @@ class SourceSide(Protocol):
 @contextmanager
 def source_side(job: Job, work: TableWork, copy: Copy) -> Iterator[SourceSide]:
     """Readable while the context is open, and the copy with it."""
-    if isinstance(copy.read, JdbcRead):
-        yield _Database(work.spark, work.task, copy.read, copy.schema)
+    if isinstance(job.source, ProvesRows):
+        with heard():
+            yield _Database(job, work, copy, job.source)
         return
     with copy_rows(job, work, copy) as rows:
-        yield _Fetched(work.spark, rows)
+        yield _Fetched(work.spark, rows, copy.schema)
 
 
 @dataclass(frozen=True)
 class _Database:
     hash: ClassVar = Hash.MD5
-    spark: SparkSession
-    task: TableTask
-    read: JdbcRead
-    copied: TableSchema
+    job: Job
+    work: TableWork
+    copy: Copy
+    source: ProvesRows
 
-    @property
-    def rows(self) -> DataFrame:
-        return read_jdbc(self.spark, self.read, self.copied.names)
+    def keys(self) -> DataFrame:
+        schema = self.copy.schema
+        return self._read(self.copy.read, schema, schema.key)
 
-    def checksums(self, schema: TableSchema) -> Row:
-        read = replace(self.read, query=checksums_query(self.task, schema), predicates=("TRUE",), casts={})
-        sums = [f"c{number}" for number in range(len(schema.columns))]
-        return read_jdbc(self.spark, read, ["n", *sums]).collect()[0]
+    def checksums(self, schema: TableSchema) -> Mapping[str, Any]:
+        return self.source.checksums(self.copy, self.work.task, schema)
 
     def hashes(self, schema: TableSchema) -> DataFrame:
-        return read_jdbc(self.spark, replace(self.read, query=rows_query(self.task, schema), casts={}), ["k", "h"])
+        told = tuple(Column(name, LogicalType(Kind.TEXT)) for name in ("k", "h"))
+        proof = replace(schema, columns=told)
+        return self._read(self.source.hashes(self.copy, self.work.task, schema), proof, proof.names)
+
+    def _read(self, read: PagedRead, schema: TableSchema, names: Sequence[str]) -> DataFrame:
+        wanted = replace(schema, columns=tuple(map(schema.column, names)))
+        return read_pages(self.work.spark, self.job.step.definition, self.job.secrets.source, read.shares, wanted)
 
 
 @dataclass(frozen=True)
@@ -76,10 +80,14 @@ class _Fetched:
     hash: ClassVar = Hash.XX
     spark: SparkSession
     rows: DataFrame
+    schema: TableSchema
 
-    def checksums(self, schema: TableSchema) -> Row:
+    def keys(self) -> DataFrame:
+        return self.rows.select(*map(quoted, self.schema.key))
+
+    def checksums(self, schema: TableSchema) -> Mapping[str, Any]:
         self.rows.createOrReplaceTempView(VIEW)
-        return self.spark.sql(checksums_sql(VIEW, schema, self.hash)).collect()[0]
+        return self.spark.sql(checksums_sql(VIEW, schema, self.hash)).collect()[0].asDict()
 
     def hashes(self, schema: TableSchema) -> DataFrame:
         self.rows.createOrReplaceTempView(VIEW)

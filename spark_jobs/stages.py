@@ -8,12 +8,17 @@ from collections.abc import Callable
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from airflow_cdc_provider.connectors.source import Copy
 from spark_jobs.progress import Progress
 
 
-def watched(spark: SparkSession, rows: int) -> Callable[[], Progress | None]:
-    """Put the jobs that this thread starts from now on into a group of their own, and say on demand how many rows they
-    have read. ``rows`` is an estimate of how many there will be."""
+def watched(spark: SparkSession, copy: Copy) -> Callable[[], Progress | None]:
+    """Put the jobs that this thread starts from now on into a group of their own, and say on demand how far they are
+    with the rows of the copy."""
+    return shares_read(spark, copy.rows) if copy.read.repeatable else _rows_read(spark, copy.rows)
+
+
+def _rows_read(spark: SparkSession, rows: int) -> Callable[[], Progress | None]:
     group = uuid.uuid4().hex
     context = spark.sparkContext
     context.setJobGroup(group, "copy")
@@ -31,7 +36,7 @@ def watched(spark: SparkSession, rows: int) -> Callable[[], Progress | None]:
 
 
 def shares_read(spark: SparkSession, rows: int) -> Callable[[], Progress | None]:
-    """The same where each task reads a share and Spark does not see its rows: the share of the tasks that are done."""
+    """Each task reads a share and Spark does not see its rows: the share of the tasks that are done."""
     group = uuid.uuid4().hex
     context = spark.sparkContext
     context.setJobGroup(group, "copy")

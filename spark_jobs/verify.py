@@ -152,7 +152,7 @@ def _target_rows(job: Job, work: TableWork, copy: Copy, source: SourceSide, vers
     rows = rows.where(live_rows(task.rule.on_delete is OnDelete.SOFT))
     if task.rule.on_delete is not OnDelete.IGNORE or _may_hold_more(task, copy.schema):
         return rows
-    keys = source.rows.select(*(F.col(quoted(name)) for name in copy.schema.key)).alias("source")
+    keys = source.keys().alias("source")
     same = [F.col(f"held.{quoted(name)}").eqNullSafe(F.col(f"source.{quoted(name)}")) for name in copy.schema.key]
     return rows.alias("held").join(keys, same, "left_semi")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.core.changelog import Bridge
@@ -15,6 +15,9 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Regime, TableSchema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -82,37 +85,16 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class JdbcRead:
-    """A table as Spark's JDBC source reads it: ``query`` is a parenthesised SELECT with alias, ``predicates`` split it
-    into tasks, ``session_init`` runs first on each connection. ``casts``: column -> Spark SQL expression that turns the
-    column as read into the target's type, where Spark's own reading is not it. ``hidden`` columns serve the predicates
-    only and are no part of the table. ``refusals``: text of an error that ``session_init`` raises -> what it means; the
-    next attempt copies anew."""
-
-    url: str
-    driver: str
-    user: str
-    password: str
-    query: str
-    predicates: tuple[str, ...]
-    session_init: str
-    fetch_rows: int
-    casts: Mapping[str, str]
-    hidden: tuple[str, ...] = ()
-    refusals: Mapping[str, Problem] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        return f"JdbcRead({self.query!r}, {len(self.predicates)} predicates)"
-
-
-@dataclass(frozen=True)
 class PagedRead:
     """A table as it lies in ``shares``, each of which any process can read, any number of times, with the connector's
     ``read_share``. Shares are text and hold no secret. ``rows`` is how many there are by the source's own count, None
-    where nobody has counted them."""
+    where nobody has counted them. ``repeatable``: every reading gives the same rows. ``native``: nearly all work of
+    reading is done outside of Python's lock, so that threads of one process get on side by side."""
 
     shares: tuple[str, ...]
     rows: int | None = None
+    repeatable: bool = False
+    native: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,11 +110,31 @@ class Copy:
     floor: str
     position: Position
     schema: TableSchema
-    read: JdbcRead | PagedRead
+    read: PagedRead
     rows: int
     various: tuple[str, ...] = ()
     in_order: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class SharesRows(Protocol):
+    """A source connector whose copies lie in shares."""
+
+    def read_share(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
+        """The rows of one share of a copy, in the table's types. Runs wherever a task runs."""
+
+
+@runtime_checkable
+class ProvesRows(Protocol):
+    """A database that vouches for its rows itself: in words of its own, so that a mistake of the copy's conversion
+    shows. Both see what ``copy`` sees; ``schema`` has the columns to compare."""
+
+    def checksums(self, copy: Copy, table: TableTask, schema: TableSchema) -> Mapping[str, Any]:
+        """``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
+
+    def hashes(self, copy: Copy, table: TableTask, schema: TableSchema) -> PagedRead:
+        """Per row ``k``, the text that tells it from others, and ``h``, a hash of all its values."""
 
 
 @runtime_checkable
@@ -213,7 +215,7 @@ class SourceConnector(Protocol):
         """Decode an ``unreadable`` record once more, from its own bytes, with the ``schema`` of then. The record itself
         where it still cannot be understood; nothing where the row filter leaves it out."""
 
-    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
-        """A view for a full copy, in about so many partitions. ``sealed`` is the end of the last sealed window: a copy
+    def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
+        """A view for a full copy, in shares for so many cores. ``sealed`` is the end of the last sealed window: a copy
         stands there where the source cannot name the place of its view itself. The driver keeps the context open until
         the last row is read."""

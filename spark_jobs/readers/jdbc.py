@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.connectors.source import JdbcRead
+
+@dataclass(frozen=True)
+class JdbcRead:
+    """``query`` is a parenthesised SELECT with alias, ``session_init`` runs first on the connection. ``casts``: column
+    -> Spark SQL expression that turns the column as read into its type, where Spark's own reading is not it."""
+
+    url: str
+    driver: str
+    user: str
+    password: str
+    query: str
+    session_init: str
+    fetch_rows: int
+    casts: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return f"JdbcRead({self.query!r})"
 
 
 def read_jdbc(spark: SparkSession, read: JdbcRead, columns: Sequence[str]) -> DataFrame:
-    """These columns only: what the query has besides is for its predicates. One Spark task and one connection per
-    predicate. User and password travel as options, which Spark redacts."""
+    """One Spark task and one connection. User and password travel as options, which Spark redacts."""
     frame = spark.read.jdbc(
         read.url,
         read.query,
-        predicates=list(read.predicates),
         properties={
             "driver": read.driver,
             "user": read.user,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.connectors.registry import open_source
+from airflow_cdc_provider.connectors.source import SharesRows
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.tables import TableSchema
@@ -18,11 +18,6 @@ from spark_jobs.readers.jdbc import quoted
 from spark_jobs.readers.told_failures import told
 
 ROWS_PER_BATCH = 10_000
-
-
-class SharedSource(Protocol):
-    def read_share(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
-        """The rows of one share, in the table's types."""
 
 
 def read_pages(
@@ -49,7 +44,8 @@ def _rows(
 ) -> Iterator[pa.RecordBatch]:
     """Runs in an executor."""
     with told():
-        source: SharedSource = open_source(definition, connection)  # type: ignore[assignment]
+        source = open_source(definition, connection)
+        assert isinstance(source, SharesRows), "only such sources have shares"
         for batch in batches:
             for share in batch.column("share").to_pylist():
                 for rows in source.read_share(share, schema):

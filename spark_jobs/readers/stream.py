@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import gc
-import json
 import resource
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,9 +21,8 @@ from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.steps import Step
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.places import open_log
-from airflow_cdc_provider.staging.store import Store
 from spark_jobs.landing import Landed, Limits, land
-from spark_jobs.progress import EVERY_S
+from spark_jobs.noted import noted
 from spark_jobs.readers.remembered import event_ids
 from spark_jobs.record_files import RecordFile
 
@@ -75,16 +73,6 @@ def _uncollected() -> Iterator[None]:
         gc.enable()
 
 
-def progress_folder(step: Step) -> str:
-    return f"{step.folder}/progress"
-
-
-def records_so_far(store: Store, step: Step) -> int:
-    """What the tasks of a window have landed up to now, as they last said."""
-    folder = progress_folder(step)
-    return sum(int(json.loads(store.read(f"{folder}/{name}"))) for name in store.names(folder))
-
-
 def _land(share: Share) -> Landed:
     step = share.step
     log = open_log(step.definition, share.secrets.staging)
@@ -103,18 +91,6 @@ def _land(share: Share) -> Landed:
     if source.repeats_within:
         seen = event_ids(log, step.window, source.repeats_within, datetime.now(UTC))
         items = without_repeats(items, seen)
-    note = _noted(log.store, f"{progress_folder(step)}/{share.number:04d}")
+    note = noted(log.store, step, f"{share.number:04d}")
     known = share.known if source.has_transactions else None
     return land(items, [task.table for task in step.tables], known, new_file, note, share.limits)
-
-
-def _noted(store: Store, path: str) -> Callable[[int], None]:
-    next_at = time.monotonic() + EVERY_S
-
-    def note(records: int) -> None:
-        nonlocal next_at
-        if time.monotonic() >= next_at:
-            next_at = time.monotonic() + EVERY_S
-            store.write(path, str(records).encode())
-
-    return note

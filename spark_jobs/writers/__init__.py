@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.registry import class_of
 from airflow_cdc_provider.core.steps import Batch, TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.target import TargetTables
+from spark_jobs.copied_rows import CopiedRows
 from spark_jobs.staged_rows import StagedRows
 
 WRITERS: dict[str, str] = {
@@ -38,7 +39,7 @@ class Writer(Protocol):
     """Every method that writes names its commit in the change log first, commits data and control record at once, and
     reads back who won. Raises Fenced where somebody newer owns the table."""
 
-    def copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
+    def copy(self, task: TableTask, rows: CopiedRows, record: ControlRecord) -> int:
         """Create the table, or replace all its rows and columns; the number of rows written."""
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:

@@ -13,7 +13,6 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.connectors.source import JdbcRead
 from airflow_cdc_provider.core import errors
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import OnDelete
@@ -42,8 +41,9 @@ from airflow_cdc_provider.targets.obstacles import not_ours
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import Held
+from spark_jobs.copied_rows import CopiedRows
 from spark_jobs.here import few
-from spark_jobs.readers.jdbc import read_jdbc
+from spark_jobs.readers.jdbc import JdbcRead, read_jdbc
 from spark_jobs.staged_rows import StagedRows
 from spark_jobs.writers import MergeCounts, merge_plan
 from spark_jobs.writers.texts import as_texts, is_binary
@@ -84,14 +84,13 @@ class DatabaseWriter:
             user=jdbc.user,
             password=jdbc.password,
             query=f"(SELECT {selected} FROM {sql.table(task.target)}) copied",
-            predicates=("1 = 1",),
             session_init=jdbc.session_init,
             fetch_rows=FETCH_ROWS,
             casts=casts,
         )
         return read_jdbc(self.spark, query, [column.name for column in columns])
 
-    def copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
+    def copy(self, task: TableTask, rows: CopiedRows, record: ControlRecord) -> int:
         """Died before the swap: the old table stands, or none. A token that does not grow is refused, and so is one
         that another attempt has named: the caller has to raise the fence."""
         held = self.tables.held(task.table, task.target)
@@ -106,10 +105,10 @@ class DatabaseWriter:
             prepare(server, task.target, self.tables.lock_name(task.target))
             make_shadow(server, shadow, schema, soft, record.nonce)
             columns = [column.name for column in (*schema.columns, *_technical(schema, soft))]
-            rows = self._load(frame.select(*map(quoted, columns)), shadow, schema)
+            number = self._load(rows.frame().select(*map(quoted, columns)), shadow, schema)
             settle_shadow(server, shadow, schema, task.target, record.nonce)
             put_in_place(self.tables, task.target, shadow, held, record)
-        return rows
+        return number
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the

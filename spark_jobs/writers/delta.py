@@ -24,7 +24,6 @@ from airflow_cdc_provider.targets.delta.ddl import (
     switch_on_column_mapping,
     table_properties,
 )
-from airflow_cdc_provider.targets.delta.direct.merge import Prepared, TokenPassed
 from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
@@ -33,18 +32,18 @@ from airflow_cdc_provider.targets.obstacles import not_ours
 from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.broken_integrity import broken_integrity_told
+from spark_jobs.copied_rows import CopiedRows
 from spark_jobs.sessions import FEW_ROWS, interpreted
 from spark_jobs.staged_rows import StagedRows
 from spark_jobs.writers import MergeCounts, merge_plan
 from spark_jobs.writers.catalog_names import ensure_registered, require_free
+from spark_jobs.writers.delta_here import DeltaHere
 from spark_jobs.writers.delta_upkeep import maintain
 
 APP_ID = "spark.databricks.delta.write.txnAppId"
 VERSION = "spark.databricks.delta.write.txnVersion"
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 MATERIALIZE = "spark.databricks.delta.merge.materializeSource"
-
-HERE_TRIES = 5
 
 SMALL_TABLE_ROWS = 200_000
 """Few rows go into a table up to this size without compiled code."""
@@ -56,6 +55,7 @@ class DeltaWriter:
     def __init__(self, session: Callable[[], SparkSession], tables: DeltaTarget) -> None:
         self._session = session
         self.tables = tables
+        self._here = DeltaHere(tables)
 
     @property
     def spark(self) -> SparkSession:
@@ -67,7 +67,7 @@ class DeltaWriter:
             reader = reader.option("versionAsOf", version)
         return reader.load(self.tables.locate(task.target))
 
-    def copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
+    def copy(self, task: TableTask, rows: CopiedRows, record: ControlRecord) -> int:
         """Died before the commit: the old table stands, or none. A token that does not grow is refused, and so is one
         that another attempt has named: the caller has to raise the fence."""
         held = self.tables.held(task.table, task.target)
@@ -77,6 +77,22 @@ class DeltaWriter:
             require_free(self.spark, self.tables.catalog, task.target, self.tables.locate(task.target))
         if (held.token is not None and record.token <= held.token) or not self.tables.log.write_control(record):
             raise overtaken_by(held, record)
+        number = self._here.copy(task, rows, record, held)
+        if number is None:
+            number = self._copy_in_spark(task, rows.frame(), record)
+        self._register(task)
+        return number
+
+    def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
+        """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the
+        token stands, and the same batch can never apply twice."""
+        self._register(task)
+        plan = merge_plan(task, rows.batch, self._grow(task, rows.batch.added))
+        before = self.tables.held(task.table, task.target)
+        counts = self._here.merge(task, rows, plan, record, before)
+        return counts or self._merge_in_spark(task, rows, plan, record, before)
+
+    def _copy_in_spark(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
         schema = record.schema or task.schema
         self._take_any_name(task, schema.names)
         writer = (
@@ -93,52 +109,7 @@ class DeltaWriter:
             writer.save(self.tables.locate(task.target))
             failpoint("overwrite.after")
         self._require_ours(task, record)
-        self._register(task)
         return self.tables.rows_written(task.target, record)
-
-    def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
-        """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the
-        token stands, and the same batch can never apply twice."""
-        self._register(task)
-        plan = merge_plan(task, rows.batch, self._grow(task, rows.batch.added))
-        before = self.tables.held(task.table, task.target)
-        counts = self._merge_here(task, rows, plan, record, before)
-        return counts or self._merge_in_spark(task, rows, plan, record, before)
-
-    def _merge_here(
-        self, task: TableTask, rows: StagedRows, plan: MergePlan, record: ControlRecord, before: Held
-    ) -> MergeCounts | None:
-        """By this process itself. None where table or batch are not simple enough or too large for that, or where
-        others commit to the table all the time."""
-        staged = rows.table()
-        if staged is None:
-            return None
-        for _ in range(HERE_TRIES):
-            try:
-                prepared = self.tables.prepare(task.target, staged, plan, record)
-            except TokenPassed:
-                raise overtaken_by(self.tables.held(task.table, task.target), record) from None
-            if prepared is None:
-                return None
-            error = self._commit_error(task, prepared)
-            after = self.tables.held(task.table, task.target)
-            if is_ours(after, record):
-                return MergeCounts(prepared.inserted, prepared.updated, prepared.deleted)
-            if error is not None:
-                raise error
-            if after.token != before.token or after.restored:
-                raise overtaken_by(after, record)
-        return None
-
-    def _commit_error(self, task: TableTask, prepared: Prepared) -> Exception | None:
-        """Whatever was raised, only the table can tell whether the commit stands."""
-        try:
-            failpoint("merge.before_commit")
-            self.tables.commit(task.target, prepared)
-            failpoint("merge.after_commit")
-        except Exception as error:
-            return error
-        return None
 
     def _merge_in_spark(
         self, task: TableTask, rows: StagedRows, plan: MergePlan, record: ControlRecord, before: Held
@@ -158,7 +129,7 @@ class DeltaWriter:
         raise overtaken_by(after, record)
 
     def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
-        return maintain(self.spark, self.tables, task, keep)
+        return maintain(self._session, self.tables, task, keep)
 
     def _try_merge(
         self, task: TableTask, spark: SparkSession, statement: str, record: ControlRecord

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.targets.delta.direct.snapshot import ActiveFile, read_snapshot
 from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.delta.upkeep import Chore, Figures, due
@@ -16,24 +18,41 @@ SHORTEST_VACUUM = timedelta(days=7)
 """Delta refuses to remove what is younger: a reader or a writer may still be at work on it."""
 
 
-def maintain(spark: SparkSession, tables: DeltaTarget, task: TableTask, keep: timedelta) -> tuple[str, ...]:
+def maintain(
+    session: Callable[[], SparkSession], tables: DeltaTarget, task: TableTask, keep: timedelta
+) -> tuple[str, ...]:
+    """``session``: asked for where there is something to do, or where only Spark can tell."""
     keep = max(keep, SHORTEST_VACUUM)
     path = path_table(tables.locate(task.target))
-    chores = due(_figures(spark, tables, task), keep)
+    chores = due(_figures(session, tables, task), keep)
     for chore in chores:
         match chore:
             case Chore.PURGE:
-                spark.sql(f"REORG TABLE {path} APPLY (PURGE)")
+                session().sql(f"REORG TABLE {path} APPLY (PURGE)")
             case Chore.COMPACT:
-                spark.sql(f"OPTIMIZE {path}")
+                session().sql(f"OPTIMIZE {path}")
             case Chore.VACUUM:
-                spark.sql(f"VACUUM {path} RETAIN {round(keep.total_seconds() / 3600)} HOURS")
+                session().sql(f"VACUUM {path} RETAIN {round(keep.total_seconds() / 3600)} HOURS")
             case Chore.CHECKPOINT:
                 tables.write_checkpoint(task.target)
     return chores
 
 
-def _figures(spark: SparkSession, tables: DeltaTarget, task: TableTask) -> Figures:
+def _figures(session: Callable[[], SparkSession], tables: DeltaTarget, task: TableTask) -> Figures:
+    with tables.answers(task.target):
+        snapshot = read_snapshot(tables.store, task.target)
+    files = _told_by_spark(session(), tables, task) if snapshot is None else _told(snapshot.files)
+    return Figures(*files, _unvacuumed(tables.open(task.target).history()), tables.commits_to_read(task.target))
+
+
+def _told(files: Sequence[ActiveFile]) -> tuple[int, int, int, int]:
+    """Files, bytes, rows, rows marked deleted."""
+    size = sum(int(file.add["size"]) for file in files)
+    marked = sum(int(file.vector["cardinality"]) for file in files if file.vector)
+    return len(files), size, sum(file.rows or 0 for file in files), marked
+
+
+def _told_by_spark(spark: SparkSession, tables: DeltaTarget, task: TableTask) -> tuple[int, int, int, int]:
     log: Any = spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(  # type: ignore[union-attr]
         spark._jsparkSession, tables.locate(task.target)
     )
@@ -43,8 +62,7 @@ def _figures(spark: SparkSession, tables: DeltaTarget, task: TableTask) -> Figur
         "count(*)", "sum(size)", "sum(get_json_object(stats, '$.numRecords'))", "sum(deletionVector.cardinality)"
     ).first()
     number, size, rows, marked = (int(value or 0) for value in told or ())
-    unvacuumed, commits = _unvacuumed(tables.open(task.target).history()), tables.commits_to_read(task.target)
-    return Figures(number, size, rows, marked, unvacuumed, commits)
+    return number, size, rows, marked
 
 
 def _unvacuumed(history: list[dict[str, Any]]) -> timedelta:

@@ -36,6 +36,7 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.broken_integrity import broken_integrity_told
+from spark_jobs.copied_rows import CopiedRows
 from spark_jobs.staged_rows import StagedRows
 from spark_jobs.writers import MergeCounts, merge_plan
 from spark_jobs.writers.iceberg_upkeep import maintain
@@ -67,7 +68,7 @@ class IcebergWriter:
         at = "" if version is None else f" VERSION AS OF {version}"
         return self.spark.sql(f"SELECT * FROM {self._name(task)}{at}")
 
-    def copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
+    def copy(self, task: TableTask, rows: CopiedRows, record: ControlRecord) -> int:
         """A table that is not there is made with its rows and its record at once; one of ours gets them by a branch,
         and other columns in the same commit. Died before the commit: the old table stands, or none."""
         held = self.tables.held(task.table, task.target)
@@ -76,9 +77,9 @@ class IcebergWriter:
         if (held.token is not None and record.token <= held.token) or not self.tables.log.write_control(record):
             raise overtaken_by(held, record)
         if not held.exists:
-            self._create(task, frame, record)
+            self._create(task, rows.frame(), record)
         else:
-            self._replace(task, frame, held, record)
+            self._replace(task, rows.frame(), held, record)
         after = self.tables.held(task.table, task.target)
         if not is_ours(after, record):
             raise overtaken_by(after, record)

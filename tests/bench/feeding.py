@@ -104,7 +104,7 @@ def landed(spark: SparkSession, folder: Path, told: Source, source: KafkaSource,
             StepKind.EXTRACT, made, "bench", "bench", "steps/bench", "", "bench", log_id, 1, {}, (task,),
             window=1, limit=limit,
         )  # fmt: skip
-        job = Job(step, Secrets(info), Application(lambda: spark))
+        job = Job(step, Secrets(info), Application(lambda: spark, lambda: "local[2]"))
         took = seconds(lambda: land_window(job))
         assert json.dumps(log.manifest(1).hi) == json.dumps(limit), "all of it"
         return took

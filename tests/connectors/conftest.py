@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from airflow_cdc_provider.connectors.postgres.source import PostgresSource
-from airflow_cdc_provider.connectors.source import Boundary, StreamItem
+from airflow_cdc_provider.connectors.source import Boundary, Copy, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
@@ -83,6 +83,11 @@ class Database:
     def read(self, lo: Position, *tasks: TableTask, limit: Position | None = None) -> list[StreamItem]:
         (partition,) = self.source.partitions(lo, limit or self.now())
         return list(unpacked(self.source.read(partition, tasks, epoch=1)))
+
+    def copied(self, copy: Copy) -> list[dict[str, Any]]:
+        """The rows of all its shares, as Arrow tells them."""
+        tables = [table for share in copy.read.shares for table in self.source.read_share(share, copy.schema)]
+        return [row for table in tables for row in table.to_pylist()]
 
     def drop(self) -> None:
         """The slot only: the server goes with its databases at the end of the session."""

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.postgres.copy import block_ranges
+from airflow_cdc_provider.connectors.postgres.copy import PART_BYTES, block_ranges, parts
 from airflow_cdc_provider.connectors.postgres.decode import Decoder
 from airflow_cdc_provider.connectors.postgres.messages import (
     MALFORMED,
@@ -288,10 +288,13 @@ def test_a_row_of_a_relation_nobody_named_is_refused() -> None:
         made.feed([ROWS[0]])
 
 
-@given(st.integers(0, 10_000), st.integers(1, 64))
-def test_block_ranges_cover_the_heap_without_overlap(blocks: int, parts: int) -> None:
-    ranges = block_ranges(blocks, parts)
-    assert len(ranges) == max(1, min(parts, blocks))
+@given(st.integers(0, 10_000), st.integers(0, 2**42), st.integers(1, 64))
+def test_block_ranges_cover_the_heap_without_overlap(blocks: int, size: int, cores: int) -> None:
+    number = parts(blocks, size, cores)
+    assert (number <= max(1, blocks) and number * PART_BYTES >= size) or number == blocks
+    assert number == 1 or number == blocks or number % cores == 0, "all cores are busy to the end"
+    ranges = block_ranges(blocks, number)
+    assert len(ranges) == max(1, number)
     if len(ranges) == 1:
         assert ranges == ("TRUE",)
         return

@@ -94,6 +94,6 @@ def test_a_row_filter_takes_the_same_rows_from_stream_and_copy(filtered: Any, co
     task = database.task("public.item", where=[condition])
     by_stream = {record.key for record in records(database.read(start, task))}
     with database.source.copy(task, 1, {}, 1) as copy:
-        rows = database.connection.execute(f"SELECT id FROM {copy.read.query}".encode()).fetchall()
-    assert by_stream == {f"[{row[0]}]" for row in rows}
+        rows = database.copied(copy)
+    assert by_stream == {f"[{row['id']}]" for row in rows}
     assert 0 < len(by_stream) < 4

@@ -8,9 +8,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from airflow_cdc_provider.connectors.postgres import copy as copying
+from airflow_cdc_provider.connectors.postgres.shares import share_of, under_snapshot
 from airflow_cdc_provider.connectors.source import StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.definition import Columns
+from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.plain import from_plain
 from airflow_cdc_provider.core.tables import TableSchema
 from tests.connectors.conftest import Database, records
@@ -241,7 +244,7 @@ def test_generated_columns_are_not_copied(database: Database) -> None:
     assert [record.after for record in records(database.read(start, task))] == ['{"id":1}', '{"id":2}']
 
 
-def test_a_partitioned_table_is_one_table(database: Database) -> None:
+def test_a_partitioned_table_is_one_table(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     database.sql(
         "CREATE TABLE sale (id int, region text, n int, PRIMARY KEY (id, region)) PARTITION BY LIST (region)",
         "CREATE TABLE sale_eu PARTITION OF sale FOR VALUES IN ('eu')",
@@ -264,16 +267,14 @@ def test_a_partitioned_table_is_one_table(database: Database) -> None:
         ("delete", '[1,"us"]'),
         ("insert", '[1,"eu"]'),
     ]
+    monkeypatch.setattr(copying, "ONE_PART_BYTES", 0)
     with database.source.copy(task, 1, {}, 5) as copy:
-        rows = [
-            row[0]
-            for predicate in copy.read.predicates
-            for row in database.connection.execute(f"SELECT id FROM {copy.read.query} WHERE {predicate}".encode())
-        ]
+        rows = [row["id"] for row in database.copied(copy)]
+        share = share_of(copy.read.shares[1])
         plan = database.connection.execute(
-            f"EXPLAIN SELECT id FROM {copy.read.query} WHERE {copy.read.predicates[1]}".encode()
+            f"EXPLAIN SELECT id FROM ({share.rows}) AS rows WHERE {share.within}".encode()
         ).fetchall()
-    assert sorted(rows) == list(range(1, 3001)) and len(copy.read.predicates) == 5
+    assert sorted(rows) == list(range(1, 3001)) and len(copy.read.shares) == 5
     assert sum("Tid Range Scan" in line for (line,) in plan) == 2
     before = database.now()
     database.sql("TRUNCATE sale")
@@ -290,7 +291,7 @@ def test_a_table_joins_the_stream_later(database: Database) -> None:
     task = database.task("public.late")
     with database.source.copy(task, 1, {}, 1) as copy:
         database.sql("INSERT INTO late VALUES (2)", "INSERT INTO item VALUES (2)")
-        assert copy.rows == 0 and copy.read.predicates == ("TRUE",)
+        assert copy.rows == 0 and [share_of(one).within for one in copy.read.shares] == ["TRUE"]
     items = database.read(start, database.task("public.item"), task)
     late = [r.key for r in records(items) if r.table == "public.late" and r.order_key > copy.floor]
     assert late == ["[2]"]
@@ -303,8 +304,7 @@ def test_the_rows_of_a_child_table_are_its_own(database: Database) -> None:
     database.source.open_stream(["public.item"])
     database.sql("INSERT INTO item VALUES (1)", "INSERT INTO child VALUES (2)")
     with database.source.copy(database.task("public.item"), 1, {}, 1) as copy:
-        rows = database.connection.execute(f"SELECT id FROM {copy.read.query}".encode()).fetchall()
-    assert rows == [(1,)]
+        assert database.copied(copy) == [{"id": 1}]
 
 
 @pytest.mark.parametrize("partitioned", [False, True], ids=["ordinary", "partitioned"])
@@ -318,17 +318,13 @@ def test_a_table_rewritten_between_two_parts_of_its_copy_fails_the_copy(
     database.sql("INSERT INTO item VALUES (1, 1)", "SET lock_timeout TO '200ms'")
     database.publish("item")
     with database.source.copy(database.task("public.item"), 1, {}, 1) as copy:
-        with database.connect(autocommit=False) as part:
-            part.execute(copy.read.session_init.encode())
-            with pytest.raises(psycopg.errors.LockNotAvailable):
-                database.sql(statement)
-            assert part.execute(f"SELECT id FROM {copy.read.query}".encode()).fetchall() == [(1,)]
+        viewed = share_of(copy.read.shares[0]).viewed
+        with under_snapshot(database.source.client, viewed), pytest.raises(psycopg.errors.LockNotAvailable):
+            database.sql(statement)
+        assert [row["id"] for row in database.copied(copy)] == [1]
         database.sql(statement)
-        with (
-            pytest.raises(psycopg.errors.RaiseException, match="truncated or rewritten"),
-            database.connect(autocommit=False) as part,
-        ):
-            part.execute(copy.read.session_init.encode())
+        with pytest.raises(SourceUnavailable, match=r"CPY008.*truncated or rewritten"):
+            database.copied(copy)
 
 
 def test_a_copy_leaves_nothing_behind(database: Database) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 from airflow_cdc_provider.connectors.postgres.types import as_cell, converter
@@ -118,12 +118,8 @@ def fill(database: Database, first: int) -> None:
 
 
 def copied(database: Database, copy: Copy) -> dict[int, dict[str, Any]]:
-    """Rows as they would be in canonical JSON after the casts that Spark makes."""
-    with database.connect(autocommit=False) as connection:
-        connection.execute(copy.read.session_init.encode())
-        cursor = connection.execute(f"SELECT * FROM {copy.read.query}".encode())
-        names = [column.name for column in cursor.description or ()]
-        rows = [dict(zip(names, row, strict=True)) for row in cursor]
+    """Rows as they would be in canonical JSON."""
+    rows = database.copied(copy)
     return {row["id"]: {name: told(copy.schema, name, row[name]) for name in copy.schema.names} for row in rows}
 
 
@@ -132,14 +128,15 @@ def told(schema: TableSchema, name: str, value: Any) -> Any:
         return None
     match schema.column(name).type.kind:
         case Kind.DATE:
-            return (date(1970, 1, 1) + timedelta(days=value)).isoformat()
+            return value.isoformat()
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ as kind:
-            moment = datetime(1970, 1, 1) + timedelta(microseconds=value)
-            return moment.isoformat() + ("Z" if kind is Kind.TIMESTAMPTZ else "")
+            return value.replace(tzinfo=None).isoformat() + ("Z" if kind is Kind.TIMESTAMPTZ else "")
         case Kind.DECIMAL:
             assert isinstance(value, Decimal)
             return f"{value:f}"
-        case Kind.FLOAT32 | Kind.FLOAT64:
+        case Kind.FLOAT32:
+            return repr(float(str(np.float32(value))))
+        case Kind.FLOAT64:
             return repr(float(value))
         case Kind.BYTES:
             return base64.b64encode(value).decode()

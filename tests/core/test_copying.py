@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.source import Copy, JdbcRead
+from airflow_cdc_provider.connectors.source import Copy, PagedRead
 from airflow_cdc_provider.core.cursors import ControlRecord, token
 from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.states import State, TableState
@@ -23,7 +23,7 @@ from tests.spark.hand_made import HandMade
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable=False),), ("id",))
 REPLICATING = State(TableState.REPLICATING, "2026-01-01")
 RECORD = ControlRecord("hand", "public.t", "log", "tests", "a", 3, 0, "f", REPLICATING)
-COPY = Copy("f", {"s": "1"}, SCHEMA, JdbcRead("", "", "", "", "", (), "", 1, {}), 0)
+COPY = Copy("f", {"s": "1"}, SCHEMA, PagedRead(()), 0)
 
 
 @pytest.fixture

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.connectors.source import FetchesRows
@@ -27,6 +28,8 @@ from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.sparksql.types import from_text
 from airflow_cdc_provider.targets.target import Held, TargetTables
 from spark_jobs import merge, stage
+from spark_jobs.copied_rows import CopiedRows, Written
+from spark_jobs.here import few
 from spark_jobs.job import Job
 from spark_jobs.record_files import RecordFile
 from spark_jobs.sessions import Application
@@ -173,7 +176,7 @@ class HandMade:
             window=more.pop("window", self.window),
             **more,
         )
-        job = Job(step, self.secrets, Application(lambda: self.spark))
+        job = Job(step, self.secrets, Application(lambda: self.spark, lambda: "local[2]"))
         if self.source:
             vars(job).update(source=self.source, fetches_rows=True)
         return job
@@ -203,9 +206,13 @@ class HandMade:
             schema=self.schema,
             nonce=uuid.uuid4().hex,
         )
-        written = open_writer(self.definition.target.type, lambda: self.spark, job.tables).copy(
-            self.task(), frame, record
-        )
+        writer = open_writer(self.definition.target.type, lambda: self.spark, job.tables)
+
+        def each_share(function: Callable[[Iterable[pa.Table]], Any]) -> Written[Any]:
+            return Written([function([frame.toArrow()])], len(rows))
+
+        copied = CopiedRows(lambda: frame, each_share if few(len(rows)) else None)
+        written = writer.copy(self.task(), copied, record)
         assert written == len(rows)
 
     def _now(self) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from deltalake import DeltaTable
 
 from airflow_cdc_provider import jars
 from airflow_cdc_provider.core.connections import ConnectionInfo
@@ -20,7 +21,8 @@ def test_copying_landing_folding_merging_and_comparing_work_on_a_standalone_clus
     tmp_path: Path, database: psycopg.Connection[object], connection: ConnectionInfo
 ) -> None:
     database.execute("CREATE TABLE a (id int PRIMARY KEY, note text)")
-    database.execute("INSERT INTO a SELECT n, 'x' FROM generate_series(1, 60000) n")
+    # Large enough for a copy in several shares: one that is alone is the driver's.
+    database.execute("INSERT INTO a SELECT n, repeat('x', 700) FROM generate_series(1, 60000) n")
     database.execute("CREATE PUBLICATION shop FOR TABLE a")
     # A row that is to be kept takes Spark: whole batches of this size are folded and merged by the driver.
     replicator = Replicator(tmp_path, "shop", connection, [TableRule("public.a", on_delete=OnDelete.SOFT)])
@@ -50,6 +52,7 @@ def test_copying_landing_folding_merging_and_comparing_work_on_a_standalone_clus
         verified = submit(replicator.step(StepKind.VERIFY, window=1, lo=lo, limit=limit))
 
     assert by_table(copied)["public.a"].rows == 60000
+    assert len(DeltaTable(replicator.target.locate("a")).file_uris()) > 1
     table = by_table(verified)["public.a"]
     assert table.outcome is Outcome.DONE
     assert table.counts == {"updated": 100, "deleted": 0, "inserted": 0}

@@ -19,9 +19,10 @@ from tests.spark.replicator import Replicator
 
 BY_TASKS = """
 from spark_jobs import extract, harness
+from spark_jobs.side_by_side import by_tasks
 
 if __name__ == "__main__":
-    extract._run_shares = extract._landed_by_tasks  # the driver would land a share that is alone
+    extract.side_by_side = by_tasks  # the driver would land a share that is alone
     harness.main(extract.run)
 """
 

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
 import psycopg
+import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.connectors.source import JdbcRead
+from airflow_cdc_provider.connectors.postgres import source
+from airflow_cdc_provider.connectors.postgres.client import Client
+from airflow_cdc_provider.connectors.postgres.shares import read_share
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Comparison, Condition, OnDelete, TableRule
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Outcome, StepKind, StepResult
+from airflow_cdc_provider.core.tables import TableSchema
 from spark_jobs import snapshot
-from spark_jobs.readers import copies
-from spark_jobs.readers.jdbc import read_jdbc
 from tests.spark.replicator import Replicator, by_table
 
 Database = psycopg.Connection[object]
@@ -65,11 +67,11 @@ def test_a_copy_holds_every_row_at_its_floor_and_says_where_it_stands(
 def test_a_table_that_is_emptied_during_its_copy_is_copied_anew_by_the_next_attempt(
     replicator: Replicator, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def truncated_first(spark: SparkSession, read: JdbcRead, columns: Sequence[str]) -> DataFrame:
+    def truncated_first(client: Client, share: str, schema: TableSchema) -> Iterator[pa.Table]:
         database.execute("TRUNCATE a")
-        return read_jdbc(spark, read, columns)
+        return read_share(client, share, schema)
 
-    monkeypatch.setattr(copies, "read_jdbc", truncated_first)
+    monkeypatch.setattr(source, "read_share", truncated_first)
     failed = by_table(copy(replicator, "public.a"))["public.a"]
     assert failed.outcome is Outcome.FAILING and failed.problem is not None
     assert (failed.problem.code, failed.problem.where) == ("CPY008", "public.a")

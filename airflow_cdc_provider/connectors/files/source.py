@@ -96,7 +96,7 @@ class FilesSource:
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         return self.format.reread(record, table, schema)
 
-    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
+    def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         """The files hold the first copy themselves."""
         refuse([*self._format_problems(), *rule_problems(table)])
         return empty_copy(table, epoch, sealed)

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_AT_ONCE = 10_000
+SHARES_PER_CORE = 4
+"""Enough that a slow share does not leave the other cores idle, few enough for whole files."""
 
 
 @contextmanager
-def open_copy(
-    database: Database, selectable: Selectable, epoch: int, sealed: Position, partitions: int
-) -> Iterator[Copy]:
+def open_copy(database: Database, selectable: Selectable, epoch: int, sealed: Position, cores: int) -> Iterator[Copy]:
     """``sealed`` is the end of the last sealed window."""
     with database.session() as connection:
         now = database.now(connection)
@@ -39,7 +39,7 @@ def open_copy(
     where = to_plain(tuple(selectable.where))
     shares = tuple(
         json.dumps({"low": low, "high": high, "where": where})
-        for low, high in ranges(least, most, min(partitions, rows // ROWS_AT_ONCE))
+        for low, high in ranges(least, most, min(SHARES_PER_CORE * cores, rows // ROWS_AT_ONCE))
     )
     yield Copy(stands.floor, stands.position, selectable.schema, PagedRead(shares), int(rows))
 

@@ -7,8 +7,9 @@ from datetime import datetime
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
+from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
 from airflow_cdc_provider.connectors.jdbc_poll.select import Selectable
-from airflow_cdc_provider.connectors.jdbc_poll.values import arrow_type, in_utc, plain
+from airflow_cdc_provider.connectors.jdbc_poll.values import in_utc, plain
 from airflow_cdc_provider.connectors.polling.canonical import told
 from airflow_cdc_provider.connectors.polling.pages import Row
 from airflow_cdc_provider.core.tables import Kind
@@ -50,7 +51,7 @@ class Rows:
             pa.array([plain(kind, value, _unheard) for value in values], arrow_type(kind))
             for kind, values in zip(self._types, columns[: len(self._types)], strict=True)
         ]
-        return pa.table(arrays, schema=pa.schema([(c.name, arrow_type(c.type)) for c in self._schema.columns]))
+        return pa.table(arrays, schema=arrow_schema(self._schema))
 
     def _key(self, values: Sequence[Any], warn: Callable[[str], object]) -> str:
         parts = [told(kind, plain(kind, value, warn)) for kind, value in zip(self._key_types, values, strict=True)]

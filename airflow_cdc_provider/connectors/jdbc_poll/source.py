@@ -99,10 +99,10 @@ class JdbcPollSource:
         """The rows of one share of a copy, in the table's types. Runs wherever Spark's task runs."""
         return read_share(self.database, self._selectable(schema.table, schema, conditions_of(share)), share)
 
-    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
+    def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         selectable = self._selectable(table.table, table.schema, table.rule.where)
         refuse(selectable, self.database)
-        return open_copy(self.database, selectable, epoch, sealed, partitions)
+        return open_copy(self.database, selectable, epoch, sealed, cores)
 
     def _pages(self, selectable: Selectable, lo: Place, limit: Place) -> Iterator[Page]:
         """Each page is a statement of its own: the server keeps nothing open in between."""

@@ -6,13 +6,10 @@ from base64 import b64decode
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from airflow_cdc_provider.core.tables import Kind, LogicalType
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NAN_LOST, ZERO_DATE, NUL_STRIPPED = "nan_lost", "zero_date", "nul_stripped"
 EXACT = Context(prec=76, rounding=ROUND_HALF_UP)
@@ -62,26 +59,6 @@ def asked(kind: LogicalType, value: Any, zoned: bool) -> Any:
             return UUID(value)
         case _:
             return value
-
-
-def arrow_type(kind: LogicalType) -> pa.DataType:
-    import pyarrow as pa
-
-    types = {
-        Kind.BOOLEAN: pa.bool_(),
-        Kind.INT16: pa.int16(),
-        Kind.INT32: pa.int32(),
-        Kind.INT64: pa.int64(),
-        Kind.FLOAT32: pa.float32(),
-        Kind.FLOAT64: pa.float64(),
-        Kind.BYTES: pa.binary(),
-        Kind.DATE: pa.date32(),
-        Kind.TIMESTAMP: pa.timestamp("us"),
-        Kind.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
-    }
-    if kind.kind is Kind.DECIMAL:
-        return pa.decimal128(kind.precision, kind.scale)
-    return types.get(kind.kind, pa.string())
 
 
 def in_utc(moment: datetime) -> datetime:

@@ -112,7 +112,7 @@ class KafkaSource:
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         return self.format.reread(record, table, schema)
 
-    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
+    def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         """The topics hold the first copy themselves."""
         refuse(rule_problems(table))
         return empty_copy(table, epoch, sealed)

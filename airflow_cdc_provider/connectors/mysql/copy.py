@@ -13,7 +13,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow_cdc_provider.connectors.jdbc_poll.values import arrow_type, plain
+from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
+from airflow_cdc_provider.connectors.jdbc_poll.values import plain
 from airflow_cdc_provider.connectors.mysql.catalog import Table, ask, read_server
 from airflow_cdc_provider.connectors.mysql.client import Client
 from airflow_cdc_provider.connectors.mysql.positions import FILE, GTID, POS, floor_key, place_of, position_of
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_AT_ONCE = 10_000
+SHARES_PER_CORE = 4
+"""Enough that a slow share does not leave the other cores idle, few enough for whole files."""
 SETTLE_LIMIT_S = 60
 REPEATABLE = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 SHORTER = {"float": "({0} + 0.0e0)", "time": "CAST({0} AS CHAR)", "uuid": "CAST({0} AS CHAR)"}
@@ -43,7 +46,7 @@ OPERATORS = {Comparison.NOT_EQUAL: "<>", Comparison.IN: "IN", Comparison.NOT_IN:
 
 @contextmanager
 def open_copy(
-    client: Client, task: TableTask, table: Table, epoch: int, sealed: Position, partitions: int
+    client: Client, task: TableTask, table: Table, epoch: int, sealed: Position, cores: int
 ) -> Iterator[Copy]:
     """``sealed`` is the end of the last sealed window."""
     with client.session("copy") as connection:
@@ -53,7 +56,7 @@ def open_copy(
     where = to_plain(tuple(task.rule.where))
     shares = tuple(
         json.dumps({"low": low, "high": high, "where": where})
-        for low, high in ranges(least, most, min(partitions, rows // ROWS_AT_ONCE))
+        for low, high in ranges(least, most, min(SHARES_PER_CORE * cores, rows // ROWS_AT_ONCE))
     )
     yield Copy(floor_key(epoch, position), position, schema, PagedRead(shares), rows)
 
@@ -117,7 +120,7 @@ def read_share(client: Client, table: Table, share: str, schema: TableSchema) ->
     described = {one.name: one for one in table.columns}
     columns = [described[column.name] for column in schema.columns]
     query, parameters = _select(table, columns, schema, told["low"], told["high"], conditions)
-    names = pa.schema([(column.name, arrow_type(column.type)) for column in schema.columns])
+    names = arrow_schema(schema)
     with client.session("share", unbuffered=True) as connection:
         ask(connection, REPEATABLE)
         cursor = connection.cursor()

@@ -75,8 +75,8 @@ class MysqlSource:
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         return reread(record, table, schema)
 
-    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
-        return open_copy(self.client, table, self._table(table.table), epoch, sealed, partitions)
+    def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
+        return open_copy(self.client, table, self._table(table.table), epoch, sealed, cores)
 
     def read_share(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one share of a copy, in the table's types. Runs wherever Spark's task runs."""

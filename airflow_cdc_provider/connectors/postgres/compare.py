@@ -17,13 +17,13 @@ FIRST, LAST = "0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"
 def checksums_query(task: TableTask, schema: TableSchema) -> str:
     """One row: ``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
     sums = [f"sum({_hash('k', f't{number}')})::text AS c{number}" for number in range(len(schema.columns))]
-    return f"(SELECT count(*) AS n, {', '.join(sums)} FROM ({_texts(task, schema)}) AS texts) AS compared"
+    return f"SELECT count(*) AS n, {', '.join(sums)} FROM ({_texts(task, schema)}) AS texts"
 
 
 def rows_query(task: TableTask, schema: TableSchema) -> str:
-    """Per row ``k``, the text that tells it from others, ``h``, a hash of all its values, and what predicates use."""
+    """Per row ``k``, the text that tells it from others, ``h``, a hash of all its values, and what shares use."""
     values = " || chr(1) || ".join(_marked(f"t{number}") for number in range(len(schema.columns)))
-    return f"(SELECT k, {_md5(values)} AS h, {quoted(CTID)} FROM ({_texts(task, schema)}) AS texts) AS compared"
+    return f"SELECT k, {_md5(values)} AS h, {quoted(CTID)} FROM ({_texts(task, schema)}) AS texts"
 
 
 def _texts(task: TableTask, schema: TableSchema) -> str:

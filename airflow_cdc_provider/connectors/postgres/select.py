@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.filters import Value, literal
 from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
 
 CTID = "_cdc_ctid"
-"""A column of the query that only the predicates use."""
+"""A column of the query that only the shares' conditions use."""
 
 PLAIN_TEXT = ("text", "character varying", "name", "uuid", "json", "jsonb", "numeric")
 
@@ -24,22 +24,17 @@ def select_list(schema: TableSchema) -> str:
 
 
 def value_sql(column: Column) -> str:
-    """The column in the form that Spark reads without loss.
-
-    Dates and times travel as numbers of days and microseconds since 1970: Java's own dates change calendars in 1582.
-    """
+    """The column in a form whose text says all of it."""
     name = quoted(column.name)
     match column.type.kind:
-        case Kind.BOOLEAN | Kind.INT16 | Kind.INT32 | Kind.FLOAT32 | Kind.FLOAT64 | Kind.BYTES:
+        case Kind.BOOLEAN | Kind.INT16 | Kind.INT32 | Kind.INT64 | Kind.FLOAT32 | Kind.FLOAT64:
             return f"{name}::{_BASE[column.type.kind]}"
-        case Kind.INT64:
-            return f"{name}::int8"
+        case Kind.BYTES:
+            return f"encode({name}::bytea, 'hex')"
         case Kind.DECIMAL:
             return f"NULLIF({name}::numeric, 'NaN')::numeric({column.type.precision},{column.type.scale})"
-        case Kind.DATE:
-            return f"({_within_calendar(column)} - DATE '1970-01-01')"
-        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
-            return f"(extract(epoch FROM {_within_calendar(column)}) * 1000000)::int8"
+        case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return _within_calendar(column)
         case Kind.TEXT | Kind.JSON | Kind.UUID:
             return _text(column)
 
@@ -48,28 +43,13 @@ _BASE: Mapping[Kind, str] = {
     Kind.BOOLEAN: "bool",
     Kind.INT16: "int2",
     Kind.INT32: "int4",
+    Kind.INT64: "int8",
     Kind.FLOAT32: "float4",
     Kind.FLOAT64: "float8",
-    Kind.BYTES: "bytea",
     Kind.DATE: "date",
     Kind.TIMESTAMP: "timestamp",
     Kind.TIMESTAMPTZ: "timestamptz",
 }
-
-
-def spark_casts(schema: TableSchema) -> dict[str, str]:
-    """For the session time zone UTC."""
-    casts = {}
-    for column in schema.columns:
-        name = f"`{column.name.replace('`', '``')}`"
-        match column.type.kind:
-            case Kind.DATE:
-                casts[column.name] = f"date_from_unix_date({name})"
-            case Kind.TIMESTAMPTZ:
-                casts[column.name] = f"timestamp_micros({name})"
-            case Kind.TIMESTAMP:
-                casts[column.name] = f"CAST(timestamp_micros({name}) AS TIMESTAMP_NTZ)"
-    return casts
 
 
 def condition_sql(condition: Condition, schema: TableSchema) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_cdc_provider.connectors.postgres.catalog import read_catalogue, read_identity
 from airflow_cdc_provider.connectors.postgres.check import find_problems
 from airflow_cdc_provider.connectors.postgres.client import Client
+from airflow_cdc_provider.connectors.postgres.compare import checksums_query, rows_query
 from airflow_cdc_provider.connectors.postgres.copy import open_copy
 from airflow_cdc_provider.connectors.postgres.options import read_options
+from airflow_cdc_provider.connectors.postgres.shares import checksums, read_share, with_rows
 from airflow_cdc_provider.connectors.postgres.stream import Stream
 from airflow_cdc_provider.connectors.postgres.unreadable import reread
-from airflow_cdc_provider.connectors.source import Copy, News, Partition, StreamItem
+from airflow_cdc_provider.connectors.source import Copy, News, PagedRead, Partition, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
@@ -22,6 +24,9 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Regime, TableSchema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class PostgresSource:
@@ -71,6 +76,18 @@ class PostgresSource:
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         return reread(record, table, schema)
 
-    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
+    def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         """The snapshot names its own place."""
-        return open_copy(self.client, self.options.publication, table, epoch, partitions)
+        return open_copy(self.client, self.options.publication, table, epoch, cores)
+
+    def read_share(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
+        """The rows of one share of a copy, in the table's types. Runs wherever a task runs."""
+        return read_share(self.client, share, schema)
+
+    def checksums(self, copy: Copy, table: TableTask, schema: TableSchema) -> Mapping[str, Any]:
+        """``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes, by the server."""
+        return checksums(self.client, copy, checksums_query(table, schema))
+
+    def hashes(self, copy: Copy, table: TableTask, schema: TableSchema) -> PagedRead:
+        """Per row ``k``, the text that tells it from others, and ``h``, a hash of all its values."""
+        return with_rows(copy, rows_query(table, schema))

@@ -10,34 +10,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
 from airflow_cdc_provider.connectors.salesforce.unreadable import Unreadable
 from airflow_cdc_provider.connectors.salesforce.values import NULL, Convert, WrongValue, from_json, from_text
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.tables import Column, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-def arrow_type(kind: LogicalType) -> pa.DataType:
-    import pyarrow as pa
-
-    match kind.kind:
-        case Kind.BOOLEAN:
-            return pa.bool_()
-        case Kind.INT32:
-            return pa.int32()
-        case Kind.INT64:
-            return pa.int64()
-        case Kind.FLOAT64:
-            return pa.float64()
-        case Kind.DECIMAL:
-            return pa.decimal128(kind.precision, kind.scale)
-        case Kind.DATE:
-            return pa.date32()
-        case Kind.TIMESTAMPTZ:
-            return pa.timestamp("us", "UTC")
-        case _:
-            return pa.string()
 
 
 def typed(texts: pa.Table, schema: TableSchema) -> pa.Table:
@@ -45,7 +24,7 @@ def typed(texts: pa.Table, schema: TableSchema) -> pa.Table:
     import pyarrow as pa
 
     arrays = [_typed(texts[column.name], column) for column in schema.columns]
-    return pa.table(arrays, schema=pa.schema([(c.name, arrow_type(c.type)) for c in schema.columns]))
+    return pa.table(arrays, schema=arrow_schema(schema))
 
 
 def typed_rows(rows: Sequence[Mapping[str, Any]], schema: TableSchema) -> pa.Table:
@@ -56,7 +35,7 @@ def typed_rows(rows: Sequence[Mapping[str, Any]], schema: TableSchema) -> pa.Tab
         _array([row[column.name] for row in rows], column, from_json(column.type, _unheard))
         for column in schema.columns
     ]
-    return pa.table(arrays, schema=pa.schema([(c.name, arrow_type(c.type)) for c in schema.columns]))
+    return pa.table(arrays, schema=arrow_schema(schema))
 
 
 def _typed(texts: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:

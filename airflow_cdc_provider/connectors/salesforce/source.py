@@ -100,7 +100,7 @@ class SalesforceSource:
         """The rows of one share of a copy, in the table's types. Runs wherever Spark's task runs."""
         return read_share(self.org, share, schema)
 
-    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
+    def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         """In as many shares as Salesforce makes pages."""
         return open_copy(self.org, table, epoch, sealed)
 

@@ -107,7 +107,7 @@ class SalesforcePollSource:
         """The rows of one share of a copy, in the table's types. Runs wherever Spark's task runs."""
         return read_share(self.org, share, schema)
 
-    def copy(self, table: TableTask, epoch: int, sealed: Position, partitions: int) -> AbstractContextManager[Copy]:
+    def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         """In as many shares as Salesforce makes pages."""
         return self._copy(table, epoch, sealed)
 
@@ -120,7 +120,8 @@ class SalesforcePollSource:
         untold = tuple(name for name in schema.names if name in columns)
         try:
             with self.org.bulk.query(schema) as job:
-                read = PagedRead(tuple(json.dumps({"page": page}) for page in job.pages), job.rows)
+                shares = tuple(json.dumps({"page": page}) for page in job.pages)
+                read = PagedRead(shares, job.rows, native=True)
                 yield Copy(stands.floor, stands.position, schema, read, job.rows, untold=untold)
         except BulkRefused:
             yield Copy(stands.floor, stands.position, schema, PagedRead((OVER_REST,)), rows=0, untold=untold)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
@@ -13,12 +14,12 @@ from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.merge import MergePlan
 from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.staging.places import open_store
+from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.check import check_tables
 from airflow_cdc_provider.targets.delta.cuts import write_cut
 from airflow_cdc_provider.targets.delta.history import Commit, Standing, read_commit, standing
@@ -28,11 +29,6 @@ from airflow_cdc_provider.targets.delta.storage import in_words, storage_options
 from airflow_cdc_provider.targets.fencing import cannot_go_back, changed_since, claimed, is_ours, left_no_trace
 from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.target import Held, Past
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from airflow_cdc_provider.targets.delta.direct.merge import Prepared
 
 HISTORY_COMMITS = (20, 500, None)
 """How far back the history is read, in steps: nearly always one of the newest commits is ours."""
@@ -49,6 +45,11 @@ class DeltaTarget:
         self.catalog = target.catalog
         self.replicator = replicator
         self.log = log
+
+    @cached_property
+    def store(self) -> Store:
+        """The location, as files."""
+        return open_store(self.location, self.connection)
 
     def app_id(self, table: str) -> str:
         """The name under which the commits of one table record their tokens; it never changes."""
@@ -67,12 +68,12 @@ class DeltaTarget:
         return ""
 
     def held(self, table: str, target_table: str) -> Held:
-        with self._answers(target_table):
+        with self.answers(target_table):
             opened = self.open(target_table)
             return Held(exists=False) if opened is None else self._read(opened, table)
 
     def oldest_token(self, table: str, target_table: str) -> int:
-        with self._answers(target_table):
+        with self.answers(target_table):
             opened = self.open(target_table)
             version = None if opened is None else oldest_version(log_files(opened))
             if opened is None or version is None:
@@ -81,7 +82,7 @@ class DeltaTarget:
             return opened.transaction_version(self.app_id(table)) or 0
 
     def version_behind(self, table: str, target_table: str, window: int) -> Past | None:
-        with self._answers(target_table):
+        with self.answers(target_table):
             opened = self.open(target_table)
             oldest = None if opened is None else oldest_version(log_files(opened))
             if opened is None or oldest is None:
@@ -97,14 +98,14 @@ class DeltaTarget:
             return found
 
     def control_at(self, table: str, target_table: str, version: int) -> ControlRecord | None:
-        with self._answers(target_table):
+        with self.answers(target_table):
             record = standing(self._commits(self.open(target_table), table), version).record
             return record and (self.log.control(table, record.token) or record)
 
     def take_back(self, target_table: str, expected: Held, version: int) -> None:
         from deltalake.exceptions import DeltaError
 
-        with self._answers(target_table):
+        with self.answers(target_table):
             opened = self.open(target_table)
             assert expected.control is not None
             if opened is None or not self._still(opened, expected, expected.control.table):
@@ -119,31 +120,18 @@ class DeltaTarget:
                 raise cannot_go_back(self.locate(target_table), f"version {version}", in_words(error)) from error
 
     def publish_cut(self, cut: Cut) -> None:
-        write_cut(open_store(self.location, self.connection), cut)
+        write_cut(self.store, cut)
 
     def is_small(self, target_table: str, rows: int) -> bool:
         """The table's files hold at most so many rows, and say so."""
-        with self._answers(target_table):
+        with self.answers(target_table):
             opened = self.open(target_table)
             counts = [] if opened is None else opened.get_add_actions(flatten=True)["num_records"].to_pylist()
             return None not in counts and sum(counts) <= rows
 
-    def prepare(self, target_table: str, staged: pa.Table, plan: MergePlan, record: ControlRecord) -> Prepared | None:
-        """A merge that this process does itself; None where it is Spark's. Raises TokenPassed."""
-        from airflow_cdc_provider.targets.delta.direct.merge import Label, prepare
-
-        label = Label(self.app_id(record.table), record.token, record_text(record))
-        with self._answers(target_table):
-            return prepare(open_store(self.location, self.connection), target_table, staged, plan, label)
-
-    def commit(self, target_table: str, prepared: Prepared) -> bool:
-        """False where another commit came first."""
-        with self._answers(target_table):
-            return prepared.commit()
-
     def rows_written(self, target_table: str, record: ControlRecord) -> int:
         """By the commit that holds this record."""
-        with self._answers(target_table):
+        with self.answers(target_table):
             for entry in self.open(target_table).history():
                 commit = read_commit(entry, self.replicator, record.table)
                 if commit.record is not None and commit.record.nonce == record.nonce:
@@ -154,13 +142,13 @@ class DeltaTarget:
         """Behind the last checkpoint."""
         from airflow_cdc_provider.targets.delta.direct.snapshot import last_checkpoint
 
-        with self._answers(target_table):
-            checkpoint = last_checkpoint(open_store(self.location, self.connection), target_table)
+        with self.answers(target_table):
+            checkpoint = last_checkpoint(self.store, target_table)
             return int(self.open(target_table).version()) - (int(checkpoint["version"]) if checkpoint else -1)
 
     def write_checkpoint(self, target_table: str) -> None:
         """And drop the commits that the table's own settings say nobody needs any more."""
-        with self._answers(target_table):
+        with self.answers(target_table):
             opened = self.open(target_table)
             opened.create_checkpoint()
             opened.cleanup_metadata()
@@ -186,7 +174,7 @@ class DeltaTarget:
         """
         record = claimed(self.log, record, expected)
         for _ in range(2):
-            with self._answers(target_table):
+            with self.answers(target_table):
                 opened = self.open(target_table)
                 if opened is None or not self._still(opened, expected, record.table):
                     raise changed_since(record.table, self.locate(target_table), expected)
@@ -231,7 +219,8 @@ class DeltaTarget:
         return [read_commit(entry, self.replicator, table) for entry in opened.history(limit)]
 
     @contextlib.contextmanager
-    def _answers(self, target_table: str) -> Iterator[None]:
+    def answers(self, target_table: str) -> Iterator[None]:
+        """Around whatever asks the table something. Raises TargetUnavailable (TGT010)."""
         from deltalake.exceptions import DeltaError
 
         try:

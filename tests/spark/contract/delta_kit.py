@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections import Secrets
 from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.targets.delta.target import DeltaTarget
+from airflow_cdc_provider.targets.delta.direct.merge import Prepared
 from spark_jobs import here
-from spark_jobs.writers import delta
+from spark_jobs.writers import delta, delta_here
 from tests.delta_tables import read
 from tests.spark.contract.once import lost_once, once_at
 from tests.spark.contract.sessions import small_session
@@ -67,7 +67,9 @@ class DeltaKit:
         self.write("CREATE TABLE {t} (id INT) USING delta")
 
     def meanwhile(self, monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
-        monkeypatch.setattr(delta, "failpoint", once_at(self.before_commit, action))
+        at_once = once_at(self.before_commit, action)
+        for module in (delta, delta_here):
+            monkeypatch.setattr(module, "failpoint", at_once)
 
     def _rows(self, opened: DeltaTable, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         return list(zip(*(column.to_pylist() for column in read(opened, *columns).columns), strict=True))
@@ -76,7 +78,7 @@ class DeltaKit:
     def lose(self, reply: bool) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(delta.DeltaWriter, "_try_merge", lost_once(delta.DeltaWriter._try_merge, reply, lambda: None))
-            patch.setattr(DeltaTarget, "commit", lost_once(DeltaTarget.commit, reply, broken))
+            patch.setattr(Prepared, "commit", lost_once(Prepared.commit, reply, broken))
             yield
 
 

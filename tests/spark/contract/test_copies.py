@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.errors import Fenced, ForeignTarget
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Outcome, StepKind
 from airflow_cdc_provider.core.tables import Column, TableSchema
+from spark_jobs.copied_rows import CopiedRows
 from spark_jobs.writers import open_writer
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable
@@ -35,7 +36,7 @@ def test_an_empty_copy_takes_changes_and_no_second_copy_under_its_fence(kit: Tar
     assert table.rows() == [(1, "a")]
     writer = open_writer(kit.kind, lambda: kit.session, table.job(StepKind.SNAPSHOT, ()).tables)
     with pytest.raises(Fenced, match="TGT030"):
-        writer.copy(table.task(), writer.read(table.task(), None), control(table))
+        writer.copy(table.task(), CopiedRows(lambda: writer.read(table.task(), None)), control(table))
     assert table.rows() == [(1, "a")]
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -25,21 +25,48 @@ TIGHT = re.compile(r'"tightBounds"\s*:\s*(true|false)\s*,|,\s*"tightBounds"\s*:\
 HIGHEST = "\U0010ffff"
 
 
+class DataFile:
+    """One file being written. ``measured``: the columns that get statistics. ``various``: those that hold so many
+    values that a dictionary of them would be built in vain. A file that is not closed is part of no table."""
+
+    def __init__(
+        self, store: Store, table: str, columns: pa.Schema, measured: Sequence[str], various: Collection[str] = ()
+    ) -> None:
+        self._path = f"part-00000-{uuid.uuid4()}.c000.snappy.parquet"
+        self._sink = _CountingSink(store, f"{table}/{self._path}")
+        repeating = [name for name in columns.names if name not in various]
+        self._parquet = pq.ParquetWriter(
+            self._sink, columns, compression="snappy", store_schema=False, use_dictionary=repeating
+        )
+        self._figures = _Figures(measured)
+
+    @property
+    def bytes(self) -> int:
+        return self._sink.bytes
+
+    def write(self, rows: pa.Table) -> None:
+        self._parquet.write_table(rows, row_group_size=GROUP_ROWS)
+        self._figures.take(rows)
+
+    def close(self) -> dict[str, Any]:
+        """The ``add`` action."""
+        self._parquet.close()
+        self._sink.close()
+        return {
+            "path": self._path,
+            "partitionValues": {},
+            "size": self._sink.bytes,
+            "modificationTime": time.time_ns() // 1_000_000,
+            "dataChange": True,
+            "stats": self._figures.text(),
+        }
+
+
 def write_rows(store: Store, table: str, rows: pa.Table, measured: Sequence[str]) -> dict[str, Any]:
-    """The ``add`` action of a new file. ``measured``: the columns that get statistics."""
-    path = f"part-00000-{uuid.uuid4()}.c000.snappy.parquet"
-    content = pa.BufferOutputStream()
-    pq.write_table(rows, content, compression="snappy", row_group_size=GROUP_ROWS, store_schema=False)
-    written = content.getvalue().to_pybytes()
-    store.write(f"{table}/{path}", written)
-    return {
-        "path": path,
-        "partitionValues": {},
-        "size": len(written),
-        "modificationTime": time.time_ns() // 1_000_000,
-        "dataChange": True,
-        "stats": _stats(rows, measured),
-    }
+    """The ``add`` action of a new file with all these rows."""
+    file = DataFile(store, table, rows.schema, measured)
+    file.write(rows)
+    return file.close()
 
 
 def with_vector(add: dict[str, Any], descriptor: dict[str, Any]) -> dict[str, Any]:
@@ -48,20 +75,64 @@ def with_vector(add: dict[str, Any], descriptor: dict[str, Any]) -> dict[str, An
     return {**add, "deletionVector": descriptor, "stats": stats, "dataChange": True}
 
 
-def _stats(rows: pa.Table, measured: Sequence[str]) -> str:
-    """Written by hand: decimals are numbers of many digits there."""
-    minima, maxima, nulls = list[str](), list[str](), list[str]()
-    for name in measured:
-        column = rows[name]
-        nulls.append(f"{json.dumps(name)}:{column.null_count}")
-        spelled = _spelled(column.type)
-        if spelled is None or column.null_count == len(column):
-            continue
-        low, high = pc.min_max(column).as_py().values()
-        minima.append(f"{json.dumps(name)}:{spelled(low, False)}")
-        maxima.append(f"{json.dumps(name)}:{spelled(high, True)}")
-    parts = [f'"minValues":{{{",".join(minima)}}}', f'"maxValues":{{{",".join(maxima)}}}']
-    return f'{{"numRecords":{len(rows)},{",".join(parts)},"nullCount":{{{",".join(nulls)}}},"tightBounds":true}}'
+class _CountingSink:
+    """A new file for pyarrow, which asks where it is; not every store can say."""
+
+    def __init__(self, store: Store, path: str) -> None:
+        self.bytes = 0
+        self._output = store.open_output(path)
+
+    @property
+    def closed(self) -> bool:
+        return self._output.closed
+
+    def write(self, content: bytes) -> int:
+        self._output.write(content)
+        self.bytes += len(content)
+        return len(content)
+
+    def tell(self) -> int:
+        return self.bytes
+
+    def flush(self) -> None:
+        self._output.flush()
+
+    def close(self) -> None:
+        self._output.close()
+
+
+class _Figures:
+    """Rows, and per column its NULLs and its ends."""
+
+    def __init__(self, measured: Sequence[str]) -> None:
+        self._rows = 0
+        self._nulls = dict.fromkeys(measured, 0)
+        self._ends = dict[str, tuple[Any, Any]]()
+        self._spelled = dict[str, Callable[[Any, bool], str] | None]()
+
+    def take(self, rows: pa.Table) -> None:
+        self._rows += len(rows)
+        for name in self._nulls:
+            column = rows[name]
+            self._nulls[name] += column.null_count
+            spelled = self._spelled[name] = _spelled(column.type)
+            if spelled is None or column.null_count == len(column):
+                continue
+            low, high = pc.min_max(column).as_py().values()
+            known = self._ends.get(name, (low, high))
+            self._ends[name] = min(known[0], low), max(known[1], high)
+
+    def text(self) -> str:
+        """Written by hand: decimals are numbers of many digits there."""
+        minima, maxima = list[str](), list[str]()
+        for name, (low, high) in self._ends.items():
+            spelled = self._spelled[name]
+            assert spelled is not None, "only such columns have ends"
+            minima.append(f"{json.dumps(name)}:{spelled(low, False)}")
+            maxima.append(f"{json.dumps(name)}:{spelled(high, True)}")
+        nulls = [f"{json.dumps(name)}:{number}" for name, number in self._nulls.items()]
+        parts = [f'"minValues":{{{",".join(minima)}}}', f'"maxValues":{{{",".join(maxima)}}}']
+        return f'{{"numRecords":{self._rows},{",".join(parts)},"nullCount":{{{",".join(nulls)}}},"tightBounds":true}}'
 
 
 def _spelled(kind: pa.DataType) -> Callable[[Any, bool], str] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -148,12 +148,12 @@ class _Merge:
         descriptors = iter(write_vectors(self.store, self.table, vectors) if vectors else ())
         actions: list[dict[str, Any]] = []
         for one, stays in zip(leaving, kept, strict=True):
-            actions.append({"remove": _removal(one.met.file)})
+            actions.append({"remove": removal(one.met.file)})
             if stays:
                 actions.append({"add": with_vector(dict(one.met.file.add), next(descriptors))})
         rows = self._new_rows(leaving, written)
         if len(rows):
-            actions.append({"add": write_rows(self.store, self.table, rows, measured_columns(self.snapshot))})
+            actions.append({"add": write_rows(self.store, self.table, rows, measured_columns(self.snapshot.metadata))})
         return actions
 
     def _new_rows(self, leaving: Sequence[_Leaving], written: Numbers) -> pa.Table:
@@ -174,7 +174,6 @@ class _Merge:
         return rows
 
     def _content(self, actions: Sequence[dict[str, Any]], inserted: int, updated: int, deleted: int) -> bytes:
-        now = time.time_ns() // 1_000_000
         metrics = {
             "numSourceRows": len(self.staged),
             "numTargetRowsInserted": inserted,
@@ -183,24 +182,31 @@ class _Merge:
             "numTargetFilesAdded": sum("add" in one for one in actions),
             "numTargetFilesRemoved": sum("remove" in one for one in actions),
         }
-        info = {
-            "timestamp": now,
-            "operation": "MERGE",
-            "operationParameters": {"predicate": json.dumps(self.plan.schema.key)},
-            "readVersion": self.snapshot.version,
-            "isolationLevel": "Serializable",
-            "isBlindAppend": False,
-            "operationMetrics": {name: str(number) for name, number in metrics.items()},
-            "engineInfo": "airflow-cdc-provider",
-            "txnId": str(uuid.uuid4()),
-            "userMetadata": self.label.text,
-        }
-        token = {"appId": self.label.app_id, "version": self.label.token, "lastUpdated": now}
+        parameters = {"predicate": json.dumps(self.plan.schema.key)}
+        info = commit_info("MERGE", parameters, metrics, self.snapshot.version, self.label)
+        token = {"appId": self.label.app_id, "version": self.label.token, "lastUpdated": info["timestamp"]}
         lines = [{"commitInfo": info}, {"txn": token}, *actions]
         return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines).encode()
 
 
-def _removal(file: ActiveFile) -> dict[str, Any]:
+def commit_info(
+    operation: str, parameters: Mapping[str, str], metrics: Mapping[str, int], read_version: int, label: Label
+) -> dict[str, Any]:
+    info = {
+        "timestamp": time.time_ns() // 1_000_000,
+        "operation": operation,
+        "operationParameters": parameters,
+        "isolationLevel": "Serializable",
+        "isBlindAppend": False,
+        "operationMetrics": {name: str(number) for name, number in metrics.items()},
+        "engineInfo": "airflow-cdc-provider",
+        "txnId": str(uuid.uuid4()),
+        "userMetadata": label.text,
+    }
+    return info | ({"readVersion": read_version} if read_version >= 0 else {})
+
+
+def removal(file: ActiveFile) -> dict[str, Any]:
     told = {name: file.add[name] for name in ("partitionValues", "size", "tags", "deletionVector") if name in file.add}
     removed = {"path": file.path, "deletionTimestamp": time.time_ns() // 1_000_000, "dataChange": True}
     return {**removed, "extendedFileMetadata": True, **told}

@@ -1,4 +1,4 @@
-"""Which tables, and which merges into them, are simple enough."""
+"""Which tables, and which writes into them, are simple enough."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_cdc_provider.core.merge import DELETED, ORDER, MergePlan
-from airflow_cdc_provider.core.tables import Kind, LogicalType
+from airflow_cdc_provider.core.tables import Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.delta.direct.snapshot import ActiveFile, Snapshot
 from airflow_cdc_provider.targets.delta.direct.vectors import IN_FILE, INLINE
 
@@ -29,6 +29,8 @@ HARMLESS = (
 )
 INDEXED_COLUMNS = 32
 
+TIMESTAMP_NTZ = "timestamp_ntz"
+
 _TYPES: dict[Kind, str] = {
     Kind.BOOLEAN: "boolean",
     Kind.INT16: "short",
@@ -41,7 +43,7 @@ _TYPES: dict[Kind, str] = {
     Kind.UUID: "string",
     Kind.BYTES: "binary",
     Kind.DATE: "date",
-    Kind.TIMESTAMP: "timestamp_ntz",
+    Kind.TIMESTAMP: TIMESTAMP_NTZ,
     Kind.TIMESTAMPTZ: "timestamp",
 }
 
@@ -56,6 +58,14 @@ def simple_plan(plan: MergePlan) -> bool:
 
 def simple_table(snapshot: Snapshot, plan: MergePlan) -> bool:
     """The table asks nothing of its writers but deletion vectors, and holds the columns of the plan and no others."""
+    return (
+        simple_writing(snapshot)
+        and dict(_columns(snapshot.metadata)) == dict(expected_columns(plan.schema, plan.soft))
+        and all(map(_simple_file, snapshot.files))
+    )
+
+
+def simple_writing(snapshot: Snapshot) -> bool:
     protocol, metadata = snapshot.protocol, snapshot.metadata
     versions = protocol["minReaderVersion"], protocol["minWriterVersion"]
     features = {*protocol.get("readerFeatures", ()), *protocol.get("writerFeatures", ())}
@@ -66,8 +76,6 @@ def simple_table(snapshot: Snapshot, plan: MergePlan) -> bool:
         and configuration.get("delta.enableDeletionVectors") == "true"
         and all(name.startswith(HARMLESS) or not name.startswith("delta.") for name in configuration)
         and not metadata["partitionColumns"]
-        and dict(_columns(metadata)) == dict(_expected(plan))
-        and all(map(_simple_file, snapshot.files))
     )
 
 
@@ -81,21 +89,23 @@ def column_order(snapshot: Snapshot) -> list[str]:
     return [name for name, _ in _columns(snapshot.metadata)]
 
 
-def measured_columns(snapshot: Snapshot) -> Sequence[str]:
+def measured_columns(metadata: Mapping[str, Any]) -> Sequence[str]:
     """The columns that the table wants minima and maxima of."""
-    configuration: Mapping[str, str] = snapshot.metadata.get("configuration", {})
-    names = column_order(snapshot)
+    configuration: Mapping[str, str] = metadata.get("configuration", {})
+    names = [name for name, _ in _columns(metadata)]
     if listed := configuration.get("delta.dataSkippingStatsColumns"):
         return [name for name in names if f"`{name.replace('`', '``')}`" in listed or name in listed.split(",")]
     number = int(configuration.get("delta.dataSkippingNumIndexedCols", INDEXED_COLUMNS))
     return names if number < 0 else names[:number]
 
 
-def _expected(plan: MergePlan) -> Iterator[tuple[str, str]]:
-    for column in plan.schema.columns:
+def expected_columns(schema: TableSchema, soft: bool) -> Iterator[tuple[str, str]]:
+    """Names and Delta's types of a table of ours."""
+    for column in schema.columns:
         yield column.name, _type(column.type)
-    yield ORDER, "string"
-    if plan.soft:
+    if schema.key:
+        yield ORDER, "string"
+    if soft:
         yield DELETED, "boolean"
 
 

@@ -1,0 +1,160 @@
+"""A whole copy: files of rows, written by any process; then one commit that puts them in the place of all that is
+there, columns and settings included."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_cdc_provider.staging.store import Store
+from airflow_cdc_provider.targets.delta.direct.data_file import GROUP_ROWS, DataFile
+from airflow_cdc_provider.targets.delta.direct.merge import Label, Prepared, TokenPassed, commit_info, removal
+from airflow_cdc_provider.targets.delta.direct.snapshot import ActiveFile, commit_path, read_snapshot
+from airflow_cdc_provider.targets.delta.direct.suited import (
+    READER,
+    TIMESTAMP_NTZ,
+    WRITER,
+    measured_columns,
+    simple_writing,
+)
+
+FILE_BYTES = 128 << 20
+"""A file this large is followed by another one."""
+
+RUN_BYTES = 32 << 20
+"""Rows in memory that are sorted and written together."""
+
+LAYOUT_SETTINGS = "delta.dataSkipping"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How rows lie in their files. ``order``: the columns that runs of rows are sorted by; without any they stay as
+    they come. ``measured`` and ``various`` are those of ``DataFile``."""
+
+    order: tuple[str, ...] = ()
+    measured: tuple[str, ...] = ()
+    various: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a copy goes: the commit that makes ``version``, and all it says but the new files. ``protocol`` is told
+    where the table is new."""
+
+    version: int
+    metadata: Mapping[str, Any]
+    protocol: Mapping[str, Any] | None
+    removed: tuple[ActiveFile, ...] = ()
+
+
+def new_place(columns: Sequence[tuple[str, str]], properties: Mapping[str, str]) -> Place:
+    """For a table that is not there yet. ``columns``: names and Delta's types."""
+    features = ["deletionVectors", *(["timestampNtz"] if TIMESTAMP_NTZ in dict(columns).values() else [])]
+    protocol = {
+        "minReaderVersion": READER,
+        "minWriterVersion": WRITER,
+        "readerFeatures": features,
+        "writerFeatures": [*features, "appendOnly", "invariants"],
+    }
+    metadata = {
+        "id": str(uuid.uuid4()),
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": _schema_text(columns),
+        "partitionColumns": [],
+        "configuration": dict(properties),
+        "createdTime": time.time_ns() // 1_000_000,
+    }
+    return Place(0, metadata, protocol)
+
+
+def found_place(
+    store: Store, table: str, columns: Sequence[tuple[str, str]], properties: Mapping[str, str], label: Label
+) -> Place | None:
+    """Over a table that is there; None where it asks more of its writers than is done here. Raises TokenPassed, and
+    what reading the table raises."""
+    snapshot = read_snapshot(store, table)
+    if snapshot is None or not simple_writing(snapshot):
+        return None
+    if snapshot.tokens.get(label.app_id, -1) >= label.token:
+        raise TokenPassed
+    if TIMESTAMP_NTZ in dict(columns).values() and "timestampNtz" not in snapshot.protocol["writerFeatures"]:
+        return None
+    settings: Mapping[str, str] = snapshot.metadata.get("configuration", {})
+    kept = {name: value for name, value in settings.items() if not name.startswith(LAYOUT_SETTINGS)}
+    metadata = {**snapshot.metadata, "schemaString": _schema_text(columns), "configuration": {**kept, **properties}}
+    return Place(snapshot.version + 1, metadata, None, snapshot.files)
+
+
+def layout_of(place: Place, order: Sequence[str], various: Sequence[str]) -> Layout:
+    return Layout(tuple(order), tuple(measured_columns(place.metadata)), tuple(various))
+
+
+def write_files(store: Store, table: str, rows: Iterable[pa.Table], layout: Layout) -> list[dict[str, Any]]:
+    """The ``add`` actions of new files that hold all these rows."""
+    adds, file = list[dict[str, Any]](), None
+    for run in _runs(rows):
+        if file is None:
+            file = DataFile(store, table, run.schema, layout.measured, layout.various)
+        for some in _sorted(run, layout.order):
+            file.write(some)
+        if file.bytes >= FILE_BYTES:
+            adds.append(file.close())
+            file = None
+    return adds if file is None else [*adds, file.close()]
+
+
+def prepared_copy(
+    store: Store, table: str, place: Place, adds: Sequence[Mapping[str, Any]], rows: int, label: Label
+) -> Prepared:
+    metrics = {
+        "numFiles": len(adds),
+        "numOutputRows": rows,
+        "numOutputBytes": sum(int(one["size"]) for one in adds),
+        "numRemovedFiles": len(place.removed),
+    }
+    parameters = {"mode": "Overwrite", "partitionBy": "[]"}
+    info = commit_info("WRITE", parameters, metrics, place.version - 1, label)
+    token = {"appId": label.app_id, "version": label.token, "lastUpdated": info["timestamp"]}
+    lines: list[Mapping[str, Any]] = [{"commitInfo": info}, {"txn": token}]
+    if place.protocol is not None:
+        lines.append({"protocol": place.protocol})
+    lines.append({"metaData": place.metadata})
+    lines += [{"remove": removal(one)} for one in place.removed]
+    lines += [{"add": one} for one in adds]
+    content = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines).encode()
+    return Prepared(store, commit_path(table, place.version), content, rows, 0, 0)
+
+
+def _runs(rows: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    some, size = list[pa.Table](), 0
+    for table in rows:
+        some.append(table)
+        size += table.nbytes
+        if size >= RUN_BYTES:
+            yield pa.concat_tables(some)
+            some, size = [], 0
+    if sum(map(len, some)):
+        yield pa.concat_tables(some)
+
+
+def _sorted(run: pa.Table, order: Sequence[str]) -> Iterator[pa.Table]:
+    """Taken in their order piece by piece, so that the rows are in memory once."""
+    if not order:
+        yield run
+        return
+    numbers = pc.sort_indices(run, [(name, "ascending") for name in order])
+    for start in range(0, len(numbers), GROUP_ROWS):
+        yield run.take(numbers[start : start + GROUP_ROWS])
+
+
+def _schema_text(columns: Sequence[tuple[str, str]]) -> str:
+    fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns]
+    return json.dumps({"type": "struct", "fields": fields}, ensure_ascii=False)
