@@ -19,7 +19,7 @@ from airflow_cdc_provider.targets.target import Held
 from spark_jobs.copied_rows import CopiedRows
 from spark_jobs.job import Job, TableWork
 from spark_jobs.progress import reported
-from spark_jobs.writers import open_writer
+from spark_jobs.writers import CopyCommit, open_writer
 
 
 def standing_before(job: Job, task: TableTask) -> Job:
@@ -95,10 +95,17 @@ def record_of(job: Job, task: TableTask, named: int, held: Held, copy: Copy, sta
     )
 
 
+def prepare_copy(job: Job, work: TableWork, copy: Copy, rows: CopiedRows) -> CopyCommit:
+    """Bring the rows, as far as they do not wait for their commit."""
+    writer = open_writer(job.step.definition.target.type, work.session, job.tables)
+    with work.phase("copy"), reported(work.task.table, rows.progress):
+        return writer.copy(replace(work.task, schema=copy.schema), rows)
+
+
 def commit_copy(
-    job: Job, work: TableWork, copy: Copy, rows: CopiedRows, record: ControlRecord, **detail: object
+    job: Job, work: TableWork, rows: CopiedRows, commit: CopyCommit, record: ControlRecord, **detail: object
 ) -> TableResult:
-    """Write the rows and the record in one commit. Raises Fenced where somebody else has taken the table over."""
+    """Rows and record in one commit. Raises Fenced where somebody else has taken the table over."""
     if not job.log.claim_fence(record):
         raise Fenced(
             Problem(
@@ -111,9 +118,8 @@ def commit_copy(
             )
         )
     failpoint("copy.before_commit")
-    writer = open_writer(job.step.definition.target.type, work.session, job.tables)
     with work.phase("copy"), reported(work.task.table, rows.progress):
-        number = writer.copy(replace(work.task, schema=copy.schema), rows, record)
+        number = commit(record)
     failpoint("copy.after_commit")
     return work.result(
         Outcome.DONE, rows=number, counts={"read": number}, fence=record.fence, window=record.window, detail=detail

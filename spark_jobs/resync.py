@@ -19,7 +19,7 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import StepResult, TableResult
 from spark_jobs import harness
 from spark_jobs.copied_rows import CopiedRows, framed
-from spark_jobs.copying import commit_copy, look, opened_copy, record_of, standing_before
+from spark_jobs.copying import commit_copy, look, opened_copy, prepare_copy, record_of, standing_before
 from spark_jobs.job import Job, TableWork
 from spark_jobs.key_audit import audit_keys, audit_window
 from spark_jobs.missing_rows import Missing, absent, live, require_yes
@@ -70,7 +70,8 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         if task.rule.on_delete is not OnDelete.HARD and copy.schema.key:
             rows = rows.unionByName(_kept(copy, old, new, rows), allowMissingColumns=True)
         copied = CopiedRows(lambda: rows, progress=watched(work.spark, copy))
-        return commit_copy(job, work, copy, copied, record, missing=missing.rows, of=missing.of)
+        commit = prepare_copy(job, work, copy, copied)
+        return commit_copy(job, work, copied, commit, record, missing=missing.rows, of=missing.of)
 
 
 def _missing(copy: Copy, old: DataFrame, new: DataFrame) -> Missing:

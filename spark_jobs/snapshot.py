@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult
 from spark_jobs import harness
 from spark_jobs.copied_rows import rows_of
-from spark_jobs.copying import commit_copy, look, opened_copy, record_of, standing_before
+from spark_jobs.copying import commit_copy, look, opened_copy, prepare_copy, record_of, standing_before
 from spark_jobs.job import Job, TableWork
 
 TAKES_A_FIRST_COPY = frozenset({TableState.PENDING, TableState.SNAPSHOTTING, TableState.DROPPED})
@@ -45,10 +45,11 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
     job = standing_before(job, task)
     with opened_copy(job, task, job.step.window) as copy, rows_of(job, work, copy) as rows:
         failpoint("copy.anchored")
+        commit = prepare_copy(job, work, copy, rows)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         state = State(TableState.REPLICATING, since=now, reason="first copy", set_by="snapshot")
         record = record_of(job, task, named, held, copy, state)
-        return commit_copy(job, work, copy, rows, record)
+        return commit_copy(job, work, rows, commit, record)
 
 
 if __name__ == "__main__":

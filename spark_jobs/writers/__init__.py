@@ -35,12 +35,17 @@ class MergeCounts:
     deleted: int = 0
 
 
+CopyCommit = Callable[[ControlRecord], int]
+"""Commits a copy under this record; the number of rows written."""
+
+
 class Writer(Protocol):
     """Every method that writes names its commit in the change log first, commits data and control record at once, and
     reads back who won. Raises Fenced where somebody newer owns the table."""
 
-    def copy(self, task: TableTask, rows: CopiedRows, record: ControlRecord) -> int:
-        """Create the table, or replace all its rows and columns; the number of rows written."""
+    def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
+        """Create the table, or replace all its rows and columns, as ``task.schema`` has them. Rows that may be others
+        when they are read again have been read when this returns; what it returns makes them the table."""
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """Apply staged rows."""

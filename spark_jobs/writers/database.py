@@ -45,7 +45,7 @@ from spark_jobs.copied_rows import CopiedRows
 from spark_jobs.here import few
 from spark_jobs.readers.jdbc import JdbcRead, read_jdbc
 from spark_jobs.staged_rows import StagedRows
-from spark_jobs.writers import MergeCounts, merge_plan
+from spark_jobs.writers import CopyCommit, MergeCounts, merge_plan
 from spark_jobs.writers.texts import as_texts, is_binary
 
 FETCH_ROWS = 5_000
@@ -90,7 +90,10 @@ class DatabaseWriter:
         )
         return read_jdbc(self.spark, query, [column.name for column in columns])
 
-    def copy(self, task: TableTask, rows: CopiedRows, record: ControlRecord) -> int:
+    def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
+        return partial(self._copy, task, rows.frame())
+
+    def _copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
         """Died before the swap: the old table stands, or none. A token that does not grow is refused, and so is one
         that another attempt has named: the caller has to raise the fence."""
         held = self.tables.held(task.table, task.target)
@@ -105,10 +108,10 @@ class DatabaseWriter:
             prepare(server, task.target, self.tables.lock_name(task.target))
             make_shadow(server, shadow, schema, soft, record.nonce)
             columns = [column.name for column in (*schema.columns, *_technical(schema, soft))]
-            number = self._load(rows.frame().select(*map(quoted, columns)), shadow, schema)
+            rows = self._load(frame.select(*map(quoted, columns)), shadow, schema)
             settle_shadow(server, shadow, schema, task.target, record.nonce)
             put_in_place(self.tables, task.target, shadow, held, record)
-        return number
+        return rows
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 
 from delta.exceptions import DeltaConcurrentModificationException
 from py4j.protocol import Py4JJavaError
@@ -35,7 +36,7 @@ from spark_jobs.broken_integrity import broken_integrity_told
 from spark_jobs.copied_rows import CopiedRows
 from spark_jobs.sessions import FEW_ROWS, interpreted
 from spark_jobs.staged_rows import StagedRows
-from spark_jobs.writers import MergeCounts, merge_plan
+from spark_jobs.writers import CopyCommit, MergeCounts, merge_plan
 from spark_jobs.writers.catalog_names import ensure_registered, require_free
 from spark_jobs.writers.delta_here import DeltaHere
 from spark_jobs.writers.delta_upkeep import maintain
@@ -67,19 +68,19 @@ class DeltaWriter:
             reader = reader.option("versionAsOf", version)
         return reader.load(self.tables.locate(task.target))
 
-    def copy(self, task: TableTask, rows: CopiedRows, record: ControlRecord) -> int:
+    def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
+        commit = self._here.copy(task, rows, self._held(task)) or partial(self._copy_in_spark, task, rows.frame())
+        return partial(self._copy, task, commit)
+
+    def _copy(self, task: TableTask, commit: CopyCommit, record: ControlRecord) -> int:
         """Died before the commit: the old table stands, or none. A token that does not grow is refused, and so is one
         that another attempt has named: the caller has to raise the fence."""
-        held = self.tables.held(task.table, task.target)
-        if held.exists and held.token is None:
-            raise ForeignTarget(not_ours(self.tables.locate(task.target)))
+        held = self._held(task)
         if self.tables.catalog:
             require_free(self.spark, self.tables.catalog, task.target, self.tables.locate(task.target))
         if (held.token is not None and record.token <= held.token) or not self.tables.log.write_control(record):
             raise overtaken_by(held, record)
-        number = self._here.copy(task, rows, record, held)
-        if number is None:
-            number = self._copy_in_spark(task, rows.frame(), record)
+        number = commit(record)
         self._register(task)
         return number
 
@@ -93,7 +94,7 @@ class DeltaWriter:
         return counts or self._merge_in_spark(task, rows, plan, record, before)
 
     def _copy_in_spark(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
-        schema = record.schema or task.schema
+        schema = task.schema
         self._take_any_name(task, schema.names)
         writer = (
             frame.write.format("delta")
@@ -169,6 +170,13 @@ class DeltaWriter:
         opened = self.tables.open(task.target) if needs_column_mapping(names) else None
         if opened is not None and COLUMN_MAPPING not in opened.metadata().configuration:
             self.spark.sql(switch_on_column_mapping(self.tables.locate(task.target)))
+
+    def _held(self, task: TableTask) -> Held:
+        """Raises ForeignTarget where the table is none of ours."""
+        held = self.tables.held(task.table, task.target)
+        if held.exists and held.token is None:
+            raise ForeignTarget(not_ours(self.tables.locate(task.target)))
+        return held
 
     def _require_ours(self, task: TableTask, record: ControlRecord) -> None:
         held = self.tables.held(task.table, task.target)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -14,10 +13,10 @@ from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.merge import MergePlan
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.places import open_store
 from airflow_cdc_provider.targets.delta.ddl import needs_column_mapping, table_properties
 from airflow_cdc_provider.targets.delta.direct.copy import (
+    Add,
     Layout,
     Place,
     found_place,
@@ -34,7 +33,7 @@ from airflow_cdc_provider.targets.fencing import is_ours, overtaken_by
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.copied_rows import CopiedRows
 from spark_jobs.staged_rows import StagedRows
-from spark_jobs.writers import MergeCounts
+from spark_jobs.writers import CopyCommit, MergeCounts
 
 TRIES = 5
 """Commits of others that change nothing of ours may come first."""
@@ -70,12 +69,12 @@ class DeltaHere:
                 raise overtaken_by(after, record)
         return None
 
-    def copy(self, task: TableTask, rows: CopiedRows, record: ControlRecord, before: Held) -> int | None:
-        """The number of rows. None, before any was read, where the rows come otherwise or the table asks for more."""
-        schema = record.schema or task.schema
-        if rows.each_share is None or needs_column_mapping(schema.names):
+    def copy(self, task: TableTask, rows: CopiedRows, before: Held) -> CopyCommit | None:
+        """All rows are in files when this returns. None, before any was read, where they come otherwise or the table
+        asks for more."""
+        if rows.each_share is None or needs_column_mapping(task.schema.names):
             return None
-        place = self._place(task, schema, record, before)
+        place = self._place(task, before)
         if place is None:
             return None
         layout = layout_of(place, rows.order, rows.various)
@@ -83,29 +82,30 @@ class DeltaHere:
             partial(_written_files, self.tables.location, self.tables.connection, task.target, layout)
         )
         adds = [add for files in written.told for add in files]
+        return partial(self._commit_copy, task, adds, written.rows)
+
+    def _commit_copy(self, task: TableTask, adds: Sequence[Add], rows: int, record: ControlRecord) -> int:
+        before = after = self.tables.held(task.table, task.target)
         for _ in range(TRIES):
-            prepared = prepared_copy(self.tables.store, task.target, place, adds, written.rows, self._label(record))
+            place = self._place(task, after)
+            if place is None or after.token != before.token:
+                break
+            prepared = prepared_copy(self.tables.store, task.target, place, adds, rows, self._label(record))
             error = self._copy_error(task, prepared)
             after = self.tables.held(task.table, task.target)
             if is_ours(after, record):
-                return written.rows
+                return rows
             if error is not None:
                 raise error
-            place = self._place(task, schema, record, after) if after.token == before.token else None
-            if place is None:
-                break
         raise overtaken_by(after, record)
 
-    def _place(self, task: TableTask, schema: TableSchema, record: ControlRecord, held: Held) -> Place | None:
-        columns = tuple(expected_columns(schema, task.rule.on_delete is OnDelete.SOFT))
-        properties = table_properties(schema, (*schema.key, *task.rule.cluster_by))
+    def _place(self, task: TableTask, held: Held) -> Place | None:
+        columns = tuple(expected_columns(task.schema, task.rule.on_delete is OnDelete.SOFT))
+        properties = table_properties(task.schema, (*task.schema.key, *task.rule.cluster_by))
         if not held.exists:
             return new_place(columns, properties)
-        try:
-            with self.tables.answers(task.target):
-                return found_place(self.tables.store, task.target, columns, properties, self._label(record))
-        except TokenPassed:
-            raise overtaken_by(self.tables.held(task.table, task.target), record) from None
+        with self.tables.answers(task.target):
+            return found_place(self.tables.store, task.target, columns, properties)
 
     def _label(self, record: ControlRecord) -> Label:
         return Label(self.tables.app_id(record.table), record.token, record_text(record))
@@ -135,6 +135,6 @@ class DeltaHere:
 
 def _written_files(
     location: str, connection: ConnectionInfo, table: str, layout: Layout, rows: Iterable[pa.Table]
-) -> list[dict[str, Any]]:
+) -> list[Add]:
     """Runs wherever a share is read."""
     return write_files(open_store(location, connection), table, rows, layout)

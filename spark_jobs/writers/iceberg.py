@@ -11,6 +11,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
@@ -38,7 +39,7 @@ from airflow_cdc_provider.targets.target import Held
 from spark_jobs.broken_integrity import broken_integrity_told
 from spark_jobs.copied_rows import CopiedRows
 from spark_jobs.staged_rows import StagedRows
-from spark_jobs.writers import MergeCounts, merge_plan
+from spark_jobs.writers import CopyCommit, MergeCounts, merge_plan
 from spark_jobs.writers.iceberg_upkeep import maintain
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
@@ -68,7 +69,10 @@ class IcebergWriter:
         at = "" if version is None else f" VERSION AS OF {version}"
         return self.spark.sql(f"SELECT * FROM {self._name(task)}{at}")
 
-    def copy(self, task: TableTask, rows: CopiedRows, record: ControlRecord) -> int:
+    def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
+        return partial(self._copy, task, rows.frame())
+
+    def _copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
         """A table that is not there is made with its rows and its record at once; one of ours gets them by a branch,
         and other columns in the same commit. Died before the commit: the old table stands, or none."""
         held = self.tables.held(task.table, task.target)
@@ -77,9 +81,9 @@ class IcebergWriter:
         if (held.token is not None and record.token <= held.token) or not self.tables.log.write_control(record):
             raise overtaken_by(held, record)
         if not held.exists:
-            self._create(task, rows.frame(), record)
+            self._create(task, frame, record)
         else:
-            self._replace(task, rows.frame(), held, record)
+            self._replace(task, frame, held, record)
         after = self.tables.held(task.table, task.target)
         if not is_ours(after, record):
             raise overtaken_by(after, record)

@@ -65,7 +65,7 @@ def test_a_fence_that_is_named_after_the_look_stops_the_copy(table: HandMade) ->
     late: Any = SimpleNamespace(log=table.log, tables=SimpleNamespace(held=held_and_then_paused))
     record = record_of(job, work.task, *look(late, work.task), COPY, REPLICATING)
     with pytest.raises(Fenced, match="CPY001"):
-        commit_copy(job, work, COPY, None, record)  # type: ignore[arg-type]
+        commit_copy(job, work, None, None, record)  # type: ignore[arg-type]
 
 
 def test_of_two_first_copies_with_anchors_of_their_own_one_is_shut_out(table: HandMade) -> None:
@@ -75,4 +75,4 @@ def test_of_two_first_copies_with_anchors_of_their_own_one_is_shut_out(table: Ha
         if window == 1:
             assert table.log.claim_fence(record)
     with pytest.raises(Fenced, match="CPY001"):
-        commit_copy(job, work, COPY, None, record)  # type: ignore[arg-type]
+        commit_copy(job, work, None, None, record)  # type: ignore[arg-type]

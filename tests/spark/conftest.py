@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,8 +86,10 @@ def database(postgres: EmbeddedPostgres, request: pytest.FixtureRequest) -> Iter
         server.execute(f'CREATE DATABASE "{name}"')
         with psycopg.connect(postgres.dsn(name), autocommit=True) as connection:
             yield connection
-        slots = server.execute("SELECT slot_name FROM pg_replication_slots WHERE database = %s", [name]).fetchall()
-        for (slot,) in slots:
+        slots = "SELECT slot_name FROM pg_replication_slots WHERE database = %s AND temporary = %s"
+        while server.execute(slots, [name, True]).fetchall():  # they go with their sessions, which may be ending
+            time.sleep(0.01)
+        for (slot,) in server.execute(slots, [name, False]).fetchall():
             server.execute("SELECT pg_drop_replication_slot(%s)", [slot])
         server.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 

@@ -212,7 +212,7 @@ class HandMade:
             return Written([function([frame.toArrow()])], len(rows))
 
         copied = CopiedRows(lambda: frame, each_share if few(len(rows)) else None)
-        written = writer.copy(self.task(), copied, record)
+        written = writer.copy(self.task(), copied)(record)
         assert written == len(rows)
 
     def _now(self) -> str:

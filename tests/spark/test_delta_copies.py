@@ -31,7 +31,7 @@ from airflow_cdc_provider.targets.delta.direct.copy import (
     prepared_copy,
     write_files,
 )
-from airflow_cdc_provider.targets.delta.direct.merge import Label, TokenPassed
+from airflow_cdc_provider.targets.delta.direct.merge import Label
 from airflow_cdc_provider.targets.delta.direct.snapshot import read_snapshot
 from airflow_cdc_provider.targets.delta.direct.suited import expected_columns
 from tests.delta_tables import read
@@ -79,7 +79,7 @@ class Copying:
         columns, properties = tuple(expected_columns(schema, soft)), table_properties(schema, schema.key)
         if self.token == 1:
             return new_place(columns, properties)
-        return found_place(self.store, "t", columns, properties, self.label())
+        return found_place(self.store, "t", columns, properties)
 
     def copy(
         self, schema: TableSchema, rows: Sequence[dict[str, Any]], order: Sequence[str] = (), soft: bool = False
@@ -206,14 +206,6 @@ def test_a_copy_of_no_rows_empties_the_table(tmp_path: Path) -> None:
     copying.copy(KEYED, [])
     assert DeltaTable(copying.path).file_uris() == []
     assert [field.name for field in DeltaTable(copying.path).schema().fields] == [*KEYED.names, ORDER]
-
-
-def test_a_token_that_has_passed_is_told(tmp_path: Path) -> None:
-    copying = Copying(tmp_path)
-    for _ in range(2):
-        copying.copy(KEYED, [])
-    with pytest.raises(TokenPassed):
-        copying.place(KEYED)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pyarrow as pa
@@ -18,6 +19,7 @@ from airflow_cdc_provider.connectors.postgres import source
 from airflow_cdc_provider.connectors.postgres.client import Client
 from airflow_cdc_provider.connectors.postgres.shares import read_share
 from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import Comparison, Condition, OnDelete, TableRule
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.states import TableState
@@ -101,6 +103,30 @@ def test_a_copy_sees_nothing_of_what_commits_while_it_runs(
         stop.set()
         thread.join()
     assert result["public.a"].rows == 5000, "each transaction takes one row and brings one"
+
+
+def test_where_a_copy_is_not_exact_its_record_is_made_when_the_rows_have_been_read(
+    replicator: Replicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The window with which such a copy is exact must begin after the read."""
+    order: list[str] = []
+    record_of = snapshot.record_of
+
+    def read(client: Client, share: str, schema: TableSchema) -> Iterator[pa.Table]:
+        yield from read_share(client, share, schema)
+        order.append("read")
+
+    def recorded(*given: Any) -> ControlRecord:
+        order.append("recorded")
+        return record_of(*given)
+
+    monkeypatch.setattr(source, "read_share", read)
+    monkeypatch.setattr(source.PostgresSource, "exact_snapshot", False)
+    monkeypatch.setattr(snapshot, "record_of", recorded)
+    assert by_table(copy(replicator, "public.a"))["public.a"].rows == 5000
+    assert order == ["read", "recorded"]
+    (task,) = replicator.tasks("public.a")
+    assert task.control is not None and task.control.high == 2
 
 
 def test_a_copy_that_is_there_is_left_as_it_is(spark: SparkSession, replicator: Replicator) -> None:

@@ -36,7 +36,7 @@ def test_an_empty_copy_takes_changes_and_no_second_copy_under_its_fence(kit: Tar
     assert table.rows() == [(1, "a")]
     writer = open_writer(kit.kind, lambda: kit.session, table.job(StepKind.SNAPSHOT, ()).tables)
     with pytest.raises(Fenced, match="TGT030"):
-        writer.copy(table.task(), CopiedRows(lambda: writer.read(table.task(), None)), control(table))
+        writer.copy(table.task(), CopiedRows(lambda: writer.read(table.task(), None)))(control(table))
     assert table.rows() == [(1, "a")]
 
 

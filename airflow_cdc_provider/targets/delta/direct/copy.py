@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.direct.data_file import GROUP_ROWS, DataFile
-from airflow_cdc_provider.targets.delta.direct.merge import Label, Prepared, TokenPassed, commit_info, removal
+from airflow_cdc_provider.targets.delta.direct.merge import Label, Prepared, commit_info, removal
 from airflow_cdc_provider.targets.delta.direct.snapshot import ActiveFile, commit_path, read_snapshot
 from airflow_cdc_provider.targets.delta.direct.suited import (
     READER,
@@ -32,6 +32,9 @@ RUN_BYTES = 32 << 20
 """Rows in memory that are sorted and written together."""
 
 LAYOUT_SETTINGS = "delta.dataSkipping"
+
+Add = dict[str, Any]
+"""The action that names a file."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +79,12 @@ def new_place(columns: Sequence[tuple[str, str]], properties: Mapping[str, str])
 
 
 def found_place(
-    store: Store, table: str, columns: Sequence[tuple[str, str]], properties: Mapping[str, str], label: Label
+    store: Store, table: str, columns: Sequence[tuple[str, str]], properties: Mapping[str, str]
 ) -> Place | None:
-    """Over a table that is there; None where it asks more of its writers than is done here. Raises TokenPassed, and
-    what reading the table raises."""
+    """Over a table that is there; None where it asks more of its writers than is done here."""
     snapshot = read_snapshot(store, table)
     if snapshot is None or not simple_writing(snapshot):
         return None
-    if snapshot.tokens.get(label.app_id, -1) >= label.token:
-        raise TokenPassed
     if TIMESTAMP_NTZ in dict(columns).values() and "timestampNtz" not in snapshot.protocol["writerFeatures"]:
         return None
     settings: Mapping[str, str] = snapshot.metadata.get("configuration", {})
@@ -97,9 +97,9 @@ def layout_of(place: Place, order: Sequence[str], various: Sequence[str]) -> Lay
     return Layout(tuple(order), tuple(measured_columns(place.metadata)), tuple(various))
 
 
-def write_files(store: Store, table: str, rows: Iterable[pa.Table], layout: Layout) -> list[dict[str, Any]]:
+def write_files(store: Store, table: str, rows: Iterable[pa.Table], layout: Layout) -> list[Add]:
     """The ``add`` actions of new files that hold all these rows."""
-    adds, file = list[dict[str, Any]](), None
+    adds, file = list[Add](), None
     for run in _runs(rows):
         if file is None:
             file = DataFile(store, table, run.schema, layout.measured, layout.various)
@@ -111,9 +111,7 @@ def write_files(store: Store, table: str, rows: Iterable[pa.Table], layout: Layo
     return adds if file is None else [*adds, file.close()]
 
 
-def prepared_copy(
-    store: Store, table: str, place: Place, adds: Sequence[Mapping[str, Any]], rows: int, label: Label
-) -> Prepared:
+def prepared_copy(store: Store, table: str, place: Place, adds: Sequence[Add], rows: int, label: Label) -> Prepared:
     metrics = {
         "numFiles": len(adds),
         "numOutputRows": rows,
