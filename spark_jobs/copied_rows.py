@@ -142,7 +142,7 @@ def _given_to(job: Job, work: TableWork, copy: Copy, function: Callable[[Rows], 
         _Share(step, job.secrets, share, number, copy.schema, technical, function)
         for number, share in enumerate(copy.read.shares)
     ]
-    told: list[_Told[R]] = side_by_side(job, _read_share, shares, copy.read.native)
+    told: list[_Told[R]] = side_by_side(job, _read_share, shares)
     for one in told:
         if one.error is not None:
             raise one.error

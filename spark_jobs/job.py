@@ -7,7 +7,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -24,12 +24,13 @@ from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.console import explain, say
 from spark_jobs.failures import outcome_of, problem_of, scrub
+from spark_jobs.processes import pool
 from spark_jobs.sessions import Application, cores, fresh
 
 Phases = dict[str, float]
 
 DRIVER_SHARES = 2
-"""Shares that a driver works on at once where there are executors for the large ones."""
+"""Shares that a driver works on at once by itself: small ones."""
 
 
 @contextlib.contextmanager
@@ -104,8 +105,13 @@ class Job:
 
     @cached_property
     def threads(self) -> ThreadPoolExecutor:
-        """Those of all tables that work on shares: as many at once as this process may have cores, and memory for."""
-        return ThreadPoolExecutor(self.application.local_cores or DRIVER_SHARES, thread_name_prefix="share")
+        """Those of all tables that work on shares: not more at once than there is memory for."""
+        return ThreadPoolExecutor(DRIVER_SHARES, thread_name_prefix="share")
+
+    @cached_property
+    def processes(self) -> ProcessPoolExecutor:
+        """Those of all tables that work on shares, where Spark has no other machine."""
+        return pool(self.application.local_cores)
 
     def phase(self, name: str) -> contextlib.AbstractContextManager[None]:
         return timed(self.phases, name)

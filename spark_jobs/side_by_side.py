@@ -1,10 +1,12 @@
-"""Shares of a work, done side by side: by threads of this process or by Spark's tasks."""
+"""Shares of a work, done side by side: by processes of this machine or by Spark's tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
+from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
 from spark_jobs.executors import missing_packages_are_named
 from spark_jobs.job import Job
 
@@ -12,13 +14,29 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 
-def side_by_side(job: Job, function: Callable[[S], R], shares: Sequence[S], native: bool = False) -> list[R]:
-    """What ``function`` says of each share, in their order. A share that is alone is done here. So are ``native`` ones,
-    which hardly need Python's lock, where Spark has no other machine. Everything else needs processes, and these are
-    Spark's: function and shares are sent there."""
-    if len(shares) == 1 or (native and job.application.local_cores):
+def side_by_side(job: Job, function: Callable[[S], R], shares: Sequence[S]) -> list[R]:
+    """What ``function`` says of each share, in their order. A share that is alone is done by this process, several by
+    others: those of this machine where Spark has no other one, else Spark's. Function and shares are sent there."""
+    if len(shares) <= 1:
         return list(job.threads.map(function, shares))
-    return by_tasks(job, function, shares) if shares else []
+    return by_processes(job, function, shares) if job.application.local_cores else by_tasks(job, function, shares)
+
+
+def by_processes(job: Job, function: Callable[[S], R], shares: Sequence[S]) -> list[R]:
+    """Raises SourceUnavailable (JOB007) where one of the processes was ended."""
+    try:
+        return list(job.processes.map(function, shares))
+    except BrokenProcessPool as error:
+        raise SourceUnavailable(
+            Problem(
+                "JOB007",
+                "a process that read a part of the source was ended",
+                where=job.step.folder,
+                found="a signal, sent by somebody else or for want of memory",
+                do="look for the kernel's out-of-memory killer; the next attempt reads anew",
+                data="nothing of this attempt is visible",
+            )
+        ) from error
 
 
 def by_tasks(job: Job, function: Callable[[S], R], shares: Sequence[S]) -> list[R]:

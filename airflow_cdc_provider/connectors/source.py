@@ -88,13 +88,11 @@ class Partition:
 class PagedRead:
     """A table as it lies in ``shares``, each of which any process can read, any number of times, with the connector's
     ``read_share``. Shares are text and hold no secret. ``rows`` is how many there are by the source's own count, None
-    where nobody has counted them. ``repeatable``: every reading gives the same rows. ``native``: nearly all work of
-    reading is done outside of Python's lock, so that threads of one process get on side by side."""
+    where nobody has counted them. ``repeatable``: every reading gives the same rows."""
 
     shares: tuple[str, ...]
     rows: int | None = None
     repeatable: bool = False
-    native: bool = False
 
 
 @dataclass(frozen=True)

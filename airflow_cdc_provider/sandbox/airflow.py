@@ -37,6 +37,8 @@ class EmbeddedAirflow:
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = os.environ | {
             "AIRFLOW_HOME": str(home),
+            # On a busy machine whoever writes waits longer for the others than the library would by itself.
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db?timeout=60",
             "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",

@@ -15,6 +15,7 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
+from airflow_cdc_provider.connectors.postgres import copy as parts
 from airflow_cdc_provider.connectors.postgres import source
 from airflow_cdc_provider.connectors.postgres.client import Client
 from airflow_cdc_provider.connectors.postgres.shares import read_share
@@ -103,6 +104,17 @@ def test_a_copy_sees_nothing_of_what_commits_while_it_runs(
         stop.set()
         thread.join()
     assert result["public.a"].rows == 5000, "each transaction takes one row and brings one"
+
+
+def test_a_large_table_is_copied_by_several_processes(
+    spark: SparkSession, replicator: Replicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "ONE_PART_BYTES", 0)
+    result = copy(replicator, "public.a")
+    assert by_table(result)["public.a"].rows == 5000
+    rows = replicator.copied(spark, replicator.tasks("public.a")[0])
+    assert rows.selectExpr("count(DISTINCT id)", "min(id)", "max(id)").first() == (5000, 1, 5000)
+    assert len(rows.inputFiles()) > 1
 
 
 def test_where_a_copy_is_not_exact_its_record_is_made_when_the_rows_have_been_read(

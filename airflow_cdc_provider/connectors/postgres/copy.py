@@ -115,7 +115,7 @@ def _copy(
         floor_key(epoch, snapshot.consistent_point),
         position_of(snapshot.consistent_point),
         schema,
-        PagedRead(tuple(Share(viewed, query, within).text() for within in ranges), repeatable=True, native=True),
+        PagedRead(tuple(Share(viewed, query, within).text() for within in ranges), repeatable=True),
         rows,
         various=tuple(str(name) for name, various, _ in statistics if various and name in schema.names),
         in_order=tuple(str(name) for name, _, in_order in statistics if in_order and name in schema.names),

@@ -44,7 +44,7 @@ def open_copy(org: Org, task: TableTask, epoch: int, sealed: Position) -> Iterat
     try:
         with org.bulk.query(schema) as job:
             shares = tuple(json.dumps({"page": page}) for page in job.pages)
-            yield Copy(floor, sealed, schema, PagedRead(shares, job.rows, native=True), job.rows, untold=untold)
+            yield Copy(floor, sealed, schema, PagedRead(shares, job.rows), job.rows, untold=untold)
     except BulkRefused:
         yield Copy(floor, sealed, schema, PagedRead((OVER_REST,)), rows=0, untold=untold)
 

@@ -121,7 +121,7 @@ class SalesforcePollSource:
         try:
             with self.org.bulk.query(schema) as job:
                 shares = tuple(json.dumps({"page": page}) for page in job.pages)
-                read = PagedRead(shares, job.rows, native=True)
+                read = PagedRead(shares, job.rows)
                 yield Copy(stands.floor, stands.position, schema, read, job.rows, untold=untold)
         except BulkRefused:
             yield Copy(stands.floor, stands.position, schema, PagedRead((OVER_REST,)), rows=0, untold=untold)
