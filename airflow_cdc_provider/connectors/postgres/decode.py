@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate, groupby
 
 from airflow_cdc_provider.connectors.postgres import messages
 from airflow_cdc_provider.connectors.postgres.positions import lsn_text, position_of
@@ -56,8 +57,16 @@ class Decoder:
         raises IntegrityBroken (SRC030), naming the place."""
         lsn, data = 0, b""
         try:
-            for lsn, data in received:
-                self._take(lsn, data)
+            for name, some in groupby(received, _relation):
+                if name:
+                    rows = list(some)
+                    lsn, data = rows[0]
+                    self._take_rows(name, rows)
+                else:
+                    for lsn, data in some:
+                        self._take(lsn, data)
+                        if self.ended:
+                            break
                 if self.ended:
                     break
         except messages.MALFORMED as error:
@@ -65,15 +74,7 @@ class Decoder:
         self._flush()
 
     def _take(self, lsn: int, data: bytes) -> None:
-        letter = data[0]
-        if letter in ROW_LETTERS:
-            if self._passing:
-                return
-            run = self._touched.get(data[1:5]) or self._run(lsn, data)
-            if run is not None:
-                run.add(data, self._next(lsn), self._ordinal, self._transaction)
-            return
-        match letter:
+        match data[0]:
             case messages.BEGIN:
                 self._begin(messages.parse_begin(data))
             case messages.COMMIT:
@@ -87,6 +88,19 @@ class Decoder:
                 pass
             case unknown:
                 raise messages.MalformedMessage(f"unknown message {unknown:#x}")
+
+    def _take_rows(self, name: bytes, received: Sequence[tuple[int, bytes]]) -> None:
+        """Row changes of one relation, one after the other. Changes that the row filter leaves out count, too."""
+        if self._passing:
+            return
+        run = self._touched.get(name) or self._run(*received[0])
+        if run is None:
+            self._ignored += len(received)
+            return
+        lsns = list(accumulate((lsn for lsn, _ in received), max, initial=self._lsn))[1:]
+        run.add([data for _, data in received], lsns, self._ordinal + 1, self._transaction)
+        self._lsn = lsns[-1]
+        self._ordinal += len(received)
 
     def _begin(self, begin: messages.Begin) -> None:
         self._passing = begin.commit_lsn < self._lo
@@ -145,7 +159,6 @@ class Decoder:
         oid = messages.relation_of(data)
         layout = self._table(oid)
         if layout is None:
-            self._ignored += 1
             return None
         if self._current.get(layout.table) is not layout.schema:
             self._announce(lsn, layout)
@@ -181,10 +194,9 @@ class Decoder:
             self.items.append(replace(record, after=after, warnings=("initial_unknown",) if unclear else ()))
 
     def _next(self, lsn: int) -> str:
-        """The order key of the next change, up to the phase. Changes that the row filter leaves out count, too."""
+        """The order key of the next change, up to the phase."""
         self._ordinal += 1
-        if lsn > self._lsn:
-            self._lsn = lsn
+        self._lsn = max(lsn, self._lsn)
         return f"{self._transaction.prefix}{self._lsn:016x}{self._ordinal:08x}"
 
     def _behind(self, lsn: int) -> str:
@@ -194,6 +206,12 @@ class Decoder:
 
     def _control(self, layout: Layout, op: str, order_key: str) -> ChangeRecord:
         return control(layout, op, order_key, self._ordinal, self._transaction)
+
+
+def _relation(received: tuple[int, bytes]) -> bytes:
+    """Of a row change; nothing of any other message."""
+    data = received[1]
+    return data[1:5] if data and data[0] in ROW_LETTERS else b""
 
 
 def _unreadable(lsn: int, data: bytes, error: Exception) -> IntegrityBroken:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
-from airflow_cdc_provider.connectors.blocks import COMMON, Block, log_batch, log_columns
+from airflow_cdc_provider.connectors.blocks import COMMON, Block, log_batch
 from airflow_cdc_provider.connectors.postgres import messages
 from airflow_cdc_provider.connectors.postgres.rows import Layout
 from airflow_cdc_provider.connectors.postgres.unreadable import put_aside
@@ -43,19 +44,19 @@ class Run:
         self.context = context
         self.ended = 0
         self.messages: list[bytes] = []
-        self._orders: list[str] = []
+        self._lsns: list[int] = []
         self._ordinals: list[int] = []
         self._transactions: list[Transaction] = []
         self._in_transaction: list[int] = []
 
-    def add(self, message: bytes, order: str, ordinal: int, transaction: Transaction) -> None:
-        """``order``: the order key up to the phase."""
-        self.messages.append(message)
-        self._orders.append(order)
-        self._ordinals.append(ordinal)
+    def add(self, messages: Sequence[bytes], lsns: Sequence[int], ordinal: int, transaction: Transaction) -> None:
+        """Consecutive changes of one transaction. ``lsns``: none below the one before; ``ordinal``: of the first."""
+        self.messages += messages
+        self._lsns += lsns
+        self._ordinals += range(ordinal, ordinal + len(messages))
         if not self._transactions or self._transactions[-1] is not transaction:
             self._transactions.append(transaction)
-        self._in_transaction.append(len(self._transactions) - 1)
+        self._in_transaction += repeat(len(self._transactions) - 1, len(messages))
 
     def read(self, lo: int, hi: int) -> Iterator[StreamItem]:
         """What the changes ``lo`` to ``hi`` (not included) are. One that cannot be understood becomes an ``unreadable``
@@ -88,22 +89,26 @@ class Run:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        from airflow_cdc_provider.connectors.json_columns import hex_digits
+
         rows, plain = found.rows, pa.array(found.plain)
 
         def of_transaction(name: str) -> pa.Array:
-            values = pa.array([getattr(one, name) for one in self._transactions], log_columns().field(name).type)
-            return values.take(places)
+            kind = pa.timestamp("us", "UTC") if name == "commit_ts" else pa.string()
+            return pa.array([getattr(one, name) for one in self._transactions], kind).take(places)
 
         places = pa.array(self._in_transaction[lo:hi]).filter(plain)
-        orders = pa.array(self._orders[lo:hi], pa.string()).filter(plain)
-        order_keys = pc.binary_join_element_wise(orders, "00", "")
+        ordinals = pa.array(self._ordinals[lo:hi], pa.int64()).filter(plain)
+        lsns = pa.array(self._lsns[lo:hi], pa.int64()).filter(plain)
+        change = [of_transaction("prefix"), hex_digits(lsns, 16), hex_digits(ordinals, 8)]
+        order_keys = pc.binary_join_element_wise(*change, "00", "")
         told = {
             **COMMON,
             "table": self.layout.table,
             "order_key": order_keys,
             "schema_id": self.layout.schema_id,
             "tx_id": of_transaction("tx_id"),
-            "tx_seq": pa.array(self._ordinals[lo:hi], pa.int64()).filter(plain),
+            "tx_seq": ordinals,
             "commit_ts": of_transaction("commit_ts"),
             "position": of_transaction("position"),
             "event_id": order_keys,
@@ -120,15 +125,15 @@ class Run:
         if row is None:
             yield Ignored(1)
         elif row.moved:
-            order = self._orders[n]
+            order = self._order(n)
             for phase, half in halves(row):
                 yield self._record(n, half, f"{order}{phase:02x}", phase, order)
         else:
-            yield self._record(n, row, self._orders[n] + "00", None, None)
+            yield self._record(n, row, self._order(n) + "00", None, None)
 
     def _put_aside(self, n: int, error: Exception) -> Iterator[StreamItem]:
         """A row that moved leaves its old key all the same."""
-        order, transaction = self._orders[n], self._transactions[self._in_transaction[n]]
+        order, transaction = self._order(n), self._transactions[self._in_transaction[n]]
         gone, what = put_aside(self.layout, self.context, self.messages[n], error)
         if gone is not None:
             yield self._record(n, gone, f"{order}{DEPARTS:02x}", DEPARTS, order)
@@ -137,6 +142,10 @@ class Run:
         moved = {"phase": ARRIVES, "link_id": order} if gone else {}
         after = canonical(to_plain(what.told))
         yield replace(record, key=what.key, after=after, **moved)  # type: ignore[arg-type]
+
+    def _order(self, n: int) -> str:
+        """The order key up to the phase."""
+        return f"{self._transactions[self._in_transaction[n]].prefix}{self._lsns[n]:016x}{self._ordinals[n]:08x}"
 
     def _record(self, n: int, row: Row, order_key: str, phase: int | None, link_id: str | None) -> ChangeRecord:
         """All fields by place: this may run once per row, and names would cost as much as the rest of it."""

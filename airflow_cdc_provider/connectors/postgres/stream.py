@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +84,7 @@ FROM pg_publication p, pg_replication_slots s WHERE p.pubname = %s AND s.slot_na
 WHOLE = f"SELECT count(*) FROM ({PEEK}) peeked"
 FED_MESSAGES, FED_BYTES = 4096, 4 << 20
 """What is decoded together."""
+COPY_HEADER_BYTES, COPY_END_BYTES = 19, 2
 PASSED_OVER = "55000"
 """Since version 18 changes made while the publication was away, dropped or under another name, raise nothing: the
 server passes over them with a warning of this code. Older ones fail."""
@@ -281,10 +282,9 @@ class Stream:
         query = f"COPY (SELECT (lsn - '0/0'::pg_lsn)::int8, data FROM ({PEEK}) peeked) TO STDOUT (FORMAT BINARY)"
         skipped = _warnings(connection)
         with connection.cursor() as cursor, cursor.copy(query.encode(), self._peek(limit, changes)) as copy:
-            copy.set_types(["int8", "bytea"])
             received: list[tuple[int, bytes]] = []
             size = 0
-            for row in copy.rows():
+            for row in copy_rows(copy):
                 received.append(row)
                 size += len(row[1])
                 if size > FED_BYTES or len(received) == FED_MESSAGES:
@@ -295,6 +295,16 @@ class Stream:
         if skipped:
             raise self._passed_over()
         yield received
+
+
+def copy_rows(told: Iterable[bytes | bytearray | memoryview]) -> Iterator[tuple[int, bytes]]:
+    """Rows of an int8 and a bytea out of a binary COPY, of which the server sends one a message: a number of columns,
+    and each behind its length. The first stands behind the header; the last message is none."""
+    start = COPY_HEADER_BYTES
+    for message in told:
+        if len(message) - start > COPY_END_BYTES:
+            yield int.from_bytes(message[start + 6 : start + 14]), bytes(message[start + 18 :])
+        start = 0
 
 
 def touches(found: Sequence[bytes], tables: set[str]) -> bool:
