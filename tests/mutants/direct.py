@@ -7,6 +7,8 @@ from tests.mutants.breakage import Breakage
 DIRECT = "airflow_cdc_provider/targets/delta/direct"
 FOLD = "spark_jobs/fold_here.py"
 TESTS = "tests/spark/test_delta_direct.py"
+COPIES = "tests/spark/test_delta_copies.py"
+SHORT = "tests/spark/roads/salesforce/test_road.py::test_a_copy_that_comes_short_is_not_committed"
 PLAIN = "tests/spark/test_plain_random.py"
 VALUES = "tests/spark/test_fold_here.py::test_a_value_is_read_as_spark_reads_it_or_not_at_all"
 
@@ -108,5 +110,47 @@ DIRECT_MERGES = (
         'if told != struct.pack(">I", size) or checksum != struct.pack(">I", zlib.crc32(body)):',
         'if told != struct.pack(">I", size):',
         (f"{TESTS}::test_vectors_come_back_and_a_damaged_one_is_noticed",),
+    ),
+    Breakage(
+        "an empty text is copied as NULL",
+        "airflow_cdc_provider/connectors/postgres/csv_columns.py",
+        "quoted_strings_can_be_null=False",
+        "quoted_strings_can_be_null=True",
+        ("tests/core/test_csv_columns.py",),
+    ),
+    Breakage(
+        "bytes of a copy are cut where those of the rows before begin",
+        "airflow_cdc_provider/connectors/postgres/csv_columns.py",
+        "np.frombuffer(offsets, np.int32, len(texts) + 1) // 2",
+        "np.frombuffer(offsets, np.int32, len(texts) + 1)",
+        ("tests/core/test_csv_columns.py",),
+    ),
+    Breakage(
+        "a copy over a table leaves the old rows beside the new ones",
+        f"{DIRECT}/copy.py",
+        '    lines += [{"remove": removal(one)} for one in place.removed]\n',
+        "",
+        (COPIES,),
+    ),
+    Breakage(
+        "of a file with several runs only the last one's ends are told",
+        f"{DIRECT}/data_file.py",
+        "min(known[0], low), max(known[1], high)",
+        "low, high",
+        (COPIES,),
+    ),
+    Breakage(
+        "a copy that came short is committed",
+        "spark_jobs/copied_rows.py",
+        "    require_all(copy.read, copy.schema.table, rows)\n",
+        "",
+        (SHORT,),
+    ),
+    Breakage(
+        "the first window of a copy that is not exact is named before its rows are read",
+        "spark_jobs/snapshot.py",
+        "commit = prepare_copy(job, work, copy, rows)",
+        "commit = lambda record: prepare_copy(job, work, copy, rows)(record)",
+        ("tests/spark/test_snapshot.py",),
     ),
 )
