@@ -18,6 +18,8 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema
+from airflow_cdc_provider.core.errors import TargetUnavailable
+from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.merge import DELETED, ORDER
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.staging.local import LocalStore
@@ -232,3 +234,16 @@ def test_a_table_without_times_that_gets_some_is_left_to_spark(tmp_path: Path) -
     copying.copy(plain, [{"id": 1}])
     copying.token += 1
     assert copying.place(KEYED) is None and copying.place(plain) is not None
+
+
+def test_a_full_disk_is_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = tmp_path / "token"
+    token.touch()
+    monkeypatch.setenv(TOKEN, str(token))
+    monkeypatch.setenv(ARMED, "target.write=enospc@2")
+    copying = Copying(tmp_path)
+    with pytest.raises(TargetUnavailable, match=r"TGT025.*No space left"):
+        copying.copy(KEYED, random_rows(Random(1), 500))
+    copying.token = 0
+    copying.copy(KEYED, random_rows(Random(1), 500))
+    assert DeltaTable(copying.path).history()[0]["operationMetrics"]["numFiles"] == "1"

@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSch
 from airflow_cdc_provider.staging.local import LocalStore
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.delta import target as target_module
+from airflow_cdc_provider.targets.delta.direct.copy import Layout, write_files
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 
@@ -273,3 +274,11 @@ def test_a_location_that_is_missing_relative_or_remote_is_refused() -> None:
 )
 def test_a_source_name_becomes_a_folder_name(tables: DeltaTarget, source: str, expected: str) -> None:
     assert tables.table_name(source) == expected
+
+
+def test_what_a_copy_that_died_has_left_is_in_nobodys_way(tables: DeltaTarget) -> None:
+    rows = [pa.table({"id": [1]})]
+    assert len(write_files(tables.store, TARGET, rows, Layout())) == 1
+    assert tables.check([task()]) == [] and not tables.held(TABLE, TARGET).exists
+    Path(tables.locate(TARGET), "part-1.parquet").write_text("mine")
+    assert [problem.code for problem in tables.check([task()])] == ["TGT011"]

@@ -11,6 +11,7 @@ from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.staging.places import open_store
 from airflow_cdc_provider.staging.store import creates_exclusively
 from airflow_cdc_provider.targets.delta.ddl import UNFENCEABLE_FEATURES
+from airflow_cdc_provider.targets.delta.names import LOG, OUR_FILES
 from airflow_cdc_provider.targets.obstacles import catalog_name, folder_not_writable, in_the_definition, not_ours
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _table(target: DeltaTarget, task: TableTask) -> Iterator[Problem]:
     path = target.locate(task.target)
     held = target.held(task.table, task.target)
     if not held.exists:
-        if open_store(target.location, target.connection).names(task.target):
+        if not all(name.startswith((OUR_FILES, LOG)) for name in target.store.names(task.target)):
             do = "choose another tables.target, or move the folder away"
             yield Problem("TGT011", "the target folder holds something that is no Delta table", path, "files", "", do)
         return

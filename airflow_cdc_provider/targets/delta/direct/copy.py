@@ -100,15 +100,20 @@ def layout_of(place: Place, order: Sequence[str], various: Sequence[str]) -> Lay
 def write_files(store: Store, table: str, rows: Iterable[pa.Table], layout: Layout) -> list[Add]:
     """The ``add`` actions of new files that hold all these rows."""
     adds, file = list[Add](), None
-    for run in _runs(rows):
-        if file is None:
-            file = DataFile(store, table, run.schema, layout.measured, layout.various)
-        for some in _sorted(run, layout.order):
-            file.write(some)
-        if file.bytes >= FILE_BYTES:
-            adds.append(file.close())
-            file = None
-    return adds if file is None else [*adds, file.close()]
+    try:
+        for run in _runs(rows):
+            if file is None:
+                file = DataFile(store, table, run.schema, layout.measured, layout.various)
+            for some in _sorted(run, layout.order):
+                file.write(some)
+            if file.bytes >= FILE_BYTES:
+                adds.append(file.close())
+                file = None
+        return adds if file is None else [*adds, file.close()]
+    except BaseException:
+        if file is not None:
+            file.discard()
+        raise
 
 
 def prepared_copy(store: Store, table: str, place: Place, adds: Sequence[Add], rows: int, label: Label) -> Prepared:

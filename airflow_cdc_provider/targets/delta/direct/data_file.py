@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from airflow_cdc_provider.core.errors import Problem, StagingUnavailable, TargetUnavailable
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.staging.store import Store
+from airflow_cdc_provider.targets.delta.names import OUR_FILES
 
 GROUP_ROWS = 64 * 1024
 """Small groups: whoever looks for a key reads few of them."""
@@ -32,8 +37,10 @@ class DataFile:
     def __init__(
         self, store: Store, table: str, columns: pa.Schema, measured: Sequence[str], various: Collection[str] = ()
     ) -> None:
-        self._path = f"part-00000-{uuid.uuid4()}.c000.snappy.parquet"
-        self._sink = _CountingSink(store, f"{table}/{self._path}")
+        self._path = f"{OUR_FILES}{uuid.uuid4()}.snappy.parquet"
+        self._whole_path = f"{table}/{self._path}"
+        self._store = store
+        self._sink = _CountingSink(store, self._whole_path)
         repeating = [name for name in columns.names if name not in various]
         self._parquet = pq.ParquetWriter(
             self._sink, columns, compression="snappy", store_schema=False, use_dictionary=repeating
@@ -61,6 +68,12 @@ class DataFile:
             "stats": self._figures.text(),
         }
 
+    def discard(self) -> None:
+        """Take the file away, as far as the store lets us; nothing names it."""
+        for end in (self._parquet.close, self._sink.close, partial(self._store.delete, self._whole_path)):
+            with contextlib.suppress(TargetUnavailable, StagingUnavailable):
+                end()
+
 
 def write_rows(store: Store, table: str, rows: pa.Table, measured: Sequence[str]) -> dict[str, Any]:
     """The ``add`` action of a new file with all these rows."""
@@ -76,18 +89,22 @@ def with_vector(add: dict[str, Any], descriptor: dict[str, Any]) -> dict[str, An
 
 
 class _CountingSink:
-    """A new file for pyarrow, which asks where it is; not every store can say."""
+    """A new file for pyarrow, which asks where it is; not every store can say. Raises TargetUnavailable (TGT025)."""
 
     def __init__(self, store: Store, path: str) -> None:
         self.bytes = 0
-        self._output = store.open_output(path)
+        self._where = store.url(path)
+        with self._guarded():
+            self._output = store.open_output(path)
 
     @property
     def closed(self) -> bool:
         return self._output.closed
 
     def write(self, content: bytes) -> int:
-        self._output.write(content)
+        with self._guarded():
+            failpoint("target.write")
+            self._output.write(content)
         self.bytes += len(content)
         return len(content)
 
@@ -95,10 +112,28 @@ class _CountingSink:
         return self.bytes
 
     def flush(self) -> None:
-        self._output.flush()
+        with self._guarded():
+            self._output.flush()
 
     def close(self) -> None:
-        self._output.close()
+        with self._guarded():
+            self._output.close()
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, StagingUnavailable) as error:
+            raise TargetUnavailable(
+                Problem(
+                    "TGT025",
+                    "cannot write a file of the target",
+                    where=self._where,
+                    found=getattr(error, "strerror", None) or f"{type(error).__name__}: {error}",
+                    do="free space, or mend permissions or network; the next attempt writes anew",
+                    data="the table is as it was",
+                )
+            ) from error
 
 
 class _Figures:

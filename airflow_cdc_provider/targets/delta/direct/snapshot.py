@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from airflow_cdc_provider.staging.store import Store
+from airflow_cdc_provider.targets.delta.names import LOG
 
-LOG = "_delta_log"
 REPLAYED = ("protocol", "metaData", "txn", "add")
 MOST_ACTIONS = 20_000
 """In a checkpoint; reading more of them takes longer than Spark takes to start."""
