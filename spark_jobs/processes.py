@@ -7,7 +7,7 @@ import os
 import threading
 from concurrent.futures import ProcessPoolExecutor
 
-PRELOADED = ("spark_jobs.copied_rows", "spark_jobs.readers.stream", "pyarrow.csv", "psycopg")
+PRELOADED = ("spark_jobs.copied_shares", "spark_jobs.readers.stream", "pyarrow.csv", "psycopg")
 """What a share needs, imported once and not in every process. A package that is not installed is passed over."""
 
 PARENT_IS_GONE = 143

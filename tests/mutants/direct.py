@@ -141,7 +141,7 @@ DIRECT_MERGES = (
     ),
     Breakage(
         "a copy that came short is committed",
-        "spark_jobs/copied_rows.py",
+        "spark_jobs/copied_shares.py",
         "    require_all(copy.read, copy.schema.table, rows)\n",
         "",
         (SHORT,),

@@ -28,7 +28,8 @@ from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.sparksql.types import from_text
 from airflow_cdc_provider.targets.target import Held, TargetTables
 from spark_jobs import merge, stage
-from spark_jobs.copied_rows import CopiedRows, Written
+from spark_jobs.copied_rows import CopiedRows
+from spark_jobs.copied_shares import Written
 from spark_jobs.here import few
 from spark_jobs.job import Job
 from spark_jobs.record_files import RecordFile
