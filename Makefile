@@ -58,7 +58,7 @@ clean:  ## removes the environment and what tools left; the jar cache stays
 
 jars: java
 	@$(PYTHON) -m airflow_cdc_provider.jars > /dev/null
-	$(PYTHON) -m airflow_cdc_provider.appcds postgres delta
+	$(PYTHON) -m airflow_cdc_provider.appcds delta
 
 # A server to test against. Without it, and without the right to install it, its tests are skipped.
 mariadb:

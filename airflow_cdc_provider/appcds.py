@@ -2,7 +2,7 @@
 
 Built once per Java, Spark, and class path as its files now stand, by running ``spark_jobs.warm_up``; a Java that
 cannot make one, or a cache that cannot be written, costs only the gain.
-``python -m airflow_cdc_provider.appcds postgres delta`` builds ahead what jobs with these groups of jars will want.
+``python -m airflow_cdc_provider.appcds delta`` builds ahead what jobs with these groups of jars will want.
 """
 
 from __future__ import annotations

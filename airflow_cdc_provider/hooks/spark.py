@@ -180,9 +180,9 @@ def job_file(kind: StepKind) -> str:
 
 
 def job_jars(definition: Definition) -> list[str]:
-    """Names of the jar groups that the ends and the places need."""
+    """Names of the jar groups that the target and the places need. Sources are read by Python."""
     schemes = {place_of(location).scheme for location in (definition.target.location, definition.staging.location)}
-    wanted = (definition.source.type, definition.target.type, *sorted(schemes))
+    wanted = (definition.target.type, *sorted(schemes))
     return [name for name in wanted if name in jars.read_lock()]
 
 

@@ -80,7 +80,7 @@ def submitted(table: HandMade, strike: Strike) -> None:
     Path(step.secrets_path).write_text(json.dumps(to_plain(table.secrets)))
     table.log.store.write(f"{step.folder}/step.json", json.dumps(to_plain(step)).encode())
     url = table.log.store.url(f"{step.folder}/step.json")
-    process = spark_submit(step, url, folder, ["postgres", "delta"], environment=strike.environment)
+    process = spark_submit(step, url, folder, ["delta"], environment=strike.environment)
     process.communicate(timeout=FIRES_LIMIT_S)
     strike.done = True
     if not strike.fired:

@@ -52,13 +52,13 @@ def test_the_drivers_environment_is_the_workers_without_airflows_own() -> None:
     }
 
 
-def test_a_job_gets_the_jars_of_its_two_ends_and_of_the_places_they_stand_in(tmp_path: Path) -> None:
+def test_a_job_gets_the_jars_of_its_target_and_of_the_places_it_writes_to(tmp_path: Path) -> None:
     definition = Scene(tmp_path).definition
     assert job_jars(definition) == []
     ends = replace(definition, source=Source("postgres", "shop_db"), target=Target("delta", str(tmp_path)))
-    assert job_jars(ends) == ["postgres", "delta"]
+    assert job_jars(ends) == ["delta"]
     in_a_bucket = replace(ends, staging=Staging("s3://lake/_cdc"))
-    assert job_jars(in_a_bucket) == ["postgres", "delta", "s3"]
+    assert job_jars(in_a_bucket) == ["delta", "s3"]
 
 
 @pytest.mark.usefixtures("own_cache", "connections")

@@ -36,7 +36,7 @@ JAVA_OPTIONS = "-Duser.timezone=UTC"
 LOCAL = {"spark.master": "local[2]", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
-BUILT_AHEAD = ("postgres", "delta")
+BUILT_AHEAD = ("delta",)
 """The groups of jars that ``make`` has built a class archive for."""
 
 

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.jvm
 @pytest.mark.parametrize(
     ("groups", "job"),
     [
-        (["postgres", "delta"], appcds.SHORT_JOB),
-        (["postgres", "delta"], appcds.LONG_JOB),
+        (["delta"], appcds.SHORT_JOB),
+        (["delta"], appcds.LONG_JOB),
         (["postgres"], appcds.SHORT_JOB),
     ],
     ids=["short", "long", "no lake"],

@@ -36,7 +36,7 @@ def test_copying_landing_folding_merging_and_comparing_work_on_a_standalone_clus
                 conf={
                     "spark.master": master,
                     "spark.executor.memory": "512m",
-                    "spark.jars": ",".join(map(str, jars.ensure(["delta", "postgres"]))),
+                    "spark.jars": ",".join(map(str, jars.ensure(["delta"]))),
                 },
                 environment={"PYTHONPATH": ""},
             )

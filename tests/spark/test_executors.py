@@ -50,7 +50,7 @@ def test_a_package_that_executors_lack_is_named_with_the_line_to_type_and_no_win
         conf = {
             "spark.master": master,
             "spark.executor.memory": "512m",
-            "spark.jars": ",".join(map(str, jars.ensure(["delta", "postgres"]))),
+            "spark.jars": ",".join(map(str, jars.ensure(["delta"]))),
             "spark.executorEnv.PYTHONPATH": "",
         }
         python = {"PYTHONPATH": "", "PYSPARK_PYTHON": str(tmp_path / "bare/bin/python")}
