@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.changelog import DataFile
 from airflow_cdc_provider.core.changes import FIELDS, ChangeRecord
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.staging.sink import Sink
 from airflow_cdc_provider.staging.store import Store
 
 SCHEMA = log_columns()
@@ -94,40 +95,21 @@ def columns_of(records: Sequence[ChangeRecord]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
 
 
-class _HashingSink:
-    """A file for pyarrow that knows the length and the SHA-256 of what went through it."""
+class _HashingSink(Sink):
+    """It knows the SHA-256 of what went through it."""
 
     def __init__(self, store: Store, path: str) -> None:
+        super().__init__(store, path)
         self.sha256 = hashlib.sha256()
-        self.bytes = 0
-        self._where = store.url(path)
-        self._output = store.open_output(path)
-
-    @property
-    def closed(self) -> bool:
-        return self._output.closed
 
     def write(self, content: bytes) -> int:
-        with self._guarded():
+        with self.guarded():
             failpoint("extract.write")
-            self._output.write(content)
         self.sha256.update(content)
-        self.bytes += len(content)
-        return len(content)
-
-    def tell(self) -> int:
-        return self.bytes
-
-    def flush(self) -> None:
-        with self._guarded():
-            self._output.flush()
-
-    def close(self) -> None:
-        with self._guarded():
-            self._output.close()
+        return super().write(content)
 
     @contextlib.contextmanager
-    def _guarded(self) -> Iterator[None]:
+    def guarded(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -135,7 +117,7 @@ class _HashingSink:
                 Problem(
                     "STG010",
                     "cannot write a file in staging",
-                    where=self._where,
+                    where=self.where,
                     found=error.strerror or type(error).__name__,
                     do="free space or mend permissions of staging; the next run lands the window again",
                     data="the source keeps the changes; sealed windows and target tables are unchanged",

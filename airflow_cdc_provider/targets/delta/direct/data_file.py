@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.staging.sink import Sink
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.names import OUR_FILES
 
@@ -32,7 +33,8 @@ HIGHEST = "\U0010ffff"
 
 class DataFile:
     """One file being written. ``measured``: the columns that get statistics. ``various``: those that hold so many
-    values that a dictionary of them would be built in vain. A file that is not closed is part of no table."""
+    values that a dictionary of them would be built in vain. A file that is not closed is part of no table. Raises
+    TargetUnavailable (TGT025)."""
 
     def __init__(
         self, store: Store, table: str, columns: pa.Schema, measured: Sequence[str], various: Collection[str] = ()
@@ -40,7 +42,7 @@ class DataFile:
         self._path = f"{OUR_FILES}{uuid.uuid4()}.snappy.parquet"
         self._whole_path = f"{table}/{self._path}"
         self._store = store
-        self._sink = _CountingSink(store, self._whole_path)
+        self._sink = _TargetFile(store, self._whole_path)
         repeating = [name for name in columns.names if name not in various]
         self._parquet = pq.ParquetWriter(
             self._sink, columns, compression="snappy", store_schema=False, use_dictionary=repeating
@@ -88,39 +90,14 @@ def with_vector(add: dict[str, Any], descriptor: dict[str, Any]) -> dict[str, An
     return {**add, "deletionVector": descriptor, "stats": stats, "dataChange": True}
 
 
-class _CountingSink:
-    """A new file for pyarrow, which asks where it is; not every store can say. Raises TargetUnavailable (TGT025)."""
-
-    def __init__(self, store: Store, path: str) -> None:
-        self.bytes = 0
-        self._where = store.url(path)
-        with self._guarded():
-            self._output = store.open_output(path)
-
-    @property
-    def closed(self) -> bool:
-        return self._output.closed
-
+class _TargetFile(Sink):
     def write(self, content: bytes) -> int:
-        with self._guarded():
+        with self.guarded():
             failpoint("target.write")
-            self._output.write(content)
-        self.bytes += len(content)
-        return len(content)
-
-    def tell(self) -> int:
-        return self.bytes
-
-    def flush(self) -> None:
-        with self._guarded():
-            self._output.flush()
-
-    def close(self) -> None:
-        with self._guarded():
-            self._output.close()
+        return super().write(content)
 
     @contextlib.contextmanager
-    def _guarded(self) -> Iterator[None]:
+    def guarded(self) -> Iterator[None]:
         try:
             yield
         except (OSError, StagingUnavailable) as error:
@@ -128,7 +105,7 @@ class _CountingSink:
                 Problem(
                     "TGT025",
                     "cannot write a file of the target",
-                    where=self._where,
+                    where=self.where,
                     found=getattr(error, "strerror", None) or f"{type(error).__name__}: {error}",
                     do="free space, or mend permissions or network; the next attempt writes anew",
                     data="the table is as it was",
