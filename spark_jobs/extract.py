@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from airflow_cdc_provider.connectors.source import HasChannels
 from airflow_cdc_provider.core.changelog import UNTOLD, Manifest, TableSlice, position_text
@@ -48,7 +49,7 @@ def land_window(job: Job, limits: Limits | None = None) -> tuple[Manifest, Windo
     if log.sealed() >= step.window:
         return _adopted(log.manifest(step.window))
     _require_joint(log, step)
-    with job.phase("read"), reported(f"window {step.window}", lambda: Progress(noted_so_far(log.store, step))):
+    with job.phase("read"), reported(f"window {step.window}", partial(_landed_so_far, job)):
         read = _run_shares(job, _shares(job, limits or Limits()))
         landed = [part for _, part in read.landed]
     with job.phase("seal"):
@@ -117,6 +118,11 @@ def _run_shares(job: Job, shares: Sequence[Share]) -> _Read:
             raise error
     failed = {share.partition.table: error.problems[0] for share, error in errors}
     return _Read([(share, one.landed) for share, one in both if one.landed], failed)
+
+
+def _landed_so_far(job: Job) -> Progress | None:
+    records = noted_so_far(job.log.store, job.step)
+    return Progress(records) if records else None
 
 
 def _manifest(log: ChangeLog, step: Step, read: _Read) -> Manifest:
