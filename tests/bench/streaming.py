@@ -131,7 +131,7 @@ def slope(rig: Rig, small: int, large: int, changes: int, kind: str = "delta") -
     for rows in (small, large):
         stream = Stream(rig, rows, kind)
         times = []
-        for _ in range(2):
+        for _ in range(4):
             first = rows - changes * 2
             clustered = f"id between {first} and {first + changes - 1}"
             rig.execute(stream.database, f"update items set total = total + 1 where {clustered}")
