@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 
 from airflow_cdc_provider.staging.store import Store
 
 
-class Sink:
+class Sink(ABC):
     """Whoever writes such a file says in ``guarded`` what it means that the store fails."""
 
     def __init__(self, store: Store, path: str) -> None:
@@ -16,9 +17,9 @@ class Sink:
         with self.guarded():
             self._output = store.open_output(path)
 
+    @abstractmethod
     def guarded(self) -> AbstractContextManager[None]:
         """Around every call of the store."""
-        raise NotImplementedError
 
     @property
     def closed(self) -> bool:
