@@ -187,6 +187,11 @@ def test_a_server_without_logical_decoding_is_told_all_its_settings() -> None:
         database.sql("CREATE TABLE item (id int PRIMARY KEY)")
         problems = database.source.check([database.task("public.item")])
         assert codes(problems) == ["SRC001", "SRC002", "SRC003", "SRC004"]
+        with (
+            pytest.raises(SourceUnavailable, match=r"SRC011.*max_wal_senders.*airflow cdc check"),
+            database.source.client.session("read", replication=True),
+        ):
+            pass
         database.connection.close()
 
 

@@ -141,22 +141,6 @@ def test_a_window_ends_at_its_limit(shop: Database) -> None:
     assert isinstance(items[-1], Boundary)
 
 
-def test_a_look_that_ends_before_our_position_is_followed_by_a_larger_one(
-    shop: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stream, "FIRST_LOOK_MESSAGES", 10)
-    start = shop.source.open_stream([ITEM])
-    shop.sql(*(f"INSERT INTO item VALUES ({number}, 'x', 0)" for number in range(20)))
-    task = shop.task(ITEM)
-    first = shop.read(start, task)
-    assert [record.key for record in records(first)] == ["[0]", "[1]", "[2]"]
-    seen, end = len(records(first)), ends(first)[-1]
-    while (items := shop.read(end, task)) and ends(items):
-        seen, end = seen + len(records(items)), ends(items)[-1]
-    assert seen == 20
-    assert shop.source.news(start, [ITEM]).anything and not shop.source.news(end, [ITEM]).anything
-
-
 def test_reading_consumes_nothing(shop: Database) -> None:
     start = shop.source.open_stream([ITEM])
     shop.sql("INSERT INTO item VALUES (1, 'x', 0)")

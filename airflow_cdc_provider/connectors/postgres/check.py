@@ -16,6 +16,8 @@ from airflow_cdc_provider.core.steps import TableTask
 
 OLDEST_VERSION = 140000
 SLOTS_FOR_A_COPY = 1
+SENDERS = 2
+"""One reads a window while another holds the snapshot of a copy."""
 
 SERVER = """
 SELECT current_setting('server_version_num')::int AS version, current_setting('wal_level') AS wal_level,
@@ -134,15 +136,15 @@ def server_problems(server: ServerFacts, slot_missing: bool, place: str) -> list
                 f"ALTER SYSTEM SET max_replication_slots = {needed + 2}; then restart the server",
             )
         )
-    if server.senders + SLOTS_FOR_A_COPY > server.max_senders:
+    if server.senders + SENDERS > server.max_senders:
         problems.append(
             Problem(
                 "SRC003",
-                "no replication session is free for a copy",
+                "too few replication sessions are free",
                 place,
                 f"max_wal_senders = {server.max_senders}, {server.senders} in use",
-                "one for a copy",
-                f"ALTER SYSTEM SET max_wal_senders = {server.senders + SLOTS_FOR_A_COPY + 2}; then restart the server",
+                "one for a window and one for a copy",
+                f"ALTER SYSTEM SET max_wal_senders = {server.senders + SENDERS + 2}; then restart the server",
             )
         )
     if not server.may_replicate:

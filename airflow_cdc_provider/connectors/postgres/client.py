@@ -129,7 +129,7 @@ class Client:
             return CheckFailed(self._problem("SRC010", "the role may not enter the database", text, statement))
         if "database" in text and "does not exist" in text:
             return CheckFailed(self._problem("CON011", "there is no such database", text, self._edit()))
-        if "replication" in text or "wal sender" in text.lower():
+        if any(words in text for words in ("replication", "WAL sender", "walsender", "max_wal_senders")):
             return SourceUnavailable(self._problem("SRC011", "no replication session", text, "see `airflow cdc check`"))
         return SourceUnavailable(
             self._problem("CON010", "the server cannot be reached", text, "check host, port and network")

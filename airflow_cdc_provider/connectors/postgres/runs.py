@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
-from airflow_cdc_provider.connectors.blocks import COMMON, Block, log_batch
+from airflow_cdc_provider.connectors.blocks import COMMON, Block, log_batch, log_columns
 from airflow_cdc_provider.connectors.postgres import messages
 from airflow_cdc_provider.connectors.postgres.rows import Layout
 from airflow_cdc_provider.connectors.postgres.unreadable import put_aside
@@ -93,24 +93,23 @@ class Run:
 
         rows, plain = found.rows, pa.array(found.plain)
 
-        def of_transaction(name: str) -> pa.Array:
-            kind = pa.timestamp("us", "UTC") if name == "commit_ts" else pa.string()
+        def of_transaction(name: str, kind: pa.DataType) -> pa.Array:
             return pa.array([getattr(one, name) for one in self._transactions], kind).take(places)
 
         places = pa.array(self._in_transaction[lo:hi]).filter(plain)
         ordinals = pa.array(self._ordinals[lo:hi], pa.int64()).filter(plain)
         lsns = pa.array(self._lsns[lo:hi], pa.int64()).filter(plain)
-        change = [of_transaction("prefix"), hex_digits(lsns, 16), hex_digits(ordinals, 8)]
+        change = [of_transaction("prefix", pa.string()), hex_digits(lsns, 16), hex_digits(ordinals, 8)]
         order_keys = pc.binary_join_element_wise(*change, "00", "")
         told = {
             **COMMON,
             "table": self.layout.table,
             "order_key": order_keys,
             "schema_id": self.layout.schema_id,
-            "tx_id": of_transaction("tx_id"),
+            "tx_id": of_transaction("tx_id", pa.string()),
             "tx_seq": ordinals,
-            "commit_ts": of_transaction("commit_ts"),
-            "position": of_transaction("position"),
+            "commit_ts": of_transaction("commit_ts", log_columns().field("commit_ts").type),
+            "position": of_transaction("position", pa.string()),
             "event_id": order_keys,
             **{name: rows.column(name) for name in rows.schema.names},
         }

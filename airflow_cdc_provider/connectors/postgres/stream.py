@@ -1,11 +1,11 @@
-"""The replication slot: made once, looked at cheaply, peeked at window by window, advanced last."""
+"""The replication slot: made once, looked at cheaply, read window by window, advanced last."""
 
 from __future__ import annotations
 
 import os
 import socket
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from airflow_cdc_provider.connectors.postgres.publication import (
     require_members,
     require_publication,
 )
+from airflow_cdc_provider.connectors.postgres.replication import stream_messages
 from airflow_cdc_provider.connectors.postgres.schemas import Catalogue
 from airflow_cdc_provider.connectors.postgres.slots import PLUGIN, create_main_slot
 from airflow_cdc_provider.connectors.source import News, Partition, StreamItem
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
     from psycopg.errors import Diagnostic
 
 WAIT_FOR_SLOT_S = 10.0
-FIRST_LOOK_MESSAGES = 4_000_000
-"""The server keeps what it hands out of a look on its disk. A window takes fewer changes than this."""
 
 SLOT = """
 SELECT s.confirmed_flush_lsn::text, s.restart_lsn::text, coalesce(s.wal_status, 'lost'), s.active_pid,
@@ -82,9 +81,6 @@ SELECT age(p.xmin) <= age(s.catalog_xmin)
 FROM pg_publication p, pg_replication_slots s WHERE p.pubname = %s AND s.slot_name = %s
 """
 WHOLE = f"SELECT count(*) FROM ({PEEK}) peeked"
-FED_MESSAGES, FED_BYTES = 4096, 4 << 20
-"""What is decoded together."""
-COPY_HEADER_BYTES, COPY_END_BYTES = 19, 2
 PASSED_OVER = "55000"
 """Since version 18 changes made while the publication was away, dropped or under another name, raise nothing: the
 server passes over them with a warning of this code. Older ones fail."""
@@ -144,23 +140,13 @@ class Stream:
             self._published(connection, tables, catalogue)
             connection.commit()
             self._claim(connection, take_over=True)
-            # Each look starts where the slot stands. What lies before lo could fill one look alone; then a larger one.
-            changes = FIRST_LOOK_MESSAGES
-            while True:
-                count, reached = 0, False
-                decoder = Decoder(tables, catalogue, epoch, lo, limit)
-                for received in self._messages(connection, limit, changes):
-                    count += len(received)
-                    decoder.feed(received)
-                    if decoder.items:
-                        reached = True
-                        yield from decoder.items
-                        decoder.items.clear()
-                    if decoder.ended:
-                        return
-                if reached or count < changes:
-                    return
-                changes *= 4
+        decoder = Decoder(tables, catalogue, epoch, lo, limit)
+        for received in self._messages(lo, limit):
+            decoder.feed(received)
+            yield from decoder.items
+            decoder.items.clear()
+            if decoder.ended:
+                return
 
     def acknowledge(self, position: Position) -> None:
         with self.client.session("acknowledge") as connection:
@@ -277,34 +263,14 @@ class Stream:
     def _passed_over(self) -> PositionLost:
         return self._lost(f"changes were made while there was no publication {self.options.publication}: they are gone")
 
-    def _messages(self, connection: Connection[Any], limit: int, changes: int) -> Iterator[list[tuple[int, bytes]]]:
-        """Streamed some at a time: the server keeps the result."""
-        query = f"COPY (SELECT (lsn - '0/0'::pg_lsn)::int8, data FROM ({PEEK}) peeked) TO STDOUT (FORMAT BINARY)"
-        skipped = _warnings(connection)
-        with connection.cursor() as cursor, cursor.copy(query.encode(), self._peek(limit, changes)) as copy:
-            received: list[tuple[int, bytes]] = []
-            size = 0
-            for row in copy_rows(copy):
-                received.append(row)
-                size += len(row[1])
-                if size > FED_BYTES or len(received) == FED_MESSAGES:
-                    if skipped:
-                        raise self._passed_over()
-                    yield received
-                    received, size = [], 0
-        if skipped:
-            raise self._passed_over()
-        yield received
-
-
-def copy_rows(told: Iterable[bytes | bytearray | memoryview]) -> Iterator[tuple[int, bytes]]:
-    """Rows of an int8 and a bytea out of a binary COPY, of which the server sends one a message: a number of columns,
-    and each behind its length. The first stands behind the header; the last message is none."""
-    start = COPY_HEADER_BYTES
-    for message in told:
-        if len(message) - start > COPY_END_BYTES:
-            yield int.from_bytes(message[start + 6 : start + 14]), bytes(message[start + 18 :])
-        start = 0
+    def _messages(self, lo: int, limit: int) -> Iterator[list[tuple[int, bytes]]]:
+        slot, publications = self.options.slot, quoted(self.options.publication)
+        with self.client.session("read", replication=True) as connection:
+            skipped = _warnings(connection)
+            for received in stream_messages(connection, slot, publications, lo, limit):
+                if skipped:
+                    raise self._passed_over()
+                yield received
 
 
 def touches(found: Sequence[bytes], tables: set[str]) -> bool:
