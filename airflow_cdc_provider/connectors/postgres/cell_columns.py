@@ -34,8 +34,8 @@ class NotPlain(ValueError):
 
 @dataclass(frozen=True)
 class Cells:
-    """One column: cell ``n`` is ``length[n]`` bytes of ``buffer`` from ``start[n]`` on, or NULL. The buffer goes on for
-    at least LONG_MOMENT bytes behind the last cell."""
+    """One column: cell ``n`` is ``length[n]`` bytes of ``buffer`` from ``start[n]`` on, or NULL. Each lies behind the
+    one before. The buffer goes on for at least LONG_MOMENT bytes behind the last cell."""
 
     buffer: Bytes
     start: Places
@@ -49,13 +49,21 @@ class Cells:
     @cached_property
     def content(self) -> Bytes:
         """The bytes of all cells, one after the other."""
-        ends = np.cumsum(self.length)
-        total = int(ends[-1]) if len(ends) else 0
-        return self.buffer[np.repeat(self.start - (ends - self.length), self.length) + np.arange(total)]
+        _, offsets, content = self.binary.buffers()
+        return np.frombuffer(content, np.uint8)[: np.frombuffer(offsets, np.int32)[len(self.length)]]
 
     @cached_property
     def binary(self) -> pa.BinaryArray:
-        return _array(self.content, self.length, self.null)
+        # Every other element of an array that has what lies between the cells as elements, too.
+        number = len(self.length)
+        offsets = np.empty(2 * number + 1, np.int32)
+        offsets[0:-1:2], offsets[1::2] = self.start, self.start + self.length
+        offsets[-1] = len(self.buffer)
+        spread = pa.BinaryArray.from_buffers(
+            pa.binary(), 2 * number, [None, pa.py_buffer(offsets), pa.py_buffer(self.buffer)]
+        )
+        _, *cells = spread.take(pa.array(np.arange(0, 2 * number, 2))).buffers()
+        return pa.BinaryArray.from_buffers(pa.binary(), number, [_valid(self.null), *cells])
 
     def at(self, place: int) -> Bytes:
         """A byte of each cell that is not NULL; from the end where ``place`` is negative."""
@@ -125,7 +133,9 @@ def _text(cells: Cells) -> pa.StringArray | None:
     if special.any():
         if (cells.content[special] < SPACE).any():
             return None
-        texts = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
+        if (cells.content == BACKSLASH).any():
+            texts = pc.replace_substring(texts, "\\", "\\\\")
+        texts = pc.replace_substring(texts, '"', '\\"')
     return quoted(texts)
 
 
@@ -193,10 +203,12 @@ def _refuse(warning: str) -> None:
 def _array(content: Bytes, length: Places, null: Flags) -> pa.BinaryArray:
     offsets = np.zeros(len(length) + 1, np.int32)
     np.cumsum(length, out=offsets[1:])
-    valid = pa.py_buffer(np.packbits(~null, bitorder="little")) if null.any() else None
-    return pa.BinaryArray.from_buffers(
-        pa.binary(), len(length), [valid, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(content))]
-    )
+    buffers = [_valid(null), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(content))]
+    return pa.BinaryArray.from_buffers(pa.binary(), len(length), buffers)
+
+
+def _valid(null: Flags) -> pa.Buffer | None:
+    return pa.py_buffer(np.packbits(~null, bitorder="little")) if null.any() else None
 
 
 def _all(told: pa.BooleanArray) -> bool:

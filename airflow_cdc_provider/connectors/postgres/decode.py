@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate, groupby
+from itertools import accumulate, pairwise
 
 from airflow_cdc_provider.connectors.postgres import messages
 from airflow_cdc_provider.connectors.postgres.positions import lsn_text, position_of
@@ -21,6 +21,8 @@ from airflow_cdc_provider.core.tables import TableSchema
 
 ROW_LETTERS = frozenset({messages.INSERT, messages.UPDATE, messages.DELETE})
 BEHIND = "ff"
+HEAD_BYTES = 5
+"""The letter of a row change, and the number of its relation."""
 
 
 class Decoder:
@@ -51,17 +53,16 @@ class Decoder:
         self._lsn = -1
         self._ordinal = self._ignored = self._ignored_before = 0
 
-    def feed(self, received: Iterable[tuple[int, bytes]]) -> None:
+    def feed(self, received: Sequence[tuple[int, bytes]]) -> None:
         """Messages with their LSNs, up to the one with which the window has ended. A row change that cannot be
         understood becomes an ``unreadable`` record of its table. Any other message might be about anything: there it
         raises IntegrityBroken (SRC030), naming the place."""
         lsn, data = 0, b""
         try:
-            for name, some in groupby(received, _relation):
+            for name, some in _stretches(received):
                 if name:
-                    rows = list(some)
-                    lsn, data = rows[0]
-                    self._take_rows(name, rows)
+                    lsn, data = some[0]
+                    self._take_rows(name, some)
                 else:
                     for lsn, data in some:
                         self._take(lsn, data)
@@ -97,8 +98,9 @@ class Decoder:
         if run is None:
             self._ignored += len(received)
             return
-        lsns = list(accumulate((lsn for lsn, _ in received), max, initial=self._lsn))[1:]
-        run.add([data for _, data in received], lsns, self._ordinal + 1, self._transaction)
+        places, told = zip(*received, strict=True)
+        lsns = list(accumulate(places, max, initial=self._lsn))[1:]
+        run.add(told, lsns, self._ordinal + 1, self._transaction)
         self._lsn = lsns[-1]
         self._ordinal += len(received)
 
@@ -208,10 +210,17 @@ class Decoder:
         return control(layout, op, order_key, self._ordinal, self._transaction)
 
 
-def _relation(received: tuple[int, bytes]) -> bytes:
-    """Of a row change; nothing of any other message."""
-    data = received[1]
-    return data[1:5] if data and data[0] in ROW_LETTERS else b""
+def _stretches(received: Sequence[tuple[int, bytes]]) -> Iterator[tuple[bytes, Sequence[tuple[int, bytes]]]]:
+    """Row changes of one relation that follow each other, with its name; between them other messages, without one."""
+    import numpy as np
+
+    padded = b"".join([data[:HEAD_BYTES].ljust(HEAD_BYTES) for _, data in received])
+    heads = np.frombuffer(padded, [("letter", "u1"), ("name", ">u4")])
+    names = np.where(np.isin(heads["letter"], list(ROW_LETTERS)), heads["name"].astype(np.int64), -1)
+    starts = np.flatnonzero(np.diff(names, prepend=-2)).tolist()
+    for start, end in pairwise([*starts, len(received)]):
+        some = received[start:end]
+        yield (b"" if names[start] < 0 else some[0][1][1:HEAD_BYTES]), some
 
 
 def _unreadable(lsn: int, data: bytes, error: Exception) -> IntegrityBroken:
