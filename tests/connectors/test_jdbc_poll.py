@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.jdbc_poll.copy import ranges
 from airflow_cdc_provider.connectors.jdbc_poll.options import JdbcPollOptions
+from airflow_cdc_provider.connectors.key_ranges import ranges
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Columns, Comparison, Condition, OnDelete

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from airflow_cdc_provider.connectors.jdbc_poll.catalog import Described, read_catalogue
 from airflow_cdc_provider.connectors.jdbc_poll.check import find_problems, refuse, stamp_of
-from airflow_cdc_provider.connectors.jdbc_poll.copy import conditions_of, open_copy, read_share
+from airflow_cdc_provider.connectors.jdbc_poll.copy import open_copy, read_share
 from airflow_cdc_provider.connectors.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.jdbc_poll.options import read_options
 from airflow_cdc_provider.connectors.jdbc_poll.rows import Rows
 from airflow_cdc_provider.connectors.jdbc_poll.select import Selectable
+from airflow_cdc_provider.connectors.key_ranges import range_of
 from airflow_cdc_provider.connectors.polling.intervals import Clock, ends, news_of, shares
 from airflow_cdc_provider.connectors.polling.pages import Page, Query, Row, pages
 from airflow_cdc_provider.connectors.polling.places import Place, position_of
@@ -97,7 +98,8 @@ class JdbcPollSource:
 
     def read_share(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one share of a copy, in the table's types. Runs wherever Spark's task runs."""
-        return read_share(self.database, self._selectable(schema.table, schema, conditions_of(share)), share)
+        part = range_of(share)
+        return read_share(self.database, self._selectable(schema.table, schema, part.where), part)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         selectable = self._selectable(table.table, table.schema, table.rule.where)

@@ -6,7 +6,6 @@ which everything was committed when the first share was read; what is told behin
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
 from airflow_cdc_provider.connectors.jdbc_poll.values import plain
+from airflow_cdc_provider.connectors.key_ranges import ROWS_AT_ONCE, KeyRange, key_ranges, range_of
 from airflow_cdc_provider.connectors.mysql.catalog import Table, ask, read_server
 from airflow_cdc_provider.connectors.mysql.client import Client
 from airflow_cdc_provider.connectors.mysql.positions import FILE, GTID, POS, floor_key, place_of, position_of
@@ -23,7 +23,6 @@ from airflow_cdc_provider.connectors.source import Copy, PagedRead
 from airflow_cdc_provider.core.definition import Comparison, Condition
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
 from airflow_cdc_provider.core.filters import literal
-from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.selection import selected_schema
 from airflow_cdc_provider.core.steps import TableTask
@@ -32,9 +31,6 @@ from airflow_cdc_provider.core.tables import Kind, TableSchema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS_AT_ONCE = 10_000
-SHARES_PER_CORE = 4
-"""Enough that a slow share does not leave the other cores idle, few enough for whole files."""
 SETTLE_LIMIT_S = 60
 REPEATABLE = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 SHORTER = {"float": "({0} + 0.0e0)", "time": "CAST({0} AS CHAR)", "uuid": "CAST({0} AS CHAR)"}
@@ -53,11 +49,7 @@ def open_copy(
         position = _stands_at(connection, client, sealed)
         rows, least, most = _extent(connection, table, task.schema.key)
     schema = replace(selected_schema(task.rule, table.schema), key=task.schema.key, regime=task.schema.regime)
-    where = to_plain(tuple(task.rule.where))
-    shares = tuple(
-        json.dumps({"low": low, "high": high, "where": where})
-        for low, high in ranges(least, most, min(SHARES_PER_CORE * cores, rows // ROWS_AT_ONCE))
-    )
+    shares = key_ranges(rows, least, most, cores, task.rule.where)
     yield Copy(floor_key(epoch, position), position, schema, PagedRead(shares), rows)
 
 
@@ -103,23 +95,14 @@ def _extent(connection: Any, table: Table, key: tuple[str, ...]) -> tuple[int, o
     return int(rows), least, most
 
 
-def ranges(least: object, most: object, parts: int) -> list[tuple[int | None, int | None]]:
-    """Leading key values from … up to; open at both ends. One share where they are no whole numbers."""
-    if parts < 2 or not isinstance(least, int) or not isinstance(most, int) or most - least < parts:
-        return [(None, None)]
-    edges = [least + (most - least) * part // parts for part in range(1, parts)]
-    return list(zip([None, *edges], [*edges, None], strict=True))
-
-
 def read_share(client: Client, table: Table, share: str, schema: TableSchema) -> Iterator[pa.Table]:
     """Rows in the table's types, as they come: one statement, so one view of the table."""
     import pyarrow as pa
 
-    told = json.loads(share)
-    conditions = [from_plain(Condition, one) for one in told["where"]]
+    part = range_of(share)
     described = {one.name: one for one in table.columns}
     columns = [described[column.name] for column in schema.columns]
-    query, parameters = _select(table, columns, schema, told["low"], told["high"], conditions)
+    query, parameters = _select(table, columns, schema, part)
     names = arrow_schema(schema)
     with client.session("share", unbuffered=True) as connection:
         ask(connection, REPEATABLE)
@@ -134,22 +117,15 @@ def read_share(client: Client, table: Table, share: str, schema: TableSchema) ->
             yield pa.table(arrays, schema=names)
 
 
-def _select(
-    table: Table,
-    columns: list[Described],
-    schema: TableSchema,
-    low: int | None,
-    high: int | None,
-    conditions: list[Condition],
-) -> tuple[str, list[object]]:
+def _select(table: Table, columns: list[Described], schema: TableSchema, part: KeyRange) -> tuple[str, list[object]]:
     listed = ", ".join(SHORTER.get(one.data_type, "{0}").format(_quoted(one.name)) for one in columns)
     where: list[str] = []
     parameters: list[object] = []
-    for edge, sign in ((low, ">="), (high, "<")):
+    for edge, sign in ((part.low, ">="), (part.high, "<")):
         if edge is not None:
             where.append(f"{_quoted(schema.key[0])} {sign} %s")
             parameters.append(edge)
-    for condition in conditions:
+    for condition in part.where:
         text, values = _condition(condition, schema)
         where.append(text)
         parameters += values

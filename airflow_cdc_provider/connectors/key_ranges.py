@@ -1,0 +1,45 @@
+"""A copy in ranges of the leading key column: shares that any process can read. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from airflow_cdc_provider.core.definition import Condition
+from airflow_cdc_provider.core.plain import from_plain, to_plain
+
+ROWS_AT_ONCE = 10_000
+SHARES_PER_CORE = 4
+"""Enough that a slow share does not leave the other cores idle, few enough for whole files."""
+
+
+@dataclass(frozen=True)
+class KeyRange:
+    """Rows that meet ``where`` and whose leading key value is from ``low`` up to, not including, ``high``; None is
+    open."""
+
+    low: int | None
+    high: int | None
+    where: tuple[Condition, ...]
+
+    def text(self) -> str:
+        return json.dumps(to_plain(self))
+
+
+def range_of(share: str) -> KeyRange:
+    return from_plain(KeyRange, json.loads(share))
+
+
+def key_ranges(rows: int, least: object, most: object, cores: int, where: Sequence[Condition]) -> tuple[str, ...]:
+    """``least``, ``most``: the ends of the leading key column."""
+    parts = ranges(least, most, min(SHARES_PER_CORE * cores, rows // ROWS_AT_ONCE))
+    return tuple(KeyRange(low, high, tuple(where)).text() for low, high in parts)
+
+
+def ranges(least: object, most: object, parts: int) -> list[tuple[int | None, int | None]]:
+    """Open at both ends. One where the values are no whole numbers."""
+    if parts < 2 or not isinstance(least, int) or not isinstance(most, int) or most - least < parts:
+        return [(None, None)]
+    edges = [least + (most - least) * part // parts for part in range(1, parts)]
+    return list(zip([None, *edges], [*edges, None], strict=True))
