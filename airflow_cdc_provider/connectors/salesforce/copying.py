@@ -41,12 +41,19 @@ def open_copy(org: Org, task: TableTask, epoch: int, sealed: Position) -> Iterat
     schema = selected_schema(task.rule, told.schema)
     floor = floor_key(epoch, place_of(sealed, org.options.channel))
     untold = _untold(org, told, schema)
+    with opened_pages(org, schema) as (read, rows):
+        yield Copy(floor, sealed, schema, read, rows, untold=untold)
+
+
+@contextmanager
+def opened_pages(org: Org, schema: TableSchema) -> Iterator[tuple[PagedRead, int]]:
+    """As many shares as Salesforce makes pages, and the number of rows; one over REST, uncounted, where Bulk refuses
+    the object."""
     try:
         with org.bulk.query(schema) as job:
-            shares = tuple(json.dumps({"page": page}) for page in job.pages)
-            yield Copy(floor, sealed, schema, PagedRead(shares, job.rows), job.rows, untold=untold)
+            yield PagedRead(tuple(json.dumps({"page": page}) for page in job.pages), job.rows), job.rows
     except BulkRefused:
-        yield Copy(floor, sealed, schema, PagedRead((OVER_REST,)), rows=0, untold=untold)
+        yield PagedRead((OVER_REST,)), 0
 
 
 def _untold(org: Org, told: Described, schema: TableSchema) -> tuple[str, ...]:

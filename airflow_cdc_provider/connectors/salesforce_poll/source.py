@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
@@ -21,16 +20,15 @@ from airflow_cdc_provider.connectors.polling.intervals import (
 from airflow_cdc_provider.connectors.polling.pages import DeletesForgotten, Page
 from airflow_cdc_provider.connectors.polling.places import Place, position_of
 from airflow_cdc_provider.connectors.polling.reading import first_query, items, whole
-from airflow_cdc_provider.connectors.salesforce.bulk import BulkRefused
 from airflow_cdc_provider.connectors.salesforce.check_tables import refuse_rules
-from airflow_cdc_provider.connectors.salesforce.copying import OVER_REST, read_share
+from airflow_cdc_provider.connectors.salesforce.copying import opened_pages, read_share
 from airflow_cdc_provider.connectors.salesforce.org import Org
 from airflow_cdc_provider.connectors.salesforce.types import Described, described
 from airflow_cdc_provider.connectors.salesforce_poll.check import find_problems
 from airflow_cdc_provider.connectors.salesforce_poll.objects import Object
 from airflow_cdc_provider.connectors.salesforce_poll.options import read_options
 from airflow_cdc_provider.connectors.salesforce_poll.reading import deleted, holds_any, interval
-from airflow_cdc_provider.connectors.source import Copy, News, PagedRead, Partition, StreamItem
+from airflow_cdc_provider.connectors.source import Copy, News, Partition, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
@@ -118,13 +116,8 @@ class SalesforcePollSource:
         stands = anchor(sealed, task.table, epoch, self._clock())
         columns = self._of(task.table).snapshot_only - TOLD_ALL_THE_SAME
         untold = tuple(name for name in schema.names if name in columns)
-        try:
-            with self.org.bulk.query(schema) as job:
-                shares = tuple(json.dumps({"page": page}) for page in job.pages)
-                read = PagedRead(shares, job.rows)
-                yield Copy(stands.floor, stands.position, schema, read, job.rows, untold=untold)
-        except BulkRefused:
-            yield Copy(stands.floor, stands.position, schema, PagedRead((OVER_REST,)), rows=0, untold=untold)
+        with opened_pages(self.org, schema) as (read, rows):
+            yield Copy(stands.floor, stands.position, schema, read, rows, untold=untold)
 
     def _pages(self, one: Object, lo: Place, limit: Place) -> Iterator[Page]:
         return interval(one, first_query(lo, limit, self.options), deletes_since(lo, self.options))
