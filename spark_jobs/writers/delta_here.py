@@ -85,19 +85,22 @@ class DeltaHere:
         return partial(self._commit_copy, task, adds, written.rows)
 
     def _commit_copy(self, task: TableTask, adds: Sequence[Add], rows: int, record: ControlRecord) -> int:
-        before = after = self.tables.held(task.table, task.target)
+        held = self.tables.held(task.table, task.target)
         for _ in range(TRIES):
-            place = self._place(task, after)
-            if place is None or after.token != before.token:
+            place = self._place(task, held)
+            if place is None:
                 break
-            prepared = prepared_copy(self.tables.store, task.target, place, adds, rows, self._label(record))
+            try:
+                prepared = prepared_copy(self.tables.store, task.target, place, adds, rows, self._label(record))
+            except TokenPassed:
+                break
             error = self._copy_error(task, prepared)
-            after = self.tables.held(task.table, task.target)
-            if is_ours(after, record):
+            held = self.tables.held(task.table, task.target)
+            if is_ours(held, record):
                 return rows
             if error is not None:
                 raise error
-        raise overtaken_by(after, record)
+        raise overtaken_by(self.tables.held(task.table, task.target), record)
 
     def _place(self, task: TableTask, held: Held) -> Place | None:
         columns = tuple(expected_columns(task.schema, task.rule.on_delete is OnDelete.SOFT))
@@ -122,7 +125,7 @@ class DeltaHere:
         return None
 
     def _copy_error(self, task: TableTask, prepared: Prepared) -> Exception | None:
-        """As above."""
+        """Here, too, only the table can tell whether the commit stands."""
         try:
             failpoint("overwrite.before")
             with self.tables.answers(task.target):

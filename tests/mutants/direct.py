@@ -133,6 +133,13 @@ DIRECT_MERGES = (
         (COPIES,),
     ),
     Breakage(
+        "a copy is committed over one that came later",
+        f"{DIRECT}/copy.py",
+        "    if place.tokens.get(label.app_id, -1) >= label.token:",
+        "    if place.tokens.get(label.app_id, -1) > label.token:",
+        (COPIES,),
+    ),
+    Breakage(
         "of a file with several runs only the last one's ends are told",
         f"{DIRECT}/data_file.py",
         "min(known[0], low), max(known[1], high)",

@@ -33,7 +33,7 @@ from airflow_cdc_provider.targets.delta.direct.copy import (
     prepared_copy,
     write_files,
 )
-from airflow_cdc_provider.targets.delta.direct.merge import Label
+from airflow_cdc_provider.targets.delta.direct.merge import Label, TokenPassed
 from airflow_cdc_provider.targets.delta.direct.snapshot import read_snapshot
 from airflow_cdc_provider.targets.delta.direct.suited import expected_columns
 from tests.delta_tables import read
@@ -66,6 +66,10 @@ KEYED = TableSchema(
 )
 
 
+def settings(schema: TableSchema, soft: bool = False) -> tuple[tuple[tuple[str, str], ...], dict[str, str]]:
+    return tuple(expected_columns(schema, soft)), table_properties(schema, schema.key)
+
+
 class Copying:
     """Copies into one folder, each under the next token."""
 
@@ -78,10 +82,9 @@ class Copying:
         return Label("app", self.token, json.dumps({"token": self.token}))
 
     def place(self, schema: TableSchema, soft: bool = False) -> Place | None:
-        columns, properties = tuple(expected_columns(schema, soft)), table_properties(schema, schema.key)
         if self.token == 1:
-            return new_place(columns, properties)
-        return found_place(self.store, "t", columns, properties)
+            return new_place(*settings(schema, soft))
+        return found_place(self.store, "t", *settings(schema, soft))
 
     def copy(
         self, schema: TableSchema, rows: Sequence[dict[str, Any]], order: Sequence[str] = (), soft: bool = False
@@ -208,6 +211,19 @@ def test_a_copy_of_no_rows_empties_the_table(tmp_path: Path) -> None:
     copying.copy(KEYED, [])
     assert DeltaTable(copying.path).file_uris() == []
     assert [field.name for field in DeltaTable(copying.path).schema().fields] == [*KEYED.names, ORDER]
+
+
+def test_a_copy_whose_token_has_passed_is_not_prepared(tmp_path: Path) -> None:
+    """The table is looked at once more right before the commit: that look alone sees who came last."""
+    copying = Copying(tmp_path)
+    for _ in range(2):
+        copying.copy(KEYED, [])
+    for passed in (1, 2):
+        copying.token = passed
+        place = found_place(copying.store, "t", *settings(KEYED))
+        assert place is not None
+        with pytest.raises(TokenPassed):
+            prepared_copy(copying.store, "t", place, [], 0, copying.label())
 
 
 @pytest.mark.parametrize(

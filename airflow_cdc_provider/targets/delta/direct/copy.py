@@ -7,7 +7,7 @@ import json
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.direct.data_file import GROUP_ROWS, DataFile
-from airflow_cdc_provider.targets.delta.direct.merge import Label, Prepared, commit_info, removal
+from airflow_cdc_provider.targets.delta.direct.merge import Label, Prepared, TokenPassed, commit_info, removal
 from airflow_cdc_provider.targets.delta.direct.snapshot import ActiveFile, commit_path, read_snapshot
 from airflow_cdc_provider.targets.delta.direct.suited import (
     READER,
@@ -50,12 +50,13 @@ class Layout:
 @dataclass(frozen=True)
 class Place:
     """Where a copy goes: the commit that makes ``version``, and all it says but the new files. ``protocol`` is told
-    where the table is new."""
+    where the table is new. ``tokens``: those that the version before holds."""
 
     version: int
     metadata: Mapping[str, Any]
     protocol: Mapping[str, Any] | None
     removed: tuple[ActiveFile, ...] = ()
+    tokens: Mapping[str, int] = field(default_factory=dict)
 
 
 def new_place(columns: Sequence[tuple[str, str]], properties: Mapping[str, str]) -> Place:
@@ -90,7 +91,7 @@ def found_place(
     settings: Mapping[str, str] = snapshot.metadata.get("configuration", {})
     kept = {name: value for name, value in settings.items() if not name.startswith(LAYOUT_SETTINGS)}
     metadata = {**snapshot.metadata, "schemaString": _schema_text(columns), "configuration": {**kept, **properties}}
-    return Place(snapshot.version + 1, metadata, None, snapshot.files)
+    return Place(snapshot.version + 1, metadata, None, snapshot.files, snapshot.tokens)
 
 
 def layout_of(place: Place, order: Sequence[str], various: Sequence[str]) -> Layout:
@@ -117,6 +118,9 @@ def write_files(store: Store, table: str, rows: Iterable[pa.Table], layout: Layo
 
 
 def prepared_copy(store: Store, table: str, place: Place, adds: Sequence[Add], rows: int, label: Label) -> Prepared:
+    """Raises TokenPassed."""
+    if place.tokens.get(label.app_id, -1) >= label.token:
+        raise TokenPassed
     metrics = {
         "numFiles": len(adds),
         "numOutputRows": rows,

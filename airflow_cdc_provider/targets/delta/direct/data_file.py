@@ -47,7 +47,7 @@ class DataFile:
         self._parquet = pq.ParquetWriter(
             self._sink, columns, compression="snappy", store_schema=False, use_dictionary=repeating
         )
-        self._figures = _Figures(measured)
+        self._figures = _Figures(columns, measured)
 
     @property
     def bytes(self) -> int:
@@ -116,19 +116,19 @@ class _TargetFile(Sink):
 class _Figures:
     """Rows, and per column its NULLs and its ends."""
 
-    def __init__(self, measured: Sequence[str]) -> None:
+    def __init__(self, columns: pa.Schema, measured: Sequence[str]) -> None:
         self._rows = 0
         self._nulls = dict.fromkeys(measured, 0)
         self._ends = dict[str, tuple[Any, Any]]()
-        self._spelled = dict[str, Callable[[Any, bool], str] | None]()
+        kinds = {name: columns.field(name).type for name in measured}
+        self._spelled = {name: spelled for name, kind in kinds.items() if (spelled := _spelled(kind))}
 
     def take(self, rows: pa.Table) -> None:
         self._rows += len(rows)
         for name in self._nulls:
             column = rows[name]
             self._nulls[name] += column.null_count
-            spelled = self._spelled[name] = _spelled(column.type)
-            if spelled is None or column.null_count == len(column):
+            if name not in self._spelled or column.null_count == len(column):
                 continue
             low, high = pc.min_max(column).as_py().values()
             known = self._ends.get(name, (low, high))
@@ -139,7 +139,6 @@ class _Figures:
         minima, maxima = list[str](), list[str]()
         for name, (low, high) in self._ends.items():
             spelled = self._spelled[name]
-            assert spelled is not None, "only such columns have ends"
             minima.append(f"{json.dumps(name)}:{spelled(low, False)}")
             maxima.append(f"{json.dumps(name)}:{spelled(high, True)}")
         nulls = [f"{json.dumps(name)}:{number}" for name, number in self._nulls.items()]
