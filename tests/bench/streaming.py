@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import psycopg
@@ -130,6 +131,7 @@ def slope(rig: Rig, small: int, large: int, changes: int, kind: str = "delta") -
     costs = []
     for rows in (small, large):
         stream = Stream(rig, rows, kind)
+        os.sync()  # what the copy wrote does not keep the disk busy any more
         times = []
         for _ in range(4):
             first = rows - changes * 2
