@@ -39,8 +39,12 @@ def fed(*told: Event) -> list[StreamItem]:
     return decoder.items
 
 
+def query(start: int, text: bytes) -> Event:
+    return event(binlog.QUERY, start, struct.pack("<IIBHH", 1, 0, 0, 0, 0) + b"\0" + text)
+
+
 def begin(start: int) -> Event:
-    return event(binlog.QUERY, start, struct.pack("<IIBHH", 1, 0, 0, 0, 0) + b"\0BEGIN")
+    return query(start, b"BEGIN")
 
 
 def test_a_row_of_mysql_is_read_by_what_the_binlog_tells_of_its_table() -> None:
@@ -66,6 +70,13 @@ def test_a_document_told_as_a_difference_is_a_hole_of_its_table() -> None:
     hole, end = fed(begin(100), event(19, 300, MAP), event(binlog.PARTIAL_UPDATE, 400, ROW), event(binlog.XID, 500))
     assert isinstance(hole, HoleMet) and hole.table == "shop.t" and "PARTIAL_JSON" in hole.detail
     assert isinstance(end, Boundary)
+
+
+@pytest.mark.parametrize("text", [b"ROLLBACK", b"ROLLBACK TO s"])
+def test_rows_that_are_told_and_then_rolled_back_are_a_hole(text: bytes) -> None:
+    """So a server tells of tables that know no transactions, among others that do."""
+    told = fed(begin(100), event(19, 300, MAP), event(30, 400, ROW), query(500, text), event(binlog.XID, 600))
+    assert [one.table for one in told if isinstance(one, HoleMet)] == ["shop.t"]
 
 
 def test_rows_of_a_transaction_that_a_crash_cut_off_are_a_hole() -> None:

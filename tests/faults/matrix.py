@@ -31,7 +31,7 @@ and PostgreSQL."""
 
 BY_HAND = ("unordered", "quarantined")
 """Steps of tables that no writer writes to."""
-DRIVERS = ("snapshot", "extract", "grown", "stage", "merge", "resync", "replay", "verify", "upkeep", *BY_HAND)
+DRIVERS = ("snapshot", "extract", "grown", "stage", "merge", "resync", "replay", "verify", "upkeep", "plain", *BY_HAND)
 """Steps that run as a Spark driver. The others are a worker's own Python."""
 
 STAGING = "StagingUnavailable"
@@ -134,7 +134,7 @@ PLACES = (
     Place("commit.before", "all is done in the transaction, before its commit", ("merge", "pause"), DATABASES, SERVER),
     Place("commit.after", "the transaction is committed, nobody knows", ("merge", "pause"), DATABASES, SERVER),
     Place("copy.anchored", "the anchor of a copy is set", ("snapshot", "resync")),
-    Place("target.write", "in the midst of a file of the lake", ("snapshot", "merge"), ("delta",), more=(FULL,)),
+    Place("target.write", "in the midst of a file of the lake", ("snapshot", "plain"), ("delta",), more=(FULL,)),
     Place(
         "copy.before_commit",
         "a copy is named, its rows are read or can be",

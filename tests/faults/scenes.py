@@ -56,6 +56,12 @@ def stream(world: World, strikes: Sequence[Strike], run: Run) -> Road:
     return run(lambda _: None)
 
 
+def plain(world: World, strikes: Sequence[Strike], run: Run) -> Road:
+    """A batch of whole rows, of a table that takes changes."""
+    world.writer.shapes = [ACCOUNTS]
+    return stream(world, strikes, run)
+
+
 def grown(world: World, strikes: Sequence[Strike], run: Run) -> Road:
     """A table gets a column more."""
     world.execute(f"alter table {ACCOUNTS.table} add column more_{next(_keys)} text")
@@ -206,6 +212,7 @@ SCENES = {
     "stream": Scene(stream, {}),
     "first": Scene(stream, {"first": "open_window"}, shared=False),
     "copies": Scene(copied, COMES | AGAIN),
+    "plain": Scene(plain, {"plain": "merge"}, shared=False),
     "grown": Scene(grown, {"grown": "extract"}),
     "reopen": Scene(reopened, {"reopen": "open_window"}, shared=False),
     "proved": Scene(proved, {"verify": "verify"}, shared=False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutants.binlog import BINLOG
 from tests.mutants.breakage import Breakage
 from tests.mutants.change_log import CHANGE_LOG
 from tests.mutants.commits import COMMITS
@@ -23,6 +24,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     *SALESFORCE,
     *POLLING,
     *EVENT_FORMATS,
+    *BINLOG,
     *FOLDS,
     *DIRECT_MERGES,
     *QUARANTINE,

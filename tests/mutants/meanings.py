@@ -52,6 +52,27 @@ MEANINGS = (
         ("tests/connectors/test_postgres_decode.py",),
     ),
     Breakage(
+        "a window confirms to the server what it was told",
+        f"{POSTGRES}/replication.py",
+        "STATUS, written, NOTHING, NOTHING",
+        "STATUS, written, written, NOTHING",
+        ("tests/connectors/test_postgres_replication.py",),
+    ),
+    Breakage(
+        "any sign of life of the server ends a window",
+        f"{POSTGRES}/replication.py",
+        "            if reached >= limit:",
+        "            if reached >= lo:",
+        ("tests/connectors/test_postgres_replication.py",),
+    ),
+    Breakage(
+        "a window begins where the slot stands",
+        f"{POSTGRES}/replication.py",
+        "LOGICAL {lsn_text(lo)} ",
+        "LOGICAL 0/0 ",
+        ("tests/connectors/test_postgres_replication.py",),
+    ),
+    Breakage(
         "an older change is written over a newer one",
         f"{CORE}/merge.py",
         "        yield Clause(Meets.BOTH, Action.UPDATE, (LIVE, PUT), guarded=True)",

@@ -221,6 +221,7 @@ def test_a_token_that_is_not_above_the_recorded_one_is_refused(scene: Scene) -> 
         "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')",
         "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
         "ALTER TABLE {t} SET TBLPROPERTIES ('delta.checkpointPolicy' = 'v2')",
+        "ALTER TABLE {t} SET TBLPROPERTIES ('delta.feature.domainMetadata' = 'supported')",
     ],
 )
 def test_a_table_that_asks_more_of_its_writers_is_left_to_spark(scene: Scene, ask: str) -> None:

@@ -67,7 +67,7 @@ def test_a_repair_across_a_truncate_leaves_a_row_that_moved_behind_it_as_it_is(t
 
 def test_records_up_to_the_floor_are_in_the_copy_already(table: HandMade, tell: Teller) -> None:
     table.land([])
-    early = [tell.update(1, "old", "w"), tell.delete(2, "b", "w")]
+    early = [tell.update(1, "old", "w"), tell.delete(2, "b", "w"), tell.insert(4, "gone since", "w")]
     table.copy([tell.row(1, "new", "w"), tell.row(2, "b", "w")])
     table.apply([*early, tell.insert(3, "c", "w")])
     assert table.rows() == [(1, "new", "w"), (2, "b", "w"), (3, "c", "w")]

@@ -1,0 +1,141 @@
+"""What the binlog of MySQL and MariaDB says."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+
+MYSQL = "airflow_cdc_provider/connectors/mysql"
+EVENTS = "tests/connectors/test_mysql_events.py"
+STREAM = "tests/connectors/test_mysql_stream.py"
+TYPES = "tests/connectors/test_mysql_types.py"
+WINDOWS = "tests/connectors/test_mysql_properties.py"
+SAVED = "tests/connectors/test_mysql_saved.py"
+
+BINLOG = (
+    Breakage(
+        "files of the binlog are in the order of their names",
+        f"{MYSQL}/positions.py",
+        "    return int(suffix)",
+        "    return int(suffix[:6])",
+        (EVENTS,),
+    ),
+    Breakage(
+        "a place behind four gibibytes wraps",
+        f"{MYSQL}/binlog.py",
+        "pos + ((log_pos - pos) & 0xFFFFFFFF)",
+        "log_pos",
+        (EVENTS,),
+    ),
+    Breakage(
+        "a window may end where the protocol cannot begin",
+        f"{MYSQL}/decode.py",
+        "        if event.end <= LARGEST_START:",
+        "        if event.end:",
+        (EVENTS,),
+    ),
+    Breakage(
+        "rows of a transaction that a crash cut off count",
+        f"{MYSQL}/decode.py",
+        "        if self._open:\n            self._holes(event, self._touched",
+        "        if not self._open:\n            self._holes(event, self._touched",
+        (EVENTS,),
+    ),
+    Breakage(
+        "what was rolled back counts",
+        f"{MYSQL}/decode.py",
+        '                self._holes(event, self._touched, "rows were told and then rolled back")',
+        "                pass",
+        (EVENTS,),
+    ),
+    Breakage(
+        "a statement that is logged instead of its rows passes",
+        f"{MYSQL}/decode.py",
+        '                self._holes(event, ours, "a statement was logged instead of the rows that it changed")',
+        "                pass",
+        (STREAM,),
+    ),
+    Breakage(
+        "a window goes beyond its limit",
+        f"{MYSQL}/decode.py",
+        "Place(number_of(event.file), event.start) >= self._limit:",
+        "Place(number_of(event.file), event.start) > self._limit:",
+        (STREAM, WINDOWS),
+    ),
+    Breakage(
+        "a file that ends before our place is the one that it was",
+        f"{MYSQL}/stream.py",
+        "        if pos > files[file]:",
+        "        if pos > files[file] + (1 << 40):",
+        (STREAM,),
+    ),
+    Breakage(
+        "a column that was not sent is NULL",
+        f"{MYSQL}/rows.py",
+        "        new = [then if now is ABSENT else now for then, now in zip(old, new, strict=True)]",
+        "        new = [None if now is ABSENT else now for now in new]",
+        (WINDOWS,),
+    ),
+    Breakage(
+        "the old key of a row that cannot be read stays",
+        f"{MYSQL}/records.py",
+        "        left = [self._record(gone, DEPARTS, True)] if gone else []",
+        "        left: list[ChangeRecord] = []",
+        (STREAM,),
+    ),
+    Breakage(
+        "columns without names are taken from a table that was altered since",
+        f"{MYSQL}/schemas.py",
+        "    if altered:\n",
+        "    if altered and table is None:\n",
+        (STREAM,),
+    ),
+    Breakage(
+        "a default of an added column counts as known",
+        f"{MYSQL}/schemas.py",
+        "name not in held.names and described[name].default)",
+        "name not in held.names and not described)",
+        (STREAM,),
+    ),
+    Breakage(
+        "negative times do not borrow from the whole",
+        f"{MYSQL}/cells.py",
+        '    sign, packed = ("-", -packed) if packed < 0 else ("", packed)\n    clock',
+        '    sign = "-" if packed < 0 else ""\n    clock',
+        (TYPES,),
+    ),
+    Breakage(
+        "the sign of a decimal counts as a digit",
+        f"{MYSQL}/cells.py",
+        "        turned = bytes([cell[0] ^ 0x80, *cell[1:]])",
+        "        turned = bytes(cell)",
+        (TYPES,),
+    ),
+    Breakage(
+        "padding of binary columns is lost",
+        f"{MYSQL}/cells.py",
+        'return lambda cell: cell.ljust(column.octets, b"\\0")',
+        "return lambda cell: cell",
+        (TYPES,),
+    ),
+    Breakage(
+        "a copy stands at the end of the binlog",
+        f"{MYSQL}/copy.py",
+        '        here = position_of(told["Binlog_snapshot_file"], int(told["Binlog_snapshot_position"]))',
+        '        here = position_of(told["Binlog_snapshot_file"], int(told["Binlog_snapshot_position"]) + (1 << 20))',
+        (TYPES,),
+    ),
+    Breakage(
+        "the last row of a share is read twice",
+        f"{MYSQL}/copy.py",
+        '(part.high, "<")',
+        '(part.high, "<=")',
+        (TYPES,),
+    ),
+    Breakage(
+        "a file that somebody saved is read behind its first event only",
+        f"{MYSQL}/saved.py",
+        "        decoder.feed(event)",
+        "        decoder.feed(event) if event.start > 300 else None",
+        (SAVED,),
+    ),
+)
