@@ -110,11 +110,14 @@ def decided_at(replicator: Replicator, run_id: str) -> datetime | None:
 
 def reopen(replicator: Replicator, facts: Facts, tell: Tell) -> None:
     """Open the stream at the source's present place. Where an earlier one is given up, the window that bridges the two
-    has a hole for every table: none can step over it without a new copy."""
+    has a hole for every table: none can step over it without a new copy. That stands in a new epoch: places of two
+    streams say nothing about each other, be they of one source or not."""
     tables = [table.task.table for table in facts.tables]
+    controls = [table.task.control for table in facts.tables if table.task.control]
+    epoch = max([facts.log.epoch, *(control.epoch for control in controls)]) + 1
     if facts.log.sealed == 0:
         start = _opened(replicator, tables)
-        _seal_empty(replicator, facts, start, start, facts.log.epoch)
+        _seal_empty(replicator, facts, start, start, epoch)
         tell(f"the stream is open, it starts at {start}")
         return
     replicator.source.drop_stream()
@@ -122,7 +125,6 @@ def reopen(replicator: Replicator, facts: Facts, tell: Tell) -> None:
     start = _opened(replicator, tables)
     why = facts.stream.lost.what if facts.stream.lost else "the source is another one"
     holes = tuple(Hole("expired", table, "", detail=why) for table in tables)
-    epoch = facts.log.epoch + (0 if _same_source(facts) else 1)
     _seal_empty(replicator, facts, dict(facts.log.hi), start, epoch, holes)
     replicator.state.note(replicator.name, facts.run_id, "reopen", {"why": why, "from": start})
     tell(f"the stream is open again, it starts at {start}: {why}")
@@ -133,11 +135,6 @@ def _opened(replicator: Replicator, tables: list[str]) -> dict[str, str]:
     start = dict(replicator.source.open_stream(tables))
     failpoint("stream.after")
     return start
-
-
-def _same_source(facts: Facts) -> bool:
-    known = [table.task.control.source_identity for table in facts.tables if table.task.control]
-    return not known or facts.source_identity in known
 
 
 def _seal_empty(

@@ -30,14 +30,14 @@ class TableFacts:
 
 @dataclass(frozen=True)
 class LogFacts:
-    """``oldest`` and ``sealed`` are 0 where no window was sealed. ``epoch`` and ``hi`` are those of the last one.
+    """``oldest``, ``sealed`` and ``epoch`` are 0 where no window was sealed. ``epoch`` and ``hi`` are those of the last one.
     ``manifests`` holds every window after the lowest cursor; ``sha256`` the manifests that control records name, empty
     text where the log does not have them."""
 
     log_id: str
     oldest: int = 0
     sealed: int = 0
-    epoch: int = 1
+    epoch: int = 0
     hi: Position = field(default_factory=dict)
     manifests: Mapping[int, Manifest] = field(default_factory=dict)
     sha256: Mapping[int, str] = field(default_factory=dict)

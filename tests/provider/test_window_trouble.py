@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -177,6 +178,19 @@ def test_another_source_stops_the_replicator_and_names_what_changed(world: World
     world.ask(CommandKind.RESYNC)
     assert world.run("r3").problems == ()
     assert world.replicator.log.manifest(2).epoch == 2
+
+
+def test_a_stream_that_is_opened_anew_has_an_epoch_above_all_that_was_copied_from_the_one_before(world: World) -> None:
+    """Though the source is the same: its places may have gone back."""
+    world.source.write(slot=None, end=50)
+    world.ask(CommandKind.RESYNC)
+    assert world.run("r2").problems == ()
+    assert world.replicator.log.manifest(2).epoch == 2
+    assert {world.control(table).epoch for table in world.tables} == {2}
+    shutil.rmtree(world.replicator.log.store.url(""))
+    world.ask(CommandKind.RESYNC)
+    assert world.run("r3").problems == ()
+    assert world.replicator.log.manifest(1).epoch == 3
 
 
 def test_another_staging_folder_stops_the_replicator(world: World) -> None:

@@ -38,12 +38,6 @@ def position_of(channel: str, place: Place) -> dict[str, str]:
     return {channel: " ".join([*words, place.instance] if place.instance else words)}
 
 
-def first_place(replay_id: bytes, at_s: int, instance: str) -> Place:
-    """Where a stream begins. The count of its transactions begins with the time, so that it is above that of any stream
-    read before: a million of them a second would be needed to catch up."""
-    return Place(replay_id, at_s << 20, at_s, instance)
-
-
 def place_of(position: Position, channel: str) -> Place:
     """Raises PositionLost (SRC013) where the position is one of another channel: a replay id means nothing there."""
     if channel not in position:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,7 +17,6 @@ from airflow_cdc_provider.connectors.salesforce.news import news_behind
 from airflow_cdc_provider.connectors.salesforce.options import REPEATS_WITHIN, read_options
 from airflow_cdc_provider.connectors.salesforce.org import Org
 from airflow_cdc_provider.connectors.salesforce.positions import (
-    first_place,
     place_of,
     position_of,
     require_instance,
@@ -67,7 +67,7 @@ class SalesforceSource:
         channel = self.options.channel
         with self.org.pubsub.connected() as connection:
             newest = connection.newest(channel)
-        return position_of(channel, first_place(newest.replay_id, newest.at_s, self.org.instance))
+        return position_of(channel, replace(newest, instance=self.org.instance))
 
     def news(self, position: Position, tables: Sequence[str]) -> News:
         self._require_instance(position)
