@@ -30,9 +30,9 @@ class TableFacts:
 
 @dataclass(frozen=True)
 class LogFacts:
-    """``oldest``, ``sealed`` and ``epoch`` are 0 where no window was sealed. ``epoch`` and ``hi`` are those of the last one.
-    ``manifests`` holds every window after the lowest cursor; ``sha256`` the manifests that control records name, empty
-    text where the log does not have them."""
+    """``oldest``, ``sealed`` and ``epoch`` are 0 where no window was sealed. ``epoch`` and ``hi`` are those of the last
+    one. ``manifests`` holds every window after the lowest cursor; ``sha256`` the manifests that control records name,
+    empty text where the log does not have them."""
 
     log_id: str
     oldest: int = 0
