@@ -261,6 +261,33 @@ def test_a_binlog_that_was_reset_is_a_lost_position_though_its_files_bear_the_sa
             shop.window(task)
 
 
+def test_a_binlog_that_was_reset_is_noticed_though_a_transaction_ends_at_our_place_again() -> None:
+    with embedded() as server:
+        shop = Shop(server)
+        shop.sql("CREATE TABLE t (id int PRIMARY KEY, word varchar(2000))")
+        task = shop.task("t")
+
+        def insert(number: int, length: int) -> int:
+            before = place_of(shop.source.open_stream([])).pos
+            shop.sql("SET binlog_annotate_row_events = OFF", f"INSERT INTO t VALUES ({number}, '{'x' * length}')")
+            return place_of(shop.source.open_stream([])).pos - before
+
+        frame = insert(1, 300) - 300
+        shop.sql("RESET MASTER")
+        insert(2, 300 + frame + 300)
+        shop.position = dict(shop.source.open_stream([]))
+        shop.sql("RESET MASTER")
+        insert(3, 300)
+        insert(4, 300)
+        again = shop.source.open_stream([])
+        assert place_of(again) == place_of(shop.position), "the test has built what it is about"
+        insert(5, 300)
+        with pytest.raises(PositionLost, match="the binlog was reset"):
+            shop.news("t")
+        with pytest.raises(PositionLost, match="the binlog was reset"):
+            shop.window(task, limit=shop.source.open_stream([]))
+
+
 def test_rows_that_cannot_be_read_are_put_aside_and_read_once_more(shop: Shop) -> None:
     shop.sql("CREATE TABLE a (id int PRIMARY KEY, old varchar(9) CHARACTER SET armscii8, word varchar(9))")
     shop.sql("INSERT INTO a VALUES (1, 'x', 'ü')", "UPDATE a SET id = 2, word = 'b'", "DELETE FROM a")

@@ -69,6 +69,13 @@ BINLOG = (
         (STREAM,),
     ),
     Breakage(
+        "a binlog that was reset is taken for the one before",
+        f"{MYSQL}/stream.py",
+        "        if not known:",
+        "        if known is None:",
+        (STREAM,),
+    ),
+    Breakage(
         "a column that was not sent is NULL",
         f"{MYSQL}/rows.py",
         "        new = [then if now is ABSENT else now for then, now in zip(old, new, strict=True)]",

@@ -34,7 +34,6 @@ from airflow_cdc_provider.connectors.mysql.positions import (
 from airflow_cdc_provider.connectors.mysql.statements import Means, meaning
 from airflow_cdc_provider.connectors.mysql.table_map import head_of, parse_table_map
 from airflow_cdc_provider.connectors.source import News, Partition, StreamItem
-from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
 
@@ -72,17 +71,13 @@ class Stream:
         with self.client.session("news") as connection:
             files = self._served(connection, position)
             end = read_end(connection, self.client)
-        here, limit = place_of(position), Place(number_of(end.file), end.pos)
-        if limit <= here:
-            return News(False, position, backlog_bytes=0)
+            here, limit = place_of(position), Place(number_of(end.file), end.pos)
+            if limit <= here:
+                return News(False, position, backlog_bytes=0)
+            self._same(connection, read_server(connection), position)
         behind = sum(size for file, size in files.items() if number_of(file) > here.number)
         behind += max(0, files[position[FILE]] - here.pos)
-        try:
-            look = self._look(position, limit, tables)
-        except SourceUnavailable:  # a place that is none any more makes a server say all kinds of things
-            with self.client.session("news") as connection:
-                self._same(connection, read_server(connection), position)
-            raise
+        look = self._look(position, limit, tables)
         upto = position_of(end.file, end.pos, look.gtid if look.whole else "")
         far = limit.number > here.number or limit.pos - here.pos >= IDLE_BYTES
         return News(look.anything, upto, upto if far and look.whole and not look.anything else None, behind)
@@ -168,7 +163,7 @@ class Stream:
             return
         if server.is_mariadb:
             there = _gtid_at(connection, server, position[FILE], int(position[POS]))
-            known = gtid in there.split(",") or set(gtid.split(",")) <= set(there.split(","))
+            known = set(gtid.split(",")) <= set(there.split(","))
         else:
             ((known,),) = ask(connection, "SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_executed)", (gtid,))
             there = "not in gtid_executed"
