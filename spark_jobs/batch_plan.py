@@ -56,15 +56,15 @@ def before_hole(log: ChangeLog, control: ControlRecord, upto: int) -> int:
 
 
 def repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -> BatchPlan:
-    """The slice ``first`` to ``last`` and everything after it up to the cursor: what its keys have become since. Raises
-    CommandRefused where the log or the table cannot serve that."""
+    """The slice ``first`` to ``last`` and everything after it up to the cursor: what its keys have become since. What
+    lies before a hole says nothing of that. Raises CommandRefused where the log or the table cannot serve it."""
     if not control.schema or not control.schema.key:
         raise _repair_refused(control, "the table has no key: equal rows cannot be told apart", "no key")
     if first < log.oldest():
         raise _repair_refused(
             control, "the change log no longer reaches back to there", f"oldest window {log.oldest()}"
         )
-    windows = cut(log, control.table, first - 1, control.window)
+    windows = cut(log, control.table, _behind_holes(log, control, first) - 1, control.window)
     schemas = window_schemas(log, windows, control.schema, control.floor)
     seen = {name for window in schemas for schema in window.schemas for name in schema.names}
     lost = sorted(seen - set(control.schema.names))
@@ -73,6 +73,13 @@ def repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -> Bat
     full = tuple(window for window in windows if window.part.rows)
     touched = tuple(window for window in full if window.window <= last)
     return BatchPlan(full if touched else (), control.window, control.schema, touched=touched)
+
+
+def _behind_holes(log: ChangeLog, control: ControlRecord, first: int) -> int:
+    for number in range(control.window, first - 1, -1):
+        if hole_of(log.manifest(number), control.table, control.floor):
+            return number + 1
+    return first
 
 
 def _schema_refused(control: ControlRecord, walked: Walk) -> Problem:

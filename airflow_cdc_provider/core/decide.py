@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.facts import Facts
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.runs import Mode, RunPlan
 from airflow_cdc_provider.core.states import HOLDS_ACKNOWLEDGEMENT, TableState
-from airflow_cdc_provider.core.verdicts import Cause, Move, Verdict, judge
+from airflow_cdc_provider.core.verdicts import Cause, Move, Verdict, hole_of, judge
 
 SNAPSHOT, EXTRACT, STAGE, VERIFY = "snapshot", "extract", "stage", "verify"
 PAUSE_STREAM, CLOSE_WINDOW = "reconcile.pause_stream", "close_window"
@@ -120,6 +120,7 @@ def _repair(facts: Facts, base: Decision) -> Decision:
     keyless = {table.task.table for table in facts.tables if not table.task.schema.key}
     repairable = tuple(v.table for v in base.verdicts if v.move is Move.STREAM and v.table not in keyless)
     notes = tuple(f"{table} has no key: a backfill cannot repair it, use resync" for table in sorted(keyless))
+    notes += tuple(_passed_holes(facts, repairable, inside))
     if not inside or not repairable:
         return replace(base, notes=(*notes, f"no window between {start:%F %T} and {end:%F %T} to apply again"))
     if not facts.stream_lane:
@@ -127,6 +128,16 @@ def _repair(facts: Facts, base: Decision) -> Decision:
     plan = replace(base.plan, stream=repairable, repair=(inside[0], inside[-1]))
     fence = tuple(v.table for v in base.verdicts if v.fence and v.table in repairable)
     return replace(base, plan=plan, raise_fence=fence, notes=notes, follow=(STAGE, CLOSE_WINDOW))
+
+
+def _passed_holes(facts: Facts, tables: Collection[str], windows: Sequence[int]) -> Iterator[str]:
+    for control in (table.task.control for table in facts.tables):
+        if control is None or control.table not in tables:
+            continue
+        passed = (facts.log.manifests[number] for number in windows if number <= control.window)
+        holes = [manifest.window for manifest in passed if hole_of(manifest, control.table, control.floor)]
+        if holes:
+            yield f"{control.table} has a hole in window {holes[-1]}: nothing up to there is applied again"
 
 
 def _stream(facts: Facts, base: Decision) -> Decision:

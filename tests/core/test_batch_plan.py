@@ -56,6 +56,14 @@ def test_a_repair_takes_its_slice_and_everything_since(table: HandMade) -> None:
     assert (numbers(plan), [window.window for window in plan.touched], plan.window) == ([1, 2, 3], [1, 2], 3)
 
 
+def test_a_repair_begins_behind_the_last_hole(table: HandMade) -> None:
+    table.land([table.insert({"id": 8})], holes=[Hole("audit", "public.t", "")])
+    table.land([table.insert({"id": 9})])
+    plan = repair(table.log, replace(CURSOR, window=6), 2, 6)
+    assert (numbers(plan), [window.window for window in plan.touched]) == ([6], [6])
+    assert repair(table.log, replace(CURSOR, window=6), 2, 5) == BatchPlan((), 6, SCHEMA)
+
+
 def test_a_repair_that_begins_before_the_log_is_refused(table: HandMade) -> None:
     table.log.store.delete(manifest_path(1))
     with pytest.raises(CommandRefused, match=r"CMD010.*oldest window 2"):

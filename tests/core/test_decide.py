@@ -316,6 +316,14 @@ def test_a_backfill_leaves_keyless_tables_out_and_says_so() -> None:
     assert decide(replace(repair, stream_lane=False)).follow == ("close_window",)
 
 
+def test_a_backfill_says_which_windows_lie_behind_a_hole_and_are_not_applied_again() -> None:
+    interval = ("2026-01-01T00:00:00Z", "2026-01-04T00:00:00Z")
+    hole = Hole("expired", "public.a", "")
+    holed = {n: manifest(n, (), holes=(hole,) if n == 2 else ()) for n in (1, 2, 3)}
+    decision = decide(facts(A, B, mode=Mode.REPAIR, interval=interval, log=log(manifests=holed)))
+    assert decision.notes == ("public.a has a hole in window 2: nothing up to there is applied again",)
+
+
 @pytest.mark.parametrize(
     ("start", "oldest", "stops"),
     [("2025-01-01", 1, False), ("2025-01-01", 2, True), ("2026-01-02T12:00", 2, False), ("2026-01-02T11:59", 2, True)],

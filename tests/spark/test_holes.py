@@ -78,3 +78,18 @@ def test_a_repair_over_a_time_before_the_table_was_captured_passes_it(table: Han
     job, _ = table.staged(repair=(1, 2))
     assert table.merged(job).outcome is Outcome.DONE
     assert [key for key, _ in table.rows()] == [1, 2]
+
+
+def test_a_repair_does_not_bring_back_what_went_in_a_hole(table: HandMade) -> None:
+    """The first copy of a feed is empty and stands below every record, so its floor tells nothing of what it holds."""
+    table.apply([table.insert(row(2)), table.insert(row(3))])
+    table.land([table.update(row(3, "late"))], holes=[hole(table, "expired")])
+    behind, table.order = table.order, 0
+    table.copy([row(1)])
+    table.order = behind
+    table.apply([table.insert(row(3, "anew"))])
+    job, result = table.staged(repair=(1, 2))
+    assert result.outcome is Outcome.UNCHANGED
+    job, _ = table.staged(repair=(1, 3))
+    table.merged(job)
+    assert table.rows() == [(1, "a"), (3, "anew")]
