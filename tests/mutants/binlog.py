@@ -139,10 +139,10 @@ BINLOG = (
         (TYPES,),
     ),
     Breakage(
-        "a file that somebody saved is read behind its first event only",
+        "the last event of a file that somebody saved is left out",
         f"{MYSQL}/saved.py",
-        "        decoder.feed(event)",
-        "        decoder.feed(event) if event.start > 300 else None",
+        "at + size > len(data):",
+        "at + size >= len(data):",
         (SAVED,),
     ),
 )
