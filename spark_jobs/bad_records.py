@@ -9,8 +9,9 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_cdc_provider.core.carry import Carried, CarryOver
@@ -19,11 +20,12 @@ from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.decisions import Decision, DecisionKind
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.quarantine import (
+    Entry,
     Listing,
     Waiting,
     bad_record,
+    entry_of,
     mended,
-    own_key,
     record_id,
     told,
 )
@@ -55,13 +57,24 @@ class Bad:
         return CarriedRecord(self.record, Carried.QUARANTINED, self.since or None, self.reason)
 
 
+class Mended(NamedTuple):
+    """``records`` are to be taken in the place of ``bad``."""
+
+    bad: Bad
+    records: tuple[ChangeRecord, ...]
+
+
 @dataclass(frozen=True)
 class Ruling:
-    """``open``: nothing helps yet. ``mended``: records to take in the place of bad ones. ``given_up``: by decision."""
+    """``open``: nothing helps yet. ``given_up``: by decision."""
 
     open: tuple[Bad, ...]
-    mended: tuple[ChangeRecord, ...]
+    mended: tuple[Mended, ...]
     given_up: tuple[ChangeRecord, ...]
+
+    @property
+    def back(self) -> list[ChangeRecord]:
+        return [record for one in self.mended for record in one.records]
 
 
 def unreadable(log: ChangeLog, windows: Sequence[WindowSlice], after: str) -> list[Bad]:
@@ -71,10 +84,11 @@ def unreadable(log: ChangeLog, windows: Sequence[WindowSlice], after: str) -> li
     return [Bad(record, window, what.reason) for window, record in found if (what := told(record))]
 
 
-def named(log: ChangeLog, windows: Sequence[WindowSlice], reasons: Mapping[str, str]) -> list[Bad]:
-    """The records with these order keys, each with why it is bad."""
-    found = landed(log, windows, [("order_key", "in", list(reasons))]) if reasons else []
-    return [Bad(record, window, reasons[record.order_key]) for window, record in found]
+def named(log: ChangeLog, windows: Sequence[WindowSlice], reasons: Mapping[Entry, str]) -> list[Bad]:
+    """These records, each with why it is bad."""
+    places = sorted({entry.order_key for entry in reasons})
+    found = landed(log, windows, [("order_key", "in", places)]) if reasons else []
+    return [Bad(record, window, why) for window, record in found if (why := reasons.get(entry_of(record)))]
 
 
 def carried(log: ChangeLog, carry: CarryOver) -> list[Bad]:
@@ -91,9 +105,9 @@ def rule(
     schema: TableSchema,
 ) -> Ruling:
     """By what was decided about each."""
-    open_, again, given_up = [], [], []
+    open_, again, given_up = list[Bad](), list[Mended](), list[ChangeRecord]()
     for one in bad:
-        decision = decisions.get(record_id(one.record))
+        decision = decisions.get(one.id)
         if decision is None:
             open_.append(one)
         elif decision.kind is DecisionKind.DISCARD:
@@ -103,7 +117,7 @@ def rule(
             if any(record.op == Operation.UNREADABLE for record in records):
                 open_.append(one)
             else:
-                again += records
+                again.append(Mended(one, tuple(records)))
     return Ruling(tuple(open_), tuple(again), tuple(given_up))
 
 
@@ -132,22 +146,28 @@ def with_listing(log: ChangeLog, table: str, attempt: str, carry: CarryOver, bad
     if not carry.quarantined:
         return carry
     parked: Counter[str] = Counter()
-    in_it: dict[str, str] = {}
+    in_it: dict[Entry, str] = {}
     for file in carry.files:
         with opened(log.store, file.path) as parquet:
             for piece in parquet.iter_batches(columns=["kind", "op", "key", "key_before", "order_key", "since"]):
                 behind = piece.filter(pc.equal(piece["kind"], Carried.PARKED.value))
-                keys = pc.if_else(pc.equal(behind["op"], Operation.DELETE.value), behind["key_before"], behind["key"])
-                parked.update({one["values"]: one["counts"] for one in pc.value_counts(keys).to_pylist()})
+                parked.update(_own_keys(behind))
                 open_ = piece.filter(pc.equal(piece["kind"], Carried.QUARANTINED.value))
-                in_it.update(zip(open_["order_key"].to_pylist(), open_["since"].to_pylist(), strict=True))
+                entries = map(Entry, _own_keys(open_), open_["order_key"].to_pylist())
+                in_it.update(zip(entries, open_["since"].to_pylist(), strict=True))
     waiting = [
-        Waiting(record_id(one.record), one.window, in_it[key], one.reason, parked[own_key(one.record) or ""])
+        Waiting(one.id, one.window, in_it[entry], one.reason, parked[entry.key])
         for one in bad
-        if (key := one.record.order_key) in in_it
+        if (entry := entry_of(one.record)) in in_it
     ]
     content = Listing(tuple(waiting)).encode()
     path = f"{carry_folder(table, attempt)}/{LISTING}"
     log.store.write(path, content)
     digest = hashlib.sha256(content).hexdigest()
     return replace(carry, listing=DataFile(path, len(waiting), len(content), digest))
+
+
+def _own_keys(records: pa.RecordBatch) -> list[str]:
+    gone = pc.equal(records["op"], Operation.DELETE.value)
+    keys: list[str] = pc.fill_null(pc.if_else(gone, records["key_before"], records["key"]), "").to_pylist()
+    return keys

@@ -198,7 +198,7 @@ class Batching:
             self.plan,
             self.control,
             self._carried,
-            sorted_.order_keys,
+            sorted_.admitted,
             self._now,
             self._target,
         )

@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.changes import Operation
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
+from airflow_cdc_provider.core.quarantine import Entry
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Regime
 from spark_jobs.batch_plan import BatchPlan
@@ -28,17 +29,17 @@ DELETE = Operation.DELETE.value
 @dataclass(frozen=True)
 class Staged:
     """``rows`` as ``core.merge`` says. ``tombstones``: those of the carry-over from now on; None where it has none.
-    ``late``: order keys of records that nobody knows what to do with."""
+    ``late``: records that nobody knows what to do with."""
 
     rows: DataFrame
     tombstones: DataFrame | None = None
-    late: tuple[str, ...] = ()
+    late: tuple[Entry, ...] = ()
 
 
 @dataclass(frozen=True)
 class Folding:
     """``entries``: the changes of rows that count, of this ``shape``. ``carried``: the carry-over of the commit that
-    the batch is built on. ``admitted``: order keys of entries that had waited in it. ``target``: the table as it was
+    the batch is built on. ``admitted``: entries that had waited in it. ``target``: the table as it was
     then. ``now``: ISO time."""
 
     task: TableTask

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.carry import Carried, CarryOver
@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.changes import ARRIVES, FIELDS, ChangeRecord
 from airflow_cdc_provider.core.decisions import about_records
 from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.errors import BadRecordMet, Problem, Retryable, SourceUnavailable
-from airflow_cdc_provider.core.quarantine import Refusal, allowed, begins_row, own_key, record_id
+from airflow_cdc_provider.core.quarantine import Refusal, allowed, begins_row, entry_of, own_key
 from airflow_cdc_provider.core.tables import Regime
 from spark_jobs import dirty_keys
 from spark_jobs.bad_records import Bad, Ruling, carried, keep, named, rule
@@ -24,6 +24,7 @@ from spark_jobs.carry_files import BESIDE, read_carry
 from spark_jobs.contents import NOTHING, Shape, parked_shape, shape_of
 from spark_jobs.dirty_keys import Answers, Dirty
 from spark_jobs.few_records import CarriedRecord, frame
+from spark_jobs.fold import own_key as key_column
 from spark_jobs.images import Images
 from spark_jobs.job import Job, TableWork
 from spark_jobs.parking import Mark, Parking, Parted, part, settled
@@ -46,14 +47,14 @@ class Stopped(BadRecordMet):
 class Sorted:
     """``entries`` are for the fold. ``waiting``: the carry-over from now on as ``carry_files`` wants it; None where it
     stays as it is. ``bad``: those that may be in quarantine from now on. ``back``: the shape of what had waited or was
-    fetched and may be among the entries, ``order_keys`` whose. ``discarded``: so many records are lost by decision.
-    ``unanswered``: why the source did not tell rows that it was asked for."""
+    fetched and may be among the entries, ``admitted`` which these are (``k``, ``order_key``). ``discarded``: so many
+    records are lost by decision. ``unanswered``: why the source did not tell rows that it was asked for."""
 
     entries: DataFrame
     waiting: DataFrame | None = None
     bad: tuple[Bad, ...] = ()
     back: Shape = NOTHING
-    order_keys: DataFrame | None = None
+    admitted: DataFrame | None = None
     discarded: int = 0
     unanswered: Retryable | None = None
 
@@ -84,13 +85,12 @@ class Sorting:
         helped = bool(self.plan.windows or ruled.mended or ruled.given_up)
         if not (helped or dirty):
             return None
-        spark = self.work.spark
         if self.plan.touched:  # what waits is left alone, and what never waited has been superseded
             ruled = replace(ruled, open=())
-        mended = frame(spark, map(CarriedRecord, ruled.mended))
-        fresh = records.join(_order_keys(spark, known), "order_key", "left_anti")
+        mended = frame(self.work.spark, map(CarriedRecord, ruled.back))
+        fresh = _without(records, known)
         fresh = fresh.withColumns({name: F.lit(None).cast("string") for name in BESIDE}).select(*FIELDS, *BESIDE)
-        back, shape = mended, shape_of(ruled.mended)
+        back, shape = mended, shape_of(ruled.back)
         if not self.plan.touched:
             back, shape = self._parked().unionByName(mended), shape + parked_shape(self.job.log, self.carry)
         taken = [] if self.plan.touched else dirty_keys.remembered(self.job.log, self.carry)
@@ -104,14 +104,14 @@ class Sorting:
         if unfit:
             ruled = replace(ruled, open=(*ruled.open, *unfit))
             self.require_allowed([one for one in ruled.open if not one.since])
-            entries = entries.join(_order_keys(spark, unfit), "order_key", "left_anti")
+            entries = _without(entries, unfit)
             parted = part(entries, self._parking(ruled, answers.open, shape))
         return Sorted(
             parted.applied,
             None if self.plan.touched else parted.waiting.unionByName(self._memories(taken, answers, entries)),
             ruled.open,
             shape + shape_of(answers.rows),
-            back.select("order_key"),
+            back.select(key_column().alias("k"), "order_key"),
             len(ruled.given_up) + parted.orphans,
             answers.error,
         )
@@ -126,12 +126,11 @@ class Sorting:
 
     def _with_answers(self, entries: DataFrame, answers: Answers) -> DataFrame:
         """Each answer in the place of what it tells; no entry that still waits for one."""
-        spark = self.work.spark
         if answers.open:
-            entries = entries.join(_order_keys(spark, answers.open), "order_key", "left_anti")
+            entries = _without(entries, answers.open)
         if answers.rows:
             entries = dirty_keys.without_superseded(entries, answers.rows)
-            entries = entries.unionByName(frame(spark, map(CarriedRecord, answers.rows)))
+            entries = entries.unionByName(frame(self.work.spark, map(CarriedRecord, answers.rows)))
         return entries
 
     def _memories(self, taken: Iterable[CarriedRecord], answers: Answers, entries: DataFrame) -> DataFrame:
@@ -163,9 +162,9 @@ class Sorting:
         unfit = unfit_records(rows, self.images, self.job.tables) if answers.rows else {}
         if not unfit:
             return answers
-        keys = {own_key(row): unfit[row.order_key] for row in answers.rows if row.order_key in unfit}
+        keys = {own_key(row): why for row in answers.rows if (why := unfit.get(entry_of(row)))}
         still = tuple(replace(one, reason=keys[one.key]) for one in dirty if one.key in keys)
-        fit = tuple(row for row in answers.rows if row.order_key not in unfit)
+        fit = tuple(row for row in answers.rows if entry_of(row) not in unfit)
         return Answers(fit, (*answers.open, *still), answers.error or SourceUnavailable(dirty_keys.unfit(still)))
 
     def _parked(self) -> DataFrame:
@@ -185,9 +184,7 @@ class Sorting:
                 continue
             first = keyless or here[0]
             keep(log, table, [first, *(one for one in here if one is not first)][:WRITTEN_OF_A_STOP], self.now)
-            told = Refusal(
-                self.job.step.definition.name, table, window, record_id(first.record), first.reason, log.store.root
-            )
+            told = Refusal(self.job.step.definition.name, table, window, first.id, first.reason, log.store.root)
             if rule_.on_bad_record is OnBadRecord.STOP:
                 raise Stopped(window, told.stop())
             raise Stopped(window, told.without_key() if keyless else told.too_many(count, limit))
@@ -195,8 +192,8 @@ class Sorting:
     def _known(self, bad: Iterable[Bad]) -> list[Bad]:
         """What is bad in these windows and, but for a repair, what is in quarantine already; each record once."""
         held = [] if self.plan.touched else carried(self.job.log, self.carry)
-        once = {one.record.order_key: one for one in (*bad, *held)}
-        return [one for key, one in once.items() if key > self.after]
+        once = {one.id: one for one in (*bad, *held)}
+        return [one for one in once.values() if one.record.order_key > self.after]
 
     def _ruled(self, known: Sequence[Bad]) -> Ruling:
         """A mended record that the target cannot hold stays bad."""
@@ -208,10 +205,11 @@ class Sorting:
         ruled = rule(known, about_records(job.log.decisions(), task.table), reread, self.plan.schema)
         if not ruled.mended:
             return ruled
-        records = frame(self.work.spark, map(CarriedRecord, ruled.mended))
+        records = frame(self.work.spark, map(CarriedRecord, ruled.back))
         unfit = unfit_records(records, self.images, job.tables)
-        still = [replace(one, reason=unfit[key]) for one in known if (key := one.record.order_key) in unfit]
-        fit = [record for record in ruled.mended if record.order_key not in unfit]
+        why = [next((unfit[at] for at in map(entry_of, one.records) if at in unfit), "") for one in ruled.mended]
+        still = [replace(one.bad, reason=reason) for one, reason in zip(ruled.mended, why, strict=True) if reason]
+        fit = [one for one, reason in zip(ruled.mended, why, strict=True) if not reason]
         return replace(ruled, open=(*ruled.open, *still), mended=tuple(fit))
 
     def _parking(self, ruled: Ruling, dirty: Sequence[Dirty], back: Shape) -> Parking:
@@ -227,8 +225,10 @@ class Sorting:
         )
 
 
-def _order_keys(spark: SparkSession, of: Iterable[Bad | Dirty]) -> DataFrame:
-    return small_frame(spark, {(one.record.order_key,) for one in of}, texts("order_key"))
+def _without(records: DataFrame, some: Iterable[Bad | Dirty]) -> DataFrame:
+    left = small_frame(records.sparkSession, {entry_of(one.record) for one in some}, texts("left_key", "left_order"))
+    same = (F.coalesce(key_column(), F.lit("")) == F.col("left_key")) & (F.col("order_key") == F.col("left_order"))
+    return records.join(left, same, "left_anti")
 
 
 def _mark(record: ChangeRecord) -> Mark:

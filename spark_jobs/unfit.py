@@ -7,10 +7,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.changes import Operation
+from airflow_cdc_provider.core.quarantine import Entry
 from airflow_cdc_provider.core.tables import Column, TableSchema
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type, try_from_text
 from airflow_cdc_provider.targets.target import TargetTables
+from spark_jobs.fold import own_key
 from spark_jobs.images import Images
 
 UNFIT = "CDC_UNFIT"
@@ -33,17 +35,18 @@ def guarded(rows: DataFrame, schema: TableSchema, tables: TargetTables) -> DataF
     )
 
 
-def unfit_records(records: DataFrame, images: Images, tables: TargetTables) -> dict[str, str]:
-    """The order keys of change records that hold a value which the target cannot, and the words for that. ``images``
-    says what the target will hold."""
+def unfit_records(records: DataFrame, images: Images, tables: TargetTables) -> dict[Entry, str]:
+    """The change records that hold a value which the target cannot, and the words for that. ``images`` says what the
+    target will hold."""
     schema = images.schema
     gone = F.col("op") == DELETE
     texts = images.texts(F.when(~gone, F.col("after")) if schema.key else F.coalesce("after", "before"))
     told = records.select(
+        F.coalesce(own_key(), F.lit("")).alias("k"),
         "order_key",
         texts.alias("v"),
         images.texts(F.col("before")).alias("w"),
-        images.keys(F.when(gone, F.col("key_before")).otherwise(F.col("key"))).alias("keys"),
+        images.keys(own_key()).alias("keys"),
     )
     complaints = [_complaint(column, f"v.{quoted(column.name)}", tables, schema) for column in schema.columns]
     if schema.key:
@@ -54,8 +57,8 @@ def unfit_records(records: DataFrame, images: Images, tables: TargetTables) -> d
         complaints += [_complaint(column, f"w.{quoted(column.name)}", tables, schema) for column in schema.columns]
     # One array and no nested choice: planning that would take twice as long with every column.
     found = told.withColumn("unfit", F.get(F.array_compact(F.array(*complaints)), F.lit(0)))
-    rows = found.where("unfit IS NOT NULL").select("order_key", "unfit").distinct().collect()
-    return {row["order_key"]: _words(schema.column(row["unfit"])) for row in rows}
+    rows = found.where("unfit IS NOT NULL").select("k", "order_key", "unfit").distinct().collect()
+    return {Entry(row["k"], row["order_key"]): _words(schema.column(row["unfit"])) for row in rows}
 
 
 def _words(column: Column) -> str:

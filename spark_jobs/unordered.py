@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.core.carry import Carried
 from airflow_cdc_provider.core.changes import FIELDS, Operation
 from airflow_cdc_provider.core.merge import GONE, LIVE, OP, ORDER
+from airflow_cdc_provider.core.quarantine import Entry
 from spark_jobs.absent_rows import without_row
 from spark_jobs.carry_files import BESIDE
 from spark_jobs.fold import own_key
@@ -30,8 +31,8 @@ LATE = "late: older than the barrier, and the target does not hold its row"
 @dataclass(frozen=True)
 class UnorderedFold:
     """``was_retired``: nothing at or below this order key was expected any more when the records came. ``retired``: so
-    from now on. ``now``: ISO time of new tombstones. ``admitted``: order keys of what is never late. ``target``: the
-    table as it was when the batch was begun."""
+    from now on. ``now``: ISO time of new tombstones. ``admitted``: what is never late (``k``, ``order_key``).
+    ``target``: the table as it was when the batch was begun."""
 
     images: Images
     was_retired: str
@@ -43,11 +44,11 @@ class UnorderedFold:
 
 @dataclass(frozen=True)
 class Folded:
-    """``rows`` as ``core.merge`` says; ``carry``: tombstones, as ``carry_files`` wants them; ``late``: order keys."""
+    """``rows`` as ``core.merge`` says; ``carry``: tombstones, as ``carry_files`` wants them."""
 
     rows: DataFrame
     carry: DataFrame
-    late: tuple[str, ...]
+    late: tuple[Entry, ...]
 
 
 def fold_unordered(records: DataFrame, carried: DataFrame, fold: UnorderedFold) -> Folded:
@@ -57,8 +58,8 @@ def fold_unordered(records: DataFrame, carried: DataFrame, fold: UnorderedFold) 
     last = _newest(carried.unionByName(fresh)).localCheckpoint()
     late = _late(last, fold).localCheckpoint()
     staged = last.where("kind IS NULL").join(late.select("k"), "k", "left_anti")
-    keys = tuple(row["order_key"] for row in late.select("order_key").collect()) if fold.was_retired else ()
-    return Folded(_rows(staged, fold), _carry(last, fold), keys)
+    entries = tuple(Entry(*row) for row in late.select("k", "order_key").collect()) if fold.was_retired else ()
+    return Folded(_rows(staged, fold), _carry(last, fold), entries)
 
 
 def _newest(entries: DataFrame) -> DataFrame:
@@ -74,7 +75,7 @@ def _late(last: DataFrame, fold: UnorderedFold) -> DataFrame:
     """Rows that come from behind the barrier and are not in the target."""
     late = last.where(F.col("kind").isNull() & (F.col("op") != DELETE) & (F.col("order_key") <= fold.was_retired))
     if fold.admitted is not None:
-        late = late.join(fold.admitted, "order_key", "left_anti").select(last.columns)
+        late = late.join(fold.admitted, ["k", "order_key"], "left_anti").select(last.columns)
     if not fold.was_retired or late.isEmpty():
         return late.limit(0)
     return without_row(late, fold.images, fold.target())

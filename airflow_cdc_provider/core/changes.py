@@ -50,7 +50,8 @@ class ChangeRecord:
 
     ``key`` and ``key_before`` are canonical JSON arrays; ``before`` and ``after`` canonical JSON objects of the *known*
     values: a column present with null is NULL, an absent column is unknown or unchanged. ``order_key`` orders the
-    records of one table totally. ``position`` is the source's own position as JSON, kept for support.
+    records of a key totally; rows of several keys may stand at one place. ``position`` is the source's own position as
+    JSON, kept for support.
     """
 
     table: str

@@ -12,7 +12,7 @@ import json
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_cdc_provider.core.changelog import quarantine_path, seal, unseal
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation, canonical
@@ -92,8 +92,11 @@ class Listing:
 
 
 def record_id(record: ChangeRecord) -> str:
-    """Twelve hex digits; the order key names a record of a table for good."""
-    return hashlib.sha256(f"{record.table}\n{record.order_key}".encode()).hexdigest()[:12]
+    """Twelve hex digits that name a record for good."""
+    name = [record.table, *entry_of(record)]
+    if own_key(record) is None and (what := told(record)):
+        name.append(what.raw)
+    return hashlib.sha256("\n".join(name).encode()).hexdigest()[:12]
 
 
 def told(record: ChangeRecord) -> Unreadable | None:
@@ -115,6 +118,18 @@ def bad_record(record: ChangeRecord, window: int, reason: str, now: str) -> BadR
 def own_key(record: ChangeRecord) -> str | None:
     """The key that the record is an entry of. An unreadable one has it in ``key``, whatever it may be."""
     return record.key_before if record.op == Operation.DELETE else record.key
+
+
+class Entry(NamedTuple):
+    """What names a record of a table. Its order key alone does not: all rows that a connector's own copy met stand at
+    one place of the source's log. ``key`` is empty where nobody knows it."""
+
+    key: str
+    order_key: str
+
+
+def entry_of(record: ChangeRecord) -> Entry:
+    return Entry(own_key(record) or "", record.order_key)
 
 
 def begins_row(record: ChangeRecord) -> bool:

@@ -317,6 +317,17 @@ def test_a_column_of_a_kind_that_is_not_known_is_a_hole_of_its_table_only(shop: 
     assert [table for table, _ in holes(items)] == [shop.table("packed")] and ops(items) == [("insert", "[1]")]
 
 
+def test_a_minimal_row_tells_its_key_and_what_has_changed() -> None:
+    with embedded(binlog_row_image="MINIMAL") as server:
+        shop = Shop(server)
+        shop.sql("CREATE TABLE t (id int PRIMARY KEY, word varchar(20), n int)", "INSERT INTO t VALUES (1, 'a', 1)")
+        shop.sql("UPDATE t SET n = NULL", "UPDATE t SET id = 2", "DELETE FROM t")
+        _, changed, gone, moved, deleted = records(shop.window(shop.task("t")))
+        assert (changed.op, changed.after_complete, told(changed)) == ("update", False, {"id": 1, "n": None})
+        assert (gone.key_before, moved.link_id, moved.after_complete) == ("[1]", gone.link_id, False)
+        assert told(moved) == {"id": 2} and deleted.key_before == "[2]"
+
+
 def test_without_names_in_the_binlog_a_table_that_was_altered_is_a_hole_and_others_are_read() -> None:
     with embedded(binlog_row_metadata="NO_LOG") as server:
         shop = Shop(server)

@@ -92,10 +92,14 @@ def test_what_came_is_kept_and_vouches_for_itself() -> None:
     assert not begins_row(unreadable("update"))
 
 
-def test_an_id_is_of_one_place_of_one_table() -> None:
+def test_an_id_is_of_one_key_at_one_place_of_one_table() -> None:
     one = unreadable("insert")
     assert record_id(one) == record_id(replace(one, after=None))
-    assert len({record_id(one), record_id(replace(one, table="b")), record_id(replace(one, order_key="02"))}) == 3
+    others = [replace(one, table="b"), replace(one, order_key="02"), replace(one, key="[77]")]
+    nameless = [
+        replace(one, key=None, after=canonical(to_plain(Unreadable("c", raw, "why")))) for raw in ("YQ==", "Yg==")
+    ]
+    assert len({record_id(other) for other in (one, *others, *nameless)}) == 6
 
 
 @pytest.mark.parametrize(("records", "limit"), [(0, 100), (100_000, 100), (1_000_000, 1_000)])

@@ -80,7 +80,7 @@ BINLOG = (
         f"{MYSQL}/rows.py",
         "        new = [then if now is ABSENT else now for then, now in zip(old, new, strict=True)]",
         "        new = [None if now is ABSENT else now for now in new]",
-        (WINDOWS,),
+        (STREAM,),
     ),
     Breakage(
         "the old key of a row that cannot be read stays",

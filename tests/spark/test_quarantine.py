@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.changelog import quarantine_path
+from airflow_cdc_provider.core.changelog import quarantine_folder, quarantine_path
 from airflow_cdc_provider.core.decisions import DecisionKind
 from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
@@ -105,6 +106,24 @@ def test_a_value_that_does_not_fit_is_bad_behind_another_bad_one_too(spark: Spar
     decide(table, much, REPLAY, n=3)
     let_go(table)
     assert (table.rows(), waiting(table)) == ([(1, 3, "c")], (0, 0))
+
+
+def test_records_at_one_place_are_told_apart_by_their_keys(spark: SparkSession, tmp_path: Path) -> None:
+    """All rows that a connector's own copy met stand at one place of the source's log."""
+    schema = TableSchema("public.t", (Column("id", INT, False), Column("n", INT), Column("v", TEXT)), ("id",))
+    table = HandMade(small_session(spark), tmp_path, schema, on_bad_record=OnBadRecord.QUARANTINE)
+    table.copy([])
+    met = [table.insert({"id": key, "n": "much" if key == 3 else key, "v": "a"}) for key in range(1, 6)]
+    rows = [replace(one, op="read", order_key=met[0].order_key) for one in met]
+    bad = [unreadable(rows[0], "v"), unreadable(rows[1], "v"), rows[2]]
+    table.apply([*bad, *rows[3:]])
+    assert (table.rows(), waiting(table)) == ([(4, 4, "a"), (5, 5, "a")], (3, 0))
+    assert len(table.log.store.names(quarantine_folder(schema.table))) == 3, "each is kept as it came"
+
+    decide(table, bad[1], REPLAY, v="b")
+    decide(table, bad[2], REPLAY, n=3)
+    let_go(table)
+    assert (table.rows(), waiting(table)) == ([(2, 2, "b"), (3, 3, "a"), (4, 4, "a"), (5, 5, "a")], (1, 0))
 
 
 def test_what_is_given_up_takes_along_what_cannot_be_without_it(spark: SparkSession, tmp_path: Path) -> None:
