@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem, RowMissing
-from airflow_cdc_provider.core.merge import NO_ROW, TWO_HOLDERS
+from airflow_cdc_provider.core.merge import NO_ROW, TWO_HOLDERS, TWO_STORIES
 
 DATA = "nothing of the batch was applied; the change log keeps it"
 
@@ -22,6 +22,8 @@ def broken_integrity_told(replicator: str, table: str, window: int) -> Iterator[
             raise RowMissing(_no_row(where, resync)) from None
         if TWO_HOLDERS in str(error):
             raise IntegrityBroken(_two_holders(where, resync)) from None
+        if TWO_STORIES in str(error):
+            raise IntegrityBroken(_two_stories(where)) from None
         raise
 
 
@@ -44,5 +46,18 @@ def _two_holders(where: str, resync: str) -> Problem:
         "two rows under one key, or a row that moved without all its columns while another one held its key",
         "a key that no two rows share when a transaction ends",
         f"{resync}; if that does not last, name another key in tables.key",
+        DATA,
+    )
+
+
+def _two_stories(where: str) -> Problem:
+    return Problem(
+        "EVT012",
+        "two changes of one row stand at one place of the source's log and say different things",
+        where,
+        "one key and one order key in two records of the change log, with two images",
+        "events that come again as they were",
+        "find out what wrote both, perhaps two connectors into one topic; have the table told again into a topic or "
+        "folder of its own, and name that in the YAML",
         DATA,
     )

@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.merge import GONE, KNOWN, LIVE, NO_ROW, OP, ORDER
 from spark_jobs.images import Images, typed_columns
 from spark_jobs.lineage import ROOT, ROOT_TYPE, departed_keys, with_parent_rows, with_roots
 from spark_jobs.occupants import settled
+from spark_jobs.retold import comes_anew, last_stories, told_once
 
 BEGINS = (Operation.INSERT.value, Operation.READ.value, Operation.REPLACE.value)
 DELETE = Operation.DELETE.value
@@ -99,10 +100,10 @@ def _last_entries(entries: DataFrame, fold: KeyedFold, with_known: bool) -> Data
     last = F.struct("op", "order_key", "after", "schema_id")
     rows = (
         entries.groupBy("k")
-        .agg(F.max_by(last, "order_key").alias("last"))
-        .select("k", "last.*")
+        .agg(F.max_by(last, "order_key").alias("last"), *last_stories())
+        .select("k", "last.*", told_once(F.col("last.order_key")).alias(ORDER))
         .select(
-            "order_key",
+            ORDER,
             F.when(F.col("op") == DELETE, GONE).otherwise(LIVE).alias(OP),
             fold.images.keys(F.col("k")).alias("keys"),
             fold.images.texts(F.col("after")).alias("v"),
@@ -110,7 +111,7 @@ def _last_entries(entries: DataFrame, fold: KeyedFold, with_known: bool) -> Data
         )
     )
     known = [KNOWN] if with_known else []
-    return rows.select(*typed_columns(fold.images.schema, "keys", "v"), F.col("order_key").alias(ORDER), OP, *known)
+    return rows.select(*typed_columns(fold.images.schema, "keys", "v"), ORDER, OP, *known)
 
 
 def _slow_keys(entries: DataFrame, fold: KeyedFold) -> DataFrame:
@@ -138,8 +139,7 @@ def _lives(entries: DataFrame, fold: KeyedFold) -> DataFrame:
 def _numbered_lives(entries: DataFrame) -> DataFrame:
     """Each entry once, with the number of its life. A delete belongs to the life it ends."""
     by_order = Window.partitionBy("k").orderBy("order_key")
-    again = F.lag("order_key").over(by_order) == F.col("order_key")
-    entries = entries.withColumn("again", F.coalesce(again, F.lit(False))).where(~F.col("again"))
+    entries = entries.withColumn("anew", comes_anew(by_order)).where("anew")
     after_delete = F.lag("op").over(by_order) == DELETE
     begins = F.col("op").isin(*BEGINS) | F.coalesce(after_delete, F.lit(False))
     return entries.withColumn("begins", begins).withColumn("life", F.sum(F.col("begins").cast("int")).over(by_order))

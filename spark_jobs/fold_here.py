@@ -28,6 +28,7 @@ from airflow_cdc_provider.targets.sparksql.types import FLOATING
 from spark_jobs.here import few, read_few
 from spark_jobs.images import Images
 from spark_jobs.log_slice import WindowSlice
+from spark_jobs.retold import same_stories
 
 Numbers = npt.NDArray[np.int64]
 COLUMNS = ["op", "key_before", "key", "after", "order_key"]
@@ -67,6 +68,9 @@ def fold_here(log: ChangeLog, windows: Sequence[WindowSlice], fold: PlainFold) -
     if keys.null_count:
         return None
     last, entries = _last_of_each(keys, records["order_key"])
+    again, of = _told_again(keys, records["order_key"], last)
+    if not same_stories(records.take(again), records.take(of)):
+        return None
     records = records.take(pa.array(last))
     gone = pc.equal(records["op"], Operation.DELETE.value)
     if fold.on_delete is OnDelete.SOFT and entries[gone.to_numpy()].max(initial=0) > 1:
@@ -100,6 +104,14 @@ def _last_of_each(keys: pa.Array, order: pa.ChunkedArray) -> tuple[Numbers, Numb
     last = np.empty(len(keys.dictionary), np.int64)
     last[numbers[in_order]] = in_order
     return last, np.bincount(numbers, minlength=len(last))
+
+
+def _told_again(keys: pa.Array, order: pa.ChunkedArray, last: Numbers) -> tuple[pa.Array, pa.Array]:
+    """Entries that stand where the last one of their key does; and those last ones."""
+    places = order.combine_chunks().dictionary_encode().indices.to_numpy()
+    lasts = last[keys.dictionary_encode().indices.to_numpy()]
+    again = np.flatnonzero((places == places[lasts]) & (lasts != np.arange(len(lasts))))
+    return pa.array(again), pa.array(lasts[again])
 
 
 def _columns(records: pa.Table, schema: TableSchema) -> list[pa.ChunkedArray]:

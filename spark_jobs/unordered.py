@@ -23,6 +23,7 @@ from spark_jobs.absent_rows import without_row
 from spark_jobs.carry_files import BESIDE
 from spark_jobs.fold import own_key
 from spark_jobs.images import Images, typed_columns
+from spark_jobs.retold import last_stories, told_once
 
 DELETE = Operation.DELETE.value
 LATE = "late: older than the barrier, and the target does not hold its row"
@@ -65,10 +66,9 @@ def fold_unordered(records: DataFrame, carried: DataFrame, fold: UnorderedFold) 
 def _newest(entries: DataFrame) -> DataFrame:
     # Of equals, what is carried is what has been dealt with.
     rank = F.struct("order_key", F.col("kind").isNotNull())
-    columns = F.struct(*FIELDS, *BESIDE)
-    return (
-        entries.withColumn("k", own_key()).groupBy("k").agg(F.max_by(columns, rank).alias("last")).select("k", "last.*")
-    )
+    last = F.max_by(F.struct(*FIELDS, *BESIDE), rank).alias("last")
+    newest = entries.withColumn("k", own_key()).groupBy("k").agg(last, *last_stories())
+    return newest.select(told_once(F.col("k")).alias("k"), "last.*")
 
 
 def _late(last: DataFrame, fold: UnorderedFold) -> DataFrame:

@@ -19,9 +19,23 @@ FOLDS = (
     Breakage(
         "the kind of a change outranks its place",
         "spark_jobs/fold.py",
-        '.agg(F.max_by(last, "order_key").alias("last"))',
-        '.agg(F.max_by(last, F.struct("op", "order_key")).alias("last"))',
+        '.agg(F.max_by(last, "order_key").alias("last"), ',
+        '.agg(F.max_by(last, F.struct("op", "order_key")).alias("last"), ',
         (f"{CASES}[delta in Spark-hard-6b delete, insert, delete]",),
+    ),
+    Breakage(
+        "of two stories about one place any is taken",
+        "spark_jobs/retold.py",
+        'F.col("most.story") != F.bitwise_not(F.col("least.story"))',
+        'F.col("most.story").isNull()',
+        (f"{FOLD}::test_e18_two_changes_at_one_place_of_a_row_that_differ_block_the_table",),
+    ),
+    Breakage(
+        "of two stories about one place small batches take the last",
+        "spark_jobs/retold.py",
+        'return bool(pc.all(pc.or_(same, pc.equal(some["op"], READ))).as_py())',
+        "return True",
+        (f"{FOLD}::test_e18_two_changes_at_one_place_of_a_row_that_differ_block_the_table",),
     ),
     Breakage(
         "a known NULL is taken for an unknown value",

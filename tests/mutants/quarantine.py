@@ -6,6 +6,7 @@ from tests.mutants.breakage import Breakage
 
 KEYED = "tests/spark/test_quarantine.py"
 WAITS = f"{KEYED}::test_a_bad_record_and_its_key_wait_and_everything_else_goes_on"
+PLACES = f"{KEYED}::test_records_at_one_place_are_told_apart_by_their_keys"
 TOGETHER = f"{KEYED}::test_rows_that_moved_without_all_columns_wait_together"
 STOPS = f"{KEYED}::test_a_bad_record_stops_the_table_before_its_window"
 TOO_MANY = f"{KEYED}::test_too_many_bad_records_or_one_of_any_key_stop_the_table_too"
@@ -27,6 +28,13 @@ QUARANTINE = (
         "set(_dragged(entries, cuts)) - marks if parking.moves and cuts else set()",
         "set[Mark]()",
         (TOGETHER,),
+    ),
+    Breakage(
+        "a bad record takes along all that stand at its place",
+        "spark_jobs/sorting.py",
+        '(F.coalesce(key_column(), F.lit("")) == F.col("left_key")) & (F.col("order_key") == F.col("left_order"))',
+        'F.col("order_key") == F.col("left_order")',
+        (PLACES,),
     ),
     Breakage(
         "a partial change lets a key go",

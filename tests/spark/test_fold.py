@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,28 @@ def table(spark: SparkSession, tmp_path: Path) -> HandMade:
 @pytest.fixture
 def tell(table: HandMade) -> Teller:
     return Teller(table, 0)
+
+
+@pytest.mark.parametrize("values", [("b", "w"), ("b",)])
+def test_e18_two_changes_at_one_place_of_a_row_that_differ_block_the_table(
+    table: HandMade, tell: Teller, values: tuple[str, ...]
+) -> None:
+    table.copy([tell.row(1, "a", "w")])
+    one = tell.update(1, *values)
+    table.apply([one, replace(one, position="again")])
+    assert table.rows() == [(1, "b", "w")], "it came twice"
+    one = tell.update(1, *values)
+    result = table.apply([one, tell.insert(2, "b", "w"), replace(one, after=tell.update(1, "c", *values[1:]).after)])
+    assert (result.outcome, problem(result)) == (Outcome.BLOCKED, "EVT012")
+    assert table.rows() == [(1, "b", "w")]
+
+
+def test_rows_that_a_copy_met_twice_at_one_place_are_as_one_of_them_was(table: HandMade, tell: Teller) -> None:
+    """It began anew while the source's log, which is written later, stood where it was."""
+    table.copy([])
+    one, other = (replace(tell.insert(1, value, "w"), op="read", order_key="00000001") for value in "ab")
+    table.apply([one, other])
+    assert table.rows() in ([(1, "a", "w")], [(1, "b", "w")])
 
 
 def test_a_moved_row_without_its_origin_blocks_the_table(table: HandMade, tell: Teller) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from airflow_cdc_provider.core.carry import NOTHING
 from airflow_cdc_provider.core.definition import OnBadRecord
 from airflow_cdc_provider.core.steps import Outcome
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, Regime, TableSchema
+from tests.spark.contract.standing import problem
 from tests.spark.hand_made import HandMade, Row
 
 pytestmark = pytest.mark.jvm
@@ -44,6 +46,16 @@ def test_an_older_record_that_comes_late_changes_nothing(table: HandMade) -> Non
     table.apply([older, born])
     assert table.rows() == [(0, "newer")]
     assert carried(table) == {"tombstone": 1}
+
+
+def test_e18_two_changes_at_one_place_of_a_row_that_differ_block_the_table(table: HandMade) -> None:
+    one, gone = table.update(row(0, "b")), table.delete(row(1, "x"))
+    table.apply([one, replace(one, position="again"), gone])
+    table.apply([gone])
+    assert (table.rows(), carried(table)) == ([(0, "b")], {"tombstone": 1}), "they came twice"
+    one = table.update(row(0, "c"))
+    result = table.apply([one, replace(one, after=table.update(row(0, "d")).after)])
+    assert (result.outcome, problem(result)) == (Outcome.BLOCKED, "EVT012")
 
 
 def test_a_row_that_comes_again_replaces_its_tombstone(table: HandMade) -> None:

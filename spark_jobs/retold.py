@@ -1,0 +1,52 @@
+"""Changes that come again. They are as they were; where one place of a row has two stories, no order tells which is
+true."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import WindowSpec
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.core.changes import Operation
+from airflow_cdc_provider.core.merge import TWO_STORIES
+
+READ = Operation.READ.value
+
+
+def story() -> SparkColumn:
+    """What a change record says, as a number. Rows that a copy met are taken as they come: it may have begun anew while
+    the source's log stood where it was."""
+    return F.when(F.col("op") == READ, 0).otherwise(F.xxhash64("op", "after"))
+
+
+def last_stories() -> list[SparkColumn]:
+    """Aggregates over the entries of a key, for ``told_once``."""
+    most, least = story(), F.bitwise_not(story())
+    return [
+        F.max(F.struct("order_key", one.alias("story"))).alias(name) for name, one in (("most", most), ("least", least))
+    ]
+
+
+def told_once(text: SparkColumn) -> SparkColumn:
+    """``text`` where the last place of a key has one story. Else the row cannot be read."""
+    return _unless(F.col("most.story") != F.bitwise_not(F.col("least.story")), text, "string")
+
+
+def comes_anew(by_order: WindowSpec) -> SparkColumn:
+    """No entry before says the same. Where one at the same place says something else, the entry cannot be read."""
+    again = F.coalesce(F.lag("order_key").over(by_order) == F.col("order_key"), F.lit(False))
+    return _unless(again & (F.lag(story()).over(by_order) != story()), ~again, "boolean")
+
+
+def _unless(differ: SparkColumn, value: SparkColumn, kind: str) -> SparkColumn:
+    return F.when(differ, F.raise_error(F.lit(TWO_STORIES)).cast(kind)).otherwise(value)
+
+
+def same_stories(some: pa.Table, others: pa.Table) -> bool:
+    """Record by record."""
+    same = pc.and_(
+        pc.equal(some["op"], others["op"]), pc.equal(pc.fill_null(some["after"], ""), pc.fill_null(others["after"], ""))
+    )
+    return bool(pc.all(pc.or_(same, pc.equal(some["op"], READ))).as_py())
