@@ -28,7 +28,7 @@ ORDER, DELETED = "_cdc_order", "_cdc_deleted"
 """Columns of a target table: the order key of the row's last change; whether the row is marked deleted."""
 
 NO_ROW, TWO_HOLDERS, TWO_STORIES = "CDC_NO_ROW", "CDC_TWO_HOLDERS", "CDC_TWO_STORIES"
-"""What a job dies of where a partial change meets no row, where nobody can tell which of two rows holds a key, and where
+"""What a job dies of where a partial change meets no row, where nobody can tell which of two rows holds a key, where
 two changes of a row stand at one place and differ; it looks for these words."""
 
 

@@ -23,9 +23,11 @@ from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Comparison, Condition, Source, TableRule
 from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
+from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from tests.blocks import unpacked as with_records
 from tests.connectors.formats import datastream_goldens
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
@@ -58,7 +60,9 @@ class Feed:
 
     def __init__(self, folder: Path, **options: object) -> None:
         self.folder = folder
-        self.options = {"format": "debezium", "location": str(folder), "topic_prefix": "p", **options}
+        self.options: dict[str, object] = {"format": "debezium", "location": str(folder), **options}
+        if self.options["format"] == "debezium":
+            self.options["topic_prefix"] = "p"
 
     @property
     def source(self) -> FilesSource:
@@ -113,9 +117,21 @@ def test_the_first_lines_tell_which_tables_there_are(feed: Feed) -> None:
     assert (schema.table, schema.key, schema.names) == ("d.t", ("id",), ("id", "name", "amount", "at", "wide"))
 
 
-def test_tables_whose_messages_tell_no_schema_are_declared(feed: Feed, tmp_path: Path) -> None:
-    from airflow_cdc_provider.core.plain import to_plain
+def test_a_feed_that_tells_no_rows_is_refused_with_one_that_would(feed: Feed, tmp_path: Path) -> None:
+    file = tmp_path / "schemas.json"
+    columns = (Column("id", LogicalType(Kind.INT32), nullable=False), Column("v", LogicalType(Kind.TEXT)))
+    file.write_text(json.dumps([to_plain(TableSchema("shop/orders", columns, ("id",)))]))
+    keys = Feed(feed.folder, format="ydb", schemas=str(file), table="shop/orders")
+    keys.write("1.jsonl", '{"key":[1],"update":{},"ts":[1,1]}\n{"key":[2],"erase":{},"ts":[2,1]}')
+    (problem,) = keys.source.check(keys.tasks())
+    assert (problem.code, problem.where) == ("SRC077", "shop/orders")
+    assert "ALTER TABLE `shop/orders` ADD CHANGEFEED" in problem.do
+    assert keys.source.check([]) == [], "only what is copied"
+    keys.options["mode"] = "UPDATES"
+    assert keys.source.check(keys.tasks()) == [], "a change that names no column"
 
+
+def test_tables_whose_messages_tell_no_schema_are_declared(feed: Feed, tmp_path: Path) -> None:
     bare = Manner("mysql", schemas=False, transactions=True, headers=True)
     history = Simulator(Random("files"), moves=True, late_check=False).history(3)
     feed.write("1.jsonl", "\n".join(map(line, DebeziumEncoder(bare, Random(1)).messages(history))))

@@ -30,6 +30,7 @@ class DatastreamDecoder:
     """A message is a line of JSON, a whole Avro file, or one record of such a file under its schema."""
 
     codec = CODEC
+    whole_rows = ""
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting

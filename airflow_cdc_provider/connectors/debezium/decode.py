@@ -27,6 +27,10 @@ LEARNT_AT_ONCE = 2
 
 class DebeziumDecoder:
     codec = CODEC
+    whole_rows = (
+        "let the connector send whole documents of {table} (capture.mode = change_streams_update_full), into a new "
+        "topic, name it in the YAML, and `airflow cdc resync`"
+    )
 
     def __init__(self, setting: Setting) -> None:
         options = read_options(setting.options)

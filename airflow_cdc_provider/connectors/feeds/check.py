@@ -13,6 +13,8 @@ from airflow_cdc_provider.core.steps import TableTask
 def table_problems(tasks: Sequence[TableTask], told: Told) -> Iterator[Problem]:
     yield from (_mute(table) for table in told.mute)
     for task in tasks:
+        if task.table in told.untold:
+            yield _untold(task.table, told.untold[task.table])
         yield from rule_problems(task)
 
 
@@ -55,4 +57,16 @@ def _mute(table: str) -> Problem:
         where=table,
         found="messages without a schema",
         do="write its schema into the file that `schemas` under `source` names, or let the messages tell it",
+    )
+
+
+def _untold(table: str, do: str) -> Problem:
+    return Problem(
+        "SRC077",
+        f"the feed of {table} tells that rows change, and not what they are now",
+        where=table,
+        found="messages with no more than a key, and nobody to ask for the row",
+        allowed="rows, or the columns that changed",
+        do=do,
+        data="what the feed has told stays where it is",
     )

@@ -59,9 +59,11 @@ class Setting:
 
 class Decoder(Protocol):
     """Made from a Setting. What it remembers from message to message saves time and changes no answer, but that a
-    schema is told once. ``codec`` names the format in quarantine."""
+    schema is told once. ``codec`` names the format in quarantine. ``whole_rows``: how its feed of a ``{table}`` is made
+    to tell whole rows; empty where it always does."""
 
     codec: str
+    whole_rows: str
 
     def decode(self, message: Message) -> list[Item]:
         """Everything the message says. Raises nothing: what cannot be understood is an ``unreadable`` record, of the

@@ -22,6 +22,11 @@ from airflow_cdc_provider.connectors.ydb.tables import Tables
 
 class YdbDecoder:
     codec = CODEC
+    whole_rows = (
+        "where MODE is UPDATES, say `mode: UPDATES` under `source`; else make another feed, name its topic in the YAML "
+        "and copy anew: ALTER TABLE `{table}` ADD CHANGEFEED whole WITH (FORMAT = 'JSON', MODE = 'NEW_AND_OLD_IMAGES', "
+        "VIRTUAL_TIMESTAMPS = TRUE, INITIAL_SCAN = TRUE);"
+    )
 
     def __init__(self, setting: Setting) -> None:
         options = read_options(setting.options)
