@@ -44,13 +44,14 @@ class EmbeddedMariaDB(EmbeddedServer):
         self.settings = SETTINGS | dict(settings or {})
         (self.port,) = free_ports(1)
         self.password = secrets.token_urlsafe(16)
-        self.data = self.folder / "data"
+        self.data, self.temporary = self.folder / "data", self.folder / "tmp"
 
     def _command(self) -> list[str]:
         if not self.data.exists():
             self._create()
         options = {
             "datadir": str(self.data),
+            "tmpdir": str(self.temporary),
             "socket": str(self.folder / "socket"),
             "pid-file": str(self.folder / "pid"),
             "bind-address": HOST,
@@ -73,8 +74,10 @@ class EmbeddedMariaDB(EmbeddedServer):
             f"CREATE OR REPLACE USER 'root'@'{HOST}' IDENTIFIED BY '{self.password}';\n"
             f"GRANT ALL ON *.* TO 'root'@'{HOST}' WITH GRANT OPTION;\n",
         )
+        self.temporary.mkdir()
         if "user" in self._run_as:
-            os.chown(self.folder, self._run_as["user"], self._run_as["group"])
+            for folder in (self.folder, self.temporary):
+                os.chown(folder, self._run_as["user"], self._run_as["group"])
         options = ["--auth-root-authentication-method=normal", "--skip-test-db", f"--datadir={self.data}"]
         made = subprocess.run(
             [program, "--no-defaults", *options], cwd="/", capture_output=True, text=True, **self._run_as
