@@ -49,6 +49,15 @@ def told(items: Iterable[StreamItem]) -> list[str]:
     return sorted(item.event_id for item in items if isinstance(item, ChangeRecord))
 
 
+def test_a_topic_that_drops_messages_by_their_keys_is_named(topics: Topics) -> None:
+    topics.send(topics.make("d.t"), messages())
+    topics.send(topics.make("d.u", cleanup_policy="compact,delete"), as_u(messages()))
+    tasks = topics.tasks()
+    (problem,) = topics.source().check(tasks)
+    assert (problem.code, problem.where) == ("SRC078", f"topic {topics.prefix}.d.u")
+    assert topics.source().check(tasks[:1]) == []
+
+
 def test_partitions_are_read_from_their_beginning_once(topics: Topics) -> None:
     topic = topics.make("d.t", 3)
     sent = messages(20)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -71,6 +71,17 @@ class Cluster:
                     if error.args[0].code() != kafka.KafkaError.UNKNOWN_TOPIC_OR_PART:
                         raise
                     found.add(name)
+        return found
+
+    def compacted(self, topics: Sequence[str]) -> list[str]:
+        """Those of them that do not keep every message until it is old; none where that may not be asked."""
+        kafka, admin_of = _library(), _admin_library()
+        asked = [admin_of.ConfigResource(admin_of.ResourceType.TOPIC, topic) for topic in topics]
+        found = []
+        for resource, future in self._admin.describe_configs(asked, request_timeout=ANSWER_S).items() if asked else ():
+            with suppress(kafka.KafkaException):
+                if "compact" in future.result()["cleanup.policy"].value:
+                    found.append(resource.name)
         return found
 
     def spans(self, channels: Sequence[Channel]) -> dict[Channel, Span]:

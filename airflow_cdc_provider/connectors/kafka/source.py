@@ -60,7 +60,7 @@ class KafkaSource:
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         try:
-            return [*self._topic_problems(), *table_problems(tables, self._told)]
+            return [*self._topic_problems(tables), *table_problems(tables, self._told)]
         except CheckFailed as error:
             return list(error.problems)
 
@@ -155,7 +155,9 @@ class KafkaSource:
         silent = {channel.topic for channel in self._spans if not self._told.topics.get(channel.topic)}
         return {*self._told.topics_of(tables), *(read & silent)}
 
-    def _topic_problems(self) -> Iterator[Problem]:
+    def _topic_problems(self, tables: Sequence[TableTask]) -> Iterator[Problem]:
+        for topic in self.cluster.compacted(self._told.topics_of(task.table for task in tables)):
+            yield _compacted(topic)
         if not self._spans:
             yield Problem(
                 "SRC083",
@@ -165,3 +167,15 @@ class KafkaSource:
                 allowed=", ".join(self.options.topics),
                 do="mend `topics`, or let the connection's user describe and read them",
             )
+
+
+def _compacted(topic: str) -> Problem:
+    return Problem(
+        "SRC078",
+        f"messages of {topic} may go before anybody has read them",
+        where=f"topic {topic}",
+        found="cleanup.policy = compact: of the messages of a key the last one stays, and after a delete none",
+        allowed="cleanup.policy = delete, and a retention that outlasts a pause of the replicator",
+        do=f"kafka-configs.sh --alter --topic {topic} --add-config cleanup.policy=delete",
+        data="a row whose delete went unread stays in the copy",
+    )
