@@ -10,9 +10,23 @@ from collections.abc import Callable
 import pytest
 from deltalake import DeltaTable
 
+from tests.e2e.damage import wait_until
 from tests.scenario import Scenario
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
+
+WAITING = """\
+from pathlib import Path
+
+from airflow.sdk import DAG
+
+from airflow_cdc_provider.factory import definition_of
+from airflow_cdc_provider.sensors.changes import ChangesAvailableSensor
+
+with DAG("waiting", schedule=None):
+    shop = definition_of(Path(__file__).parent / "replicators" / "shop.yaml")
+    ChangesAvailableSensor(task_id="changes", definition=shop, deferrable=True, poke_interval=2)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +58,17 @@ def test_a_run_with_nothing_new_starts_no_spark(shop: Scenario) -> None:
     idle = shop.must_tick()
     ran = {task for task, state in idle.items() if state == "success"}
     assert ran == {"run", "open_window", "close_window"}
+
+
+def test_a_sensor_waits_in_the_triggerer_until_something_changes(shop: Scenario) -> None:
+    waiting = shop.airflow.dags / "waiting.py"
+    waiting.write_text(WAITING)
+    shop.airflow.wait_for_dag("waiting")
+    run = shop.airflow.trigger("waiting")
+    wait_until(lambda: shop.airflow.tasks("waiting", run) == {"changes": "deferred"})
+    shop.load.run(20)
+    assert shop.airflow.wait("waiting", run) == "success"
+    waiting.unlink()
 
 
 def test_a_paused_table_takes_no_commit_until_it_is_resumed(shop: Scenario) -> None:
