@@ -28,7 +28,7 @@ from airflow_cdc_provider.targets.sparksql.types import FLOATING
 from spark_jobs.here import few, read_few
 from spark_jobs.images import Images
 from spark_jobs.log_slice import WindowSlice
-from spark_jobs.retold import same_stories
+from spark_jobs.retold import differ
 
 Numbers = npt.NDArray[np.int64]
 COLUMNS = ["op", "key_before", "key", "after", "order_key"]
@@ -69,7 +69,7 @@ def fold_here(log: ChangeLog, windows: Sequence[WindowSlice], fold: PlainFold) -
         return None
     last, entries = _last_of_each(keys, records["order_key"])
     again, of = _told_again(keys, records["order_key"], last)
-    if not same_stories(records.take(again), records.take(of)):
+    if differ(records.take(again), records.take(of)):
         return None
     records = records.take(pa.array(last))
     gone = pc.equal(records["op"], Operation.DELETE.value)
