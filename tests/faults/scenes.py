@@ -69,7 +69,8 @@ def grown(world: World, strikes: Sequence[Strike], run: Run) -> Road:
 
 
 def reopened(world: World, strikes: Sequence[Strike], run: Run) -> Road:
-    """The slot is lost: a new one, and a new copy of every table."""
+    """The slot is lost: a new one, and a new copy of every table. What is in the log is applied before that."""
+    Road(world).go()
     with psycopg.connect(world.server.dsn(), autocommit=True) as connection:
         connection.execute("SELECT pg_drop_replication_slot(%s)", [f"cdc_{world.name}"])
     return stream(world, strikes, run)

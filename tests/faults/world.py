@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -44,6 +45,7 @@ RULES = (
     TableRule(EVENTS.table, EVENTS.target),
 )
 KEPT = timedelta(hours=1)
+LOCKED_S = 2
 
 
 class World:
@@ -121,6 +123,20 @@ class World:
                 cursor.execute(idle)
                 for (number,) in cursor.fetchall():
                     cursor.execute(f"KILL {number}")
+
+    def is_locked(self) -> bool:
+        """Somebody keeps everybody else from the catalog, which is one file."""
+        if self.kind != "iceberg":
+            return False
+        with contextlib.closing(
+            sqlite3.connect(self.folder / "lake/catalog.db", LOCKED_S, isolation_level=None)
+        ) as catalog:
+            try:
+                catalog.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError:
+                return True
+            catalog.execute("ROLLBACK")
+        return False
 
     def _source(self) -> ConnectionInfo:
         server = self.server
