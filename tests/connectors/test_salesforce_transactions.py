@@ -10,7 +10,6 @@ from airflow_cdc_provider.connectors.repeats import without_repeats
 from airflow_cdc_provider.connectors.salesforce.events import Delivery
 from airflow_cdc_provider.connectors.salesforce.positions import (
     Place,
-    first_place,
     floor_key,
     order_key,
     place_of,
@@ -138,13 +137,6 @@ def test_a_floor_lies_behind_everything_up_to_its_place_and_before_everything_af
     place = Place(b"x", 41)
     assert order_key(1, 41, 0xFFFFFFFF, 0xFFFFFFFF) <= floor_key(1, place) < order_key(1, 42, 0, 1)
     assert floor_key(1, place) < order_key(2, 1, 1, 1), "a later epoch is later"
-
-
-def test_a_stream_that_is_opened_anew_goes_on_above_all_order_keys_of_the_old_one() -> None:
-    before, again = first_place(b"x", 1_700_000_000, "EU1"), first_place(b"y", 1_700_000_001, "EU2")
-    last = order_key(1, before.transactions + 1_000_000, 9, 9)
-    assert floor_key(1, before) < last < floor_key(1, again) < order_key(1, again.transactions + 1, 0, 1)
-    assert len(last) == len(order_key(1, 1, 0, 1)), "one width"
 
 
 def test_the_instance_goes_along_with_every_place() -> None:

@@ -100,9 +100,23 @@ CHANGE_LOG = (
     Breakage(
         "a repair stops at the end of its slice",
         "spark_jobs/batch_plan.py",
-        "windows = cut(log, control.table, first - 1, control.window)",
-        "windows = cut(log, control.table, first - 1, last)",
+        "_behind_holes(log, control, first) - 1, control.window)",
+        "_behind_holes(log, control, first) - 1, last)",
         ("tests/core/test_batch_plan.py",),
+    ),
+    Breakage(
+        "a repair reaches behind a hole",
+        "spark_jobs/batch_plan.py",
+        "_behind_holes(log, control, first) - 1, control.window)",
+        "first - 1, control.window)",
+        ("tests/core/test_batch_plan.py",),
+    ),
+    Breakage(
+        "a stream that is opened anew keeps its epoch",
+        "airflow_cdc_provider/control/opening.py",
+        "epoch = max([facts.log.epoch, *(control.epoch for control in controls)]) + 1",
+        "epoch = max([facts.log.epoch, *(control.epoch for control in controls), 1])",
+        ("tests/provider/test_window_trouble.py",),
     ),
     Breakage(
         "a window may begin behind the end of the one before",

@@ -75,7 +75,7 @@ FOLDS = (
     Breakage(
         "a record delivered twice begins a life of its own",
         "spark_jobs/fold.py",
-        '.where(~F.col("again"))',
+        '.where("anew")',
         "",
         (RANDOM,),
     ),
@@ -173,8 +173,8 @@ FOLDS = (
     Breakage(
         "of a source without order the oldest news win",
         "spark_jobs/unordered.py",
-        "F.max_by(columns, rank)",
-        "F.min_by(columns, rank)",
+        "F.max_by(F.struct(*FIELDS, *BESIDE), rank)",
+        "F.min_by(F.struct(*FIELDS, *BESIDE), rank)",
         (f"{UNORDERED}::test_an_older_record_that_comes_late_changes_nothing",),
     ),
     Breakage(

@@ -115,13 +115,6 @@ SALESFORCE = (
         PUT_ASIDE,
     ),
     Breakage(
-        "a stream that is opened anew counts from the beginning",
-        f"{FOLDER}/positions.py",
-        "return Place(replay_id, at_s << 20, at_s, instance)",
-        "return Place(replay_id, 0, at_s, instance)",
-        TRANSACTIONS,
-    ),
-    Breakage(
         "a position is taken along to another instance",
         f"{FOLDER}/positions.py",
         'if place.instance in ("", instance):',
