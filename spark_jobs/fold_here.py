@@ -67,8 +67,9 @@ def fold_here(log: ChangeLog, windows: Sequence[WindowSlice], fold: PlainFold) -
     keys = _entry_keys(records)
     if keys.null_count:
         return None
-    last, entries = _last_of_each(keys, records["order_key"])
-    again, of = _told_again(keys, records["order_key"], last)
+    numbers = keys.dictionary_encode().indices.to_numpy()
+    last, entries = _last_of_each(numbers, records["order_key"])
+    again, of = _told_again(numbers, records["order_key"], last)
     if differ(records.take(again), records.take(of)):
         return None
     records = records.take(pa.array(last))
@@ -96,22 +97,21 @@ def _entry_keys(records: pa.Table) -> pa.Array:
     return pc.if_else(gone, records["key_before"], records["key"]).combine_chunks()
 
 
-def _last_of_each(keys: pa.Array, order: pa.ChunkedArray) -> tuple[Numbers, Numbers]:
-    """The place of the last entry of each key, and how many the key has."""
-    keys = keys.dictionary_encode()
-    numbers = keys.indices.to_numpy()
+def _last_of_each(numbers: Numbers, order: pa.ChunkedArray) -> tuple[Numbers, Numbers]:
+    """The place of the last entry of each key, and how many the key has. ``numbers`` stand for the keys."""
+    entries = np.bincount(numbers)
     in_order = pc.sort_indices(order).to_numpy()
-    last = np.empty(len(keys.dictionary), np.int64)
+    last = np.empty(len(entries), np.int64)
     last[numbers[in_order]] = in_order
-    return last, np.bincount(numbers, minlength=len(last))
+    return last, entries
 
 
-def _told_again(keys: pa.Array, order: pa.ChunkedArray, last: Numbers) -> tuple[pa.Array, pa.Array]:
+def _told_again(numbers: Numbers, order: pa.ChunkedArray, last: Numbers) -> tuple[pa.Array, pa.Array]:
     """Entries that stand where the last one of their key does; and those last ones."""
-    places = order.combine_chunks().dictionary_encode().indices.to_numpy()
-    lasts = last[keys.dictionary_encode().indices.to_numpy()]
-    again = np.flatnonzero((places == places[lasts]) & (lasts != np.arange(len(lasts))))
-    return pa.array(again), pa.array(lasts[again])
+    earlier = np.flatnonzero(last[numbers] != np.arange(len(numbers)))
+    others, lasts = pa.array(earlier), pa.array(last[numbers[earlier]])
+    same = pc.equal(order.take(others), order.take(lasts))
+    return others.filter(same), lasts.filter(same)
 
 
 def _columns(records: pa.Table, schema: TableSchema) -> list[pa.ChunkedArray]:
