@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 
@@ -20,7 +21,7 @@ from airflow_cdc_provider.core.changelog import DataFile
 from airflow_cdc_provider.core.changes import FIELDS, ChangeRecord
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.staging.sink import Sink
+from airflow_cdc_provider.staging.sink import NewFile, Sink
 from airflow_cdc_provider.staging.store import Store
 
 SCHEMA = log_columns()
@@ -46,10 +47,10 @@ class RecordFile:
 
     def __init__(self, store: Store, path: str) -> None:
         self.rows = 0
-        self._store = store
         self._path = path
         self._sink = _HashingSink(store, path)
-        self._parquet = pq.ParquetWriter(self._sink, SCHEMA, compression="zstd", use_dictionary=REPEATING)
+        begin = partial(pq.ParquetWriter, schema=SCHEMA, compression="zstd", use_dictionary=REPEATING)
+        self._file = NewFile(self._sink, begin)
         self._counts: Counter[str] = Counter()
         self._schema_ids: dict[str, None] = {}
         self._times: list[datetime] = []
@@ -57,7 +58,7 @@ class RecordFile:
     def write(self, records: Sequence[ChangeRecord | Block]) -> None:
         """Append the records as one row group."""
         table = pa.Table.from_batches(_batches(records), SCHEMA)
-        self._parquet.write_table(table, row_group_size=table.num_rows)
+        self._file.writer.write_table(table, row_group_size=table.num_rows)
         self.rows += table.num_rows
         for count in pc.value_counts(table["op"]).to_pylist():
             self._counts[count["values"]] += count["counts"]
@@ -67,19 +68,14 @@ class RecordFile:
         self._times = [min(times), max(times)] if times else []
 
     def close(self) -> Written:
-        self._parquet.close()
-        self._sink.close()
+        self._file.close()
         failpoint("extract.after_first_file")
         file = DataFile(self._path, self.rows, self._sink.bytes, self._sink.sha256.hexdigest())
         least, most = (self._times[0], self._times[-1]) if self._times else (None, None)
         return Written(file, dict(self._counts), tuple(self._schema_ids), least, most)
 
     def discard(self) -> None:
-        """Take the file away; nothing names it."""
-        with contextlib.suppress(StagingUnavailable):
-            self._parquet.close()
-            self._sink.close()
-        self._store.delete(self._path)
+        self._file.discard()
 
 
 def _batches(records: Sequence[ChangeRecord | Block]) -> Iterator[pa.RecordBatch]:

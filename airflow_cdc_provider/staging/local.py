@@ -112,9 +112,11 @@ class _DurableFile(io.FileIO):
     """A file whose content is on the disk once it is closed."""
 
     def close(self) -> None:
-        if not self.closed:
-            os.fsync(self.fileno())
-        super().close()
+        try:
+            if not self.closed:
+                os.fsync(self.fileno())
+        finally:
+            super().close()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,19 +1,25 @@
-"""A new file of a store as libraries write it: they ask where they are, and not every store can say."""
+"""A new file of a store that a library writes."""
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Generic, Protocol, TypeVar
 
+from airflow_cdc_provider.core.errors import StagingUnavailable, TargetUnavailable
 from airflow_cdc_provider.staging.store import Store
 
 
 class Sink(ABC):
-    """Whoever writes such a file says in ``guarded`` what it means that the store fails."""
+    """Its bytes: writers ask where they are, and not every store can say. Whoever makes such a file says in
+    ``guarded`` what it means that the store fails."""
 
     def __init__(self, store: Store, path: str) -> None:
         self.bytes = 0
         self.where = store.url(path)
+        self._store, self._path = store, path
         with self.guarded():
             self._output = store.open_output(path)
 
@@ -41,3 +47,38 @@ class Sink(ABC):
     def close(self) -> None:
         with self.guarded():
             self._output.close()
+
+    def delete(self) -> None:
+        with self.guarded():
+            self._store.delete(self._path)
+
+
+class Writer(Protocol):
+    def close(self) -> None: ...
+
+
+W = TypeVar("W", bound=Writer)
+
+
+class NewFile(Generic[W]):
+    """One being written by the ``writer`` that ``begin`` makes over ``sink``. Raises what the sink raises."""
+
+    def __init__(self, sink: Sink, begin: Callable[[Sink], W]) -> None:
+        self.sink = sink
+        self._ends = [sink.close]
+        try:
+            self.writer = begin(sink)
+        except BaseException:
+            self.discard()
+            raise
+        self._ends.insert(0, self.writer.close)
+
+    def close(self) -> None:
+        for end in self._ends:
+            end()
+
+    def discard(self) -> None:
+        """Close the file and take it away, as far as the store lets us; nothing names it."""
+        for end in (*self._ends, self.sink.delete):
+            with contextlib.suppress(StagingUnavailable, TargetUnavailable):
+                end()

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.staging.sink import Sink
+from airflow_cdc_provider.staging.sink import NewFile, Sink
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.names import OUR_FILES
 
@@ -40,48 +40,46 @@ class DataFile:
         self, store: Store, table: str, columns: pa.Schema, measured: Sequence[str], various: Collection[str] = ()
     ) -> None:
         self._path = f"{OUR_FILES}{uuid.uuid4()}.snappy.parquet"
-        self._whole_path = f"{table}/{self._path}"
-        self._store = store
-        self._sink = _TargetFile(store, self._whole_path)
         repeating = [name for name in columns.names if name not in various]
-        self._parquet = pq.ParquetWriter(
-            self._sink, columns, compression="snappy", store_schema=False, use_dictionary=repeating
+        begin = partial(
+            pq.ParquetWriter, schema=columns, compression="snappy", store_schema=False, use_dictionary=repeating
         )
+        self._file = NewFile(_TargetFile(store, f"{table}/{self._path}"), begin)
         self._figures = _Figures(columns, measured)
 
     @property
     def bytes(self) -> int:
-        return self._sink.bytes
+        return self._file.sink.bytes
 
     def write(self, rows: pa.Table) -> None:
-        self._parquet.write_table(rows, row_group_size=GROUP_ROWS)
+        self._file.writer.write_table(rows, row_group_size=GROUP_ROWS)
         self._figures.take(rows)
 
     def close(self) -> dict[str, Any]:
         """The ``add`` action."""
-        self._parquet.close()
-        self._sink.close()
+        self._file.close()
         return {
             "path": self._path,
             "partitionValues": {},
-            "size": self._sink.bytes,
+            "size": self._file.sink.bytes,
             "modificationTime": time.time_ns() // 1_000_000,
             "dataChange": True,
             "stats": self._figures.text(),
         }
 
     def discard(self) -> None:
-        """Take the file away, as far as the store lets us; nothing names it."""
-        for end in (self._parquet.close, self._sink.close, partial(self._store.delete, self._whole_path)):
-            with contextlib.suppress(TargetUnavailable, StagingUnavailable):
-                end()
+        self._file.discard()
 
 
 def write_rows(store: Store, table: str, rows: pa.Table, measured: Sequence[str]) -> dict[str, Any]:
     """The ``add`` action of a new file with all these rows."""
     file = DataFile(store, table, rows.schema, measured)
-    file.write(rows)
-    return file.close()
+    try:
+        file.write(rows)
+        return file.close()
+    except BaseException:
+        file.discard()
+        raise
 
 
 def with_vector(add: dict[str, Any], descriptor: dict[str, Any]) -> dict[str, Any]:

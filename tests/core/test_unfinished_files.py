@@ -1,0 +1,94 @@
+"""A Parquet file that the disk takes no more of: it is closed and taken away, and the error says what and where."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.errors import StagingUnavailable, TargetUnavailable
+from airflow_cdc_provider.staging.local import LocalStore
+from airflow_cdc_provider.targets.delta.direct.copy import Layout, write_files
+from airflow_cdc_provider.targets.delta.direct.data_file import write_rows
+from spark_jobs.record_files import RecordFile
+
+ROWS = pa.table({"id": list(range(20_000))})
+CHANGES = [ChangeRecord("t", "insert", "0", "s", key=str(Random(number).random())) for number in range(20_000)]
+SIZES = (0, 3, 4, 1_000, 8_192, 20_000)
+"""Bytes that still have room: none, the first ones, amid the rows."""
+
+
+def rows(store: LocalStore) -> None:
+    write_rows(store, "t", ROWS, ["id"])
+
+
+def copy(store: LocalStore) -> None:
+    write_files(store, "t", [ROWS], Layout(measured=("id",)))
+
+
+def window(store: LocalStore) -> None:
+    file = RecordFile(store, "t/one.parquet")
+    try:
+        file.write(CHANGES)
+        file.close()
+    except StagingUnavailable:
+        file.discard()
+        raise
+
+
+WRITERS = pytest.mark.parametrize(
+    ("write", "error"), [(rows, TargetUnavailable), (copy, TargetUnavailable), (window, StagingUnavailable)]
+)
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def held_open(folder: Path) -> list[str]:
+    links = [Path("/proc/self/fd", one) for one in os.listdir("/proc/self/fd")]
+    return [found for link in links if link.is_symlink() and (found := os.readlink(link)).startswith(str(folder))]
+
+
+def left_in(folder: Path) -> list[Path]:
+    return [one for one in folder.rglob("*") if one.is_file()]
+
+
+@WRITERS
+@pytest.mark.parametrize("size", SIZES)
+def test_a_file_that_has_no_room_leaves_nothing(
+    tmp_path: Path, write: Callable[[LocalStore], None], error: type[Exception], size: int
+) -> None:
+    with room_for(size), pytest.raises(error, match="File too large") as caught:
+        write(LocalStore(str(tmp_path)))
+    assert str(tmp_path / "t") in str(caught.value)
+    assert not held_open(tmp_path)
+    assert not left_in(tmp_path)
+
+
+@WRITERS
+def test_a_file_whose_last_bytes_have_no_room_leaves_nothing(
+    tmp_path: Path, write: Callable[[LocalStore], None], error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(error, match="No space left"):
+        write(LocalStore(str(tmp_path)))
+    assert not held_open(tmp_path)
+    assert not left_in(tmp_path)
