@@ -33,6 +33,7 @@ from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.log import ChangeLog
 from spark_jobs import few_records
 from spark_jobs.few_records import CarriedRecord, landed
+from spark_jobs.fold_here import entry_keys
 from spark_jobs.log_slice import WindowSlice
 from spark_jobs.parquet_files import opened
 
@@ -149,7 +150,8 @@ def with_listing(log: ChangeLog, table: str, attempt: str, carry: CarryOver, bad
     in_it: dict[Entry, str] = {}
     for file in carry.files:
         with opened(log.store, file.path) as parquet:
-            for piece in parquet.iter_batches(columns=["kind", "op", "key", "key_before", "order_key", "since"]):
+            for batch in parquet.iter_batches(columns=["kind", "op", "key", "key_before", "order_key", "since"]):
+                piece = pa.Table.from_batches([batch])
                 behind = piece.filter(pc.equal(piece["kind"], Carried.PARKED.value))
                 parked.update(_own_keys(behind))
                 open_ = piece.filter(pc.equal(piece["kind"], Carried.QUARANTINED.value))
@@ -167,7 +169,6 @@ def with_listing(log: ChangeLog, table: str, attempt: str, carry: CarryOver, bad
     return replace(carry, listing=DataFile(path, len(waiting), len(content), digest))
 
 
-def _own_keys(records: pa.RecordBatch) -> list[str]:
-    gone = pc.equal(records["op"], Operation.DELETE.value)
-    keys: list[str] = pc.fill_null(pc.if_else(gone, records["key_before"], records["key"]), "").to_pylist()
+def _own_keys(records: pa.Table) -> list[str]:
+    keys: list[str] = pc.fill_null(entry_keys(records), "").to_pylist()
     return keys

@@ -8,7 +8,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column, TableSchema
-from airflow_cdc_provider.core.verdicts import hole_of
+from airflow_cdc_provider.core.verdicts import hole_of, last_hole
 from airflow_cdc_provider.staging.log import ChangeLog
 from spark_jobs.log_slice import WindowSlice, cut, window_schemas
 from spark_jobs.schema_walk import Walk, walk
@@ -64,7 +64,8 @@ def repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -> Bat
         raise _repair_refused(
             control, "the change log no longer reaches back to there", f"oldest window {log.oldest()}"
         )
-    windows = cut(log, control.table, _behind_holes(log, control, first) - 1, control.window)
+    hole = last_hole(map(log.manifest, range(first, control.window + 1)), control)
+    windows = cut(log, control.table, hole or first - 1, control.window)
     schemas = window_schemas(log, windows, control.schema, control.floor)
     seen = {name for window in schemas for schema in window.schemas for name in schema.names}
     lost = sorted(seen - set(control.schema.names))
@@ -73,13 +74,6 @@ def repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -> Bat
     full = tuple(window for window in windows if window.part.rows)
     touched = tuple(window for window in full if window.window <= last)
     return BatchPlan(full if touched else (), control.window, control.schema, touched=touched)
-
-
-def _behind_holes(log: ChangeLog, control: ControlRecord, first: int) -> int:
-    for number in range(control.window, first - 1, -1):
-        if hole_of(log.manifest(number), control.table, control.floor):
-            return number + 1
-    return first
 
 
 def _schema_refused(control: ControlRecord, walked: Walk) -> Problem:

@@ -64,7 +64,7 @@ def fold_here(log: ChangeLog, windows: Sequence[WindowSlice], fold: PlainFold) -
     if records is None:
         return None
     records = _counted(records, fold)
-    keys = _entry_keys(records)
+    keys = entry_keys(records)
     if keys.null_count:
         return None
     numbers = keys.dictionary_encode().indices.to_numpy()
@@ -91,7 +91,7 @@ def _counted(records: pa.Table, fold: PlainFold) -> pa.Table:
     return records.filter(counts)
 
 
-def _entry_keys(records: pa.Table) -> pa.Array:
+def entry_keys(records: pa.Table) -> pa.Array:
     """The key that each record is an entry of: where a row goes, the one it goes from."""
     gone = pc.equal(records["op"], Operation.DELETE.value)
     return pc.if_else(gone, records["key_before"], records["key"]).combine_chunks()

@@ -39,8 +39,8 @@ class Staged:
 @dataclass(frozen=True)
 class Folding:
     """``entries``: the changes of rows that count, of this ``shape``. ``carried``: the carry-over of the commit that
-    the batch is built on. ``admitted``: entries that had waited in it. ``target``: the table as it was
-    then. ``now``: ISO time."""
+    the batch is built on. ``admitted``: entries that had waited in it. ``target``: the table as it was then. ``now``:
+    ISO time."""
 
     task: TableTask
     entries: DataFrame

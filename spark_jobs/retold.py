@@ -23,10 +23,9 @@ def story() -> SparkColumn:
 
 def last_stories() -> list[SparkColumn]:
     """Aggregates over the entries of a key, for ``told_once``."""
-    most, least = story(), F.bitwise_not(story())
-    return [
-        F.max(F.struct("order_key", one.alias("story"))).alias(name) for name, one in (("most", most), ("least", least))
-    ]
+    most = F.max(F.struct("order_key", story().alias("story")))
+    least = F.max(F.struct("order_key", F.bitwise_not(story()).alias("story")))
+    return [most.alias("most"), least.alias("least")]
 
 
 def told_once(text: SparkColumn) -> SparkColumn:

@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.errors import BadRecordMet, Problem, Retryable, S
 from airflow_cdc_provider.core.quarantine import Refusal, allowed, begins_row, entry_of, own_key
 from airflow_cdc_provider.core.tables import Regime
 from spark_jobs import dirty_keys
-from spark_jobs.bad_records import Bad, Ruling, carried, keep, named, rule
+from spark_jobs.bad_records import Bad, Mended, Ruling, carried, keep, named, rule
 from spark_jobs.batch_plan import BatchPlan
 from spark_jobs.carry_files import BESIDE, read_carry
 from spark_jobs.contents import NOTHING, Shape, parked_shape, shape_of
@@ -207,9 +207,13 @@ class Sorting:
             return ruled
         records = frame(self.work.spark, map(CarriedRecord, ruled.back))
         unfit = unfit_records(records, self.images, job.tables)
-        why = [next((unfit[at] for at in map(entry_of, one.records) if at in unfit), "") for one in ruled.mended]
-        still = [replace(one.bad, reason=reason) for one, reason in zip(ruled.mended, why, strict=True) if reason]
-        fit = [one for one, reason in zip(ruled.mended, why, strict=True) if not reason]
+        still, fit = list[Bad](), list[Mended]()
+        for one in ruled.mended:
+            reasons = [unfit[at] for at in map(entry_of, one.records) if at in unfit]
+            if reasons:
+                still.append(replace(one.bad, reason=reasons[0]))
+            else:
+                fit.append(one)
         return replace(ruled, open=(*ruled.open, *still), mended=tuple(fit))
 
     def _parking(self, ruled: Ruling, dirty: Sequence[Dirty], back: Shape) -> Parking:

@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.facts import Facts
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.runs import Mode, RunPlan
 from airflow_cdc_provider.core.states import HOLDS_ACKNOWLEDGEMENT, TableState
-from airflow_cdc_provider.core.verdicts import Cause, Move, Verdict, hole_of, judge
+from airflow_cdc_provider.core.verdicts import Cause, Move, Verdict, judge, last_hole
 
 SNAPSHOT, EXTRACT, STAGE, VERIFY = "snapshot", "extract", "stage", "verify"
 PAUSE_STREAM, CLOSE_WINDOW = "reconcile.pause_stream", "close_window"
@@ -134,10 +134,8 @@ def _passed_holes(facts: Facts, tables: Collection[str], windows: Sequence[int])
     for control in (table.task.control for table in facts.tables):
         if control is None or control.table not in tables:
             continue
-        passed = (facts.log.manifests[number] for number in windows if number <= control.window)
-        holes = [manifest.window for manifest in passed if hole_of(manifest, control.table, control.floor)]
-        if holes:
-            yield f"{control.table} has a hole in window {holes[-1]}: nothing up to there is applied again"
+        if hole := last_hole((facts.log.manifests[number] for number in windows), control):
+            yield f"{control.table} has a hole in window {hole}: nothing up to there is applied again"
 
 
 def _stream(facts: Facts, base: Decision) -> Decision:

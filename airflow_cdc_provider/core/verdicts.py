@@ -6,6 +6,7 @@ the log and the definition still fit it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -91,6 +92,12 @@ def first_hole(log: LogFacts, control: ControlRecord) -> Hole | None:
         if manifest and (hole := hole_of(manifest, control.table, control.floor)):
             return hole
     return None
+
+
+def last_hole(manifests: Iterable[Manifest], control: ControlRecord) -> int | None:
+    """The last of these windows, up to the cursor, that has one: what lies before it says nothing of the table now."""
+    holed = (one.window for one in manifests if hole_of(one, control.table, control.floor))
+    return max((window for window in holed if window <= control.window), default=None)
 
 
 def hole_of(manifest: Manifest, table: str, floor: str) -> Hole | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
+from random import Random
 from typing import Any
 
 from confluent_kafka import Producer
@@ -28,8 +29,16 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from tests.blocks import unpacked
+from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.simulator import Simulator
 
 WAIT_S = 30
+MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
+
+
+def messages(transactions: int = 8) -> list[Message]:
+    history = Simulator(Random("topics"), moves=True, late_check=False).history(transactions)
+    return list(DebeziumEncoder(MYSQL, Random(1)).messages(history))
 
 
 class Topics:

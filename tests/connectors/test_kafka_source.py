@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from random import Random
 
 import pytest
 
@@ -16,12 +15,9 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
-from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
-from tests.connectors.formats.simulator import Simulator
-from tests.connectors.kafka_topics import WAIT_S, Topics
+from tests.connectors.kafka_topics import WAIT_S, Topics, messages
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
-MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
 OF_T, OF_U = b'"table": "t"', b'"table": "u"'
 
 
@@ -34,11 +30,6 @@ def broker() -> Iterator[EmbeddedKafka]:
 @pytest.fixture
 def topics(broker: EmbeddedKafka) -> Topics:
     return Topics(broker, f"p{os.urandom(4).hex()}")
-
-
-def messages(transactions: int = 8) -> list[Message]:
-    history = Simulator(Random("topics"), moves=True, late_check=False).history(transactions)
-    return list(DebeziumEncoder(MYSQL, Random(1)).messages(history))
 
 
 def as_u(sent: Iterable[Message]) -> list[Message]:

@@ -19,8 +19,7 @@ from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from airflow_cdc_provider.sandbox.server import HOST
-from tests.connectors.kafka_topics import Topics
-from tests.connectors.test_kafka_source import messages
+from tests.connectors.kafka_topics import Topics, messages
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 LISTENER = "listener.name.client.ssl.keystore"

@@ -100,14 +100,14 @@ CHANGE_LOG = (
     Breakage(
         "a repair stops at the end of its slice",
         "spark_jobs/batch_plan.py",
-        "_behind_holes(log, control, first) - 1, control.window)",
-        "_behind_holes(log, control, first) - 1, last)",
+        "hole or first - 1, control.window)",
+        "hole or first - 1, last)",
         ("tests/core/test_batch_plan.py",),
     ),
     Breakage(
         "a repair reaches behind a hole",
         "spark_jobs/batch_plan.py",
-        "_behind_holes(log, control, first) - 1, control.window)",
+        "hole or first - 1, control.window)",
         "first - 1, control.window)",
         ("tests/core/test_batch_plan.py",),
     ),

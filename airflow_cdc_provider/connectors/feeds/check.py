@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from airflow_cdc_provider.connectors.feeds.discovery import Told
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
@@ -10,11 +10,12 @@ from airflow_cdc_provider.core.filters import literal
 from airflow_cdc_provider.core.steps import TableTask
 
 
-def table_problems(tasks: Sequence[TableTask], told: Told) -> Iterator[Problem]:
+def table_problems(tasks: Sequence[TableTask], told: Told, untold: Mapping[str, str]) -> Iterator[Problem]:
+    """``untold``: tables of which no rows are told → how to have them told."""
     yield from (_mute(table) for table in told.mute)
     for task in tasks:
-        if task.table in told.untold:
-            yield _untold(task.table, told.untold[task.table])
+        if task.table in untold:
+            yield _untold(task.table, untold[task.table])
         yield from rule_problems(task)
 
 

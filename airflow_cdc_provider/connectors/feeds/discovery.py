@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from airflow_cdc_provider.connectors.feeds.decoding import Format
 from airflow_cdc_provider.connectors.formats.message import Message, Wanted
@@ -16,11 +16,10 @@ from airflow_cdc_provider.core.tables import TableSchema
 class Told:
     """``schemas``: table → schema, of those that have one. ``topics``: topic → the tables whose rows its first messages
     tell; a topic that tells schemas only is none of theirs. ``mute``: tables whose messages tell no schema, and nobody
-    else does. ``untold``: tables with changed rows that nobody tells → how to have them told."""
+    else does."""
 
     schemas: Mapping[str, TableSchema]
     topics: Mapping[str, frozenset[str]]
-    untold: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tables(self) -> frozenset[str]:
@@ -39,7 +38,7 @@ def discovered(form: Format, heads: Iterable[Message], declared: Mapping[str, Ta
     """What is declared counts more than what is told. Of the schemas that come with rows the first counts: a copy
     starts empty before the first row and follows from there. Of those that come alone the last counts: rows without
     schema are read by it."""
-    heads, decoder = list(heads), form.decoder()
+    decoder = form.decoder()
     alone: dict[str, TableSchema] = {}
     with_rows: dict[str, TableSchema] = {}
     topics: dict[str, set[str]] = {}
@@ -53,11 +52,11 @@ def discovered(form: Format, heads: Iterable[Message], declared: Mapping[str, Ta
                 with_rows.setdefault(schema.table, schema)
             elif isinstance(schema, TableSchema):
                 alone[schema.table] = schema
-    schemas = {**alone, **with_rows, **declared}
-    return Told(schemas, {topic: frozenset(of) for topic, of in topics.items()}, _untold(form, heads, schemas))
+    return Told({**alone, **with_rows, **declared}, {topic: frozenset(of) for topic, of in topics.items()})
 
 
-def _untold(form: Format, heads: Sequence[Message], schemas: Mapping[str, TableSchema]) -> dict[str, str]:
+def untold(form: Format, heads: Iterable[Message], schemas: Mapping[str, TableSchema]) -> dict[str, str]:
+    """Tables whose first messages tell that rows change, and not what they are → how to have that told."""
     decoder = form.decoder(tables={table: Wanted(TableRule(table), schema) for table, schema in schemas.items()})
     items = (item for message in heads for item in decoder.decode(message))
     tables = {item.table for item in items if isinstance(item, ChangeRecord) and item.refetch}

@@ -13,13 +13,14 @@ from airflow_cdc_provider.connectors.feeds.check import refuse, rule_problems, t
 from airflow_cdc_provider.connectors.feeds.copying import empty_copy
 from airflow_cdc_provider.connectors.feeds.declared import declared_schemas
 from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
-from airflow_cdc_provider.connectors.feeds.discovery import Told, discovered
+from airflow_cdc_provider.connectors.feeds.discovery import Told, discovered, untold
 from airflow_cdc_provider.connectors.files.folder import File, Folder
 from airflow_cdc_provider.connectors.files.heads import heads_of
 from airflow_cdc_provider.connectors.files.options import read_options
 from airflow_cdc_provider.connectors.files.planning import files_of, news_behind, shares_of
 from airflow_cdc_provider.connectors.files.positions import START, place_of, position_of
 from airflow_cdc_provider.connectors.files.reading import head_of, messages_of
+from airflow_cdc_provider.connectors.formats.message import Message
 from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleMet, News, Partition, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
@@ -50,7 +51,8 @@ class FilesSource:
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         try:
-            return [*self._format_problems(), *table_problems(tables, self._told)]
+            rowless = untold(self.format, self._heads, self._told.schemas)
+            return [*self._format_problems(), *table_problems(tables, self._told, rowless)]
         except CheckFailed as error:
             return list(error.problems)
 
@@ -110,9 +112,12 @@ class FilesSource:
         return self.folder.files()
 
     @cached_property
+    def _heads(self) -> list[Message]:
+        return list(heads_of(self._listed, lambda file: head_of(self.folder, file)))
+
+    @cached_property
     def _told(self) -> Told:
-        declared = declared_schemas(self.options.schemas)
-        return discovered(self.format, heads_of(self._listed, lambda file: head_of(self.folder, file)), declared)
+        return discovered(self.format, self._heads, declared_schemas(self.options.schemas))
 
     def _format_problems(self) -> Iterator[Problem]:
         if self.format.options.get(ORDERED_BY_OFFSET):

@@ -13,7 +13,8 @@ from airflow_cdc_provider.connectors.feeds.check import refuse, rule_problems, t
 from airflow_cdc_provider.connectors.feeds.copying import empty_copy
 from airflow_cdc_provider.connectors.feeds.declared import declared_schemas
 from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
-from airflow_cdc_provider.connectors.feeds.discovery import Told, discovered
+from airflow_cdc_provider.connectors.feeds.discovery import Told, discovered, untold
+from airflow_cdc_provider.connectors.formats.message import Message
 from airflow_cdc_provider.connectors.kafka.cluster import Cluster
 from airflow_cdc_provider.connectors.kafka.news import news_behind
 from airflow_cdc_provider.connectors.kafka.options import read_options
@@ -60,7 +61,8 @@ class KafkaSource:
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         try:
-            return [*self._topic_problems(tables), *table_problems(tables, self._told)]
+            rowless = untold(self.format, self._heads, self._told.schemas)
+            return [*self._topic_problems(tables), *table_problems(tables, self._told, rowless)]
         except CheckFailed as error:
             return list(error.problems)
 
@@ -131,14 +133,17 @@ class KafkaSource:
         return self.cluster.spans(channels)
 
     @cached_property
-    def _told(self) -> Told:
+    def _heads(self) -> list[Message]:
         heads = [
             Range(channel.topic, channel.partition, span.begin, min(span.end, span.begin + HEAD_MESSAGES))
             for channel, span in self._spans.items()
             if span.end > span.begin
         ]
-        messages = self.cluster.read(heads, **LITTLE) if heads else iter(())
-        return discovered(self.format, messages, declared_schemas(self.options.schemas))
+        return list(self.cluster.read(heads, **LITTLE)) if heads else []
+
+    @cached_property
+    def _told(self) -> Told:
+        return discovered(self.format, self._heads, declared_schemas(self.options.schemas))
 
     def _is_ours(self, topic: str) -> bool:
         return any(matches(pattern, topic) for pattern in self.options.topics)

@@ -16,11 +16,7 @@ from airflow_cdc_provider.connectors.salesforce.copying import open_copy, read_s
 from airflow_cdc_provider.connectors.salesforce.news import news_behind
 from airflow_cdc_provider.connectors.salesforce.options import REPEATS_WITHIN, read_options
 from airflow_cdc_provider.connectors.salesforce.org import Org
-from airflow_cdc_provider.connectors.salesforce.positions import (
-    place_of,
-    position_of,
-    require_instance,
-)
+from airflow_cdc_provider.connectors.salesforce.positions import place_of, position_of, require_instance
 from airflow_cdc_provider.connectors.salesforce.put_aside import reread
 from airflow_cdc_provider.connectors.salesforce.stream import drained
 from airflow_cdc_provider.connectors.salesforce.types import Described, described
