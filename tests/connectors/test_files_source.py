@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from airflow_cdc_provider.connectors.files.folder import File
+from airflow_cdc_provider.connectors.files.heads import looked_into
 from airflow_cdc_provider.connectors.files.lines import lines_of, unpacked
 from airflow_cdc_provider.connectors.files.source import FilesSource
 from airflow_cdc_provider.connectors.formats.message import Message
@@ -115,6 +117,27 @@ def test_the_first_lines_tell_which_tables_there_are(feed: Feed) -> None:
     feed.write("a/1.jsonl", "\n".join(map(line, messages())))
     (schema,) = feed.source.tables()
     assert (schema.table, schema.key, schema.names) == ("d.t", ("id",), ("id", "name", "amount", "at", "wide"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "{table}/2026/11/{at:02d}/10/5d7bcd0a9f86d081_mysql-cdc-binlog_-{at}_0_{at}.avro",
+        "2026-11-{at:02d}/{table}/{at}.jsonl",
+        "topics/srv.d.{table}/partition=0/srv.d.{table}+0+{at:010d}.jsonl",
+        "table={table}/dt=202611{at:02d}/6f1c9e4a-77aa-4b1e-9c3d-00000000{at:04d}.jsonl",
+        "{table}rows-202611{at:02d}T101500Z-9f86d081884c7d659a2feaa0c55ad0{at:02d}.jsonl",
+    ],
+)
+def test_files_of_each_table_are_looked_into_however_writers_lay_them_out(path: str) -> None:
+    tables = [*(f"t{number}" for number in range(120)), "orders_2025", "orders_2026"]
+    files = [File(path.format(table=table, at=at), 1, at, "") for at in (1, 2, 3) for table in tables]
+    assert {*looked_into(files)} == {file for file in files if file.modified_ms != 2}
+
+
+def test_of_very_many_kinds_of_files_those_that_are_written_to_are_looked_into() -> None:
+    files = [File(f"run-{number}x/{name}.jsonl", 1, number, "") for number in range(3_000) for name in "ab"]
+    assert min(file.modified_ms for file in looked_into(files)) == 2_500
 
 
 def test_a_feed_that_tells_no_rows_is_refused_with_one_that_would(feed: Feed, tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from typing import ClassVar
 
 from airflow_cdc_provider.connectors.feeds.check import refuse, rule_problems, table_problems
@@ -15,7 +17,7 @@ from airflow_cdc_provider.connectors.feeds.declared import declared_schemas
 from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
 from airflow_cdc_provider.connectors.feeds.discovery import Told, discovered, untold
 from airflow_cdc_provider.connectors.files.folder import File, Folder
-from airflow_cdc_provider.connectors.files.heads import heads_of
+from airflow_cdc_provider.connectors.files.heads import looked_into
 from airflow_cdc_provider.connectors.files.options import read_options
 from airflow_cdc_provider.connectors.files.planning import files_of, news_behind, shares_of
 from airflow_cdc_provider.connectors.files.positions import START, place_of, position_of
@@ -30,6 +32,7 @@ from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Regime, TableSchema
 
+READERS = 16
 ORDERED_BY_OFFSET = "unwrapped"
 """Events that tell no place of their own: lines of different files cannot be put into an order."""
 
@@ -113,7 +116,9 @@ class FilesSource:
 
     @cached_property
     def _heads(self) -> list[Message]:
-        return list(heads_of(self._listed, lambda file: head_of(self.folder, file)))
+        with ThreadPoolExecutor(READERS) as pool:
+            heads = pool.map(partial(head_of, self.folder), looked_into(self._listed))
+            return list(chain.from_iterable(heads))
 
     @cached_property
     def _told(self) -> Told:
