@@ -147,11 +147,14 @@ def _told(
     came = _key(after, key, layout)
     if operation is not Operation.UPDATE:
         return [make.came(operation, came, now, operation is Operation.INSERT and (moved or not now.complete))]
-    if not layout.other_key:
+    if key and not layout.other_key:
         return [make.changed(came, then, now)]
-    if before is None or not _tells(before, layout):
+    if before is not None and _tells(before, layout):
+        was = _key(before, {}, layout)
+    elif key:
         raise Unreadable(NO_KEY, "the row before does not tell the key that the definition names")
-    was = images.key(before)
+    else:
+        was = came
     if was == came:
         return [make.changed(came, then, now)]
     return [make.gone(was, then), make.came(Operation.INSERT, came, now, True)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.connectors.formats.debezium_messages import (
     KEYLESS,
     PG_AT,
@@ -247,6 +249,21 @@ ROWS = [
             "m.shop.t",
         ),
         ({"op": "update", "tx_id": "0-1-77", "before_complete": True},),
+    ),
+    Golden(
+        "an update whose message has no key, and that changes the one which the definition names",
+        message(envelope("u", {"id": 1, "v": "a", "at": None}, {"id": 2, "v": "a", "at": None}, mysql(), None)),
+        (
+            {"op": "delete", "key_before": "[1]", "key": None, "phase": 0},
+            {"op": "insert", "key_before": None, "key": "[2]", "phase": 1},
+        ),
+        replace(S, table="shop.t"),
+    ),
+    Golden(
+        "an update whose message has no key, and that tells nothing of the row before",
+        message(envelope("u", None, {"id": 2, "v": "a", "at": None}, pg())),
+        ({"op": "update", "key_before": "[2]", "key": "[2]"},),
+        S,
     ),
     Golden(
         "MySQL: a row of an incremental copy stands behind the change at its place",
