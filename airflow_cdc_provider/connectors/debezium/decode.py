@@ -60,7 +60,8 @@ class DebeziumDecoder:
         except Unreadable as error:
             table = self._table_of(message.topic)
             table = table if self._setting.wants(table) else ""
-            names = key.payload if isinstance(key.payload, dict) else {}
+            told = key.payload if isinstance(key.payload, dict) else {}
+            names = {name: one for name, one in told.items() if isinstance(one, int | str)}
             known = Understood(table, known=names, width=self._width(table))
             return [put_aside(CODEC, self._setting.epoch, message, str(error), known)]
 

@@ -92,6 +92,12 @@ def test_e04_the_key_of_what_is_too_large_is_told(monkeypatch: pytest.MonkeyPatc
     assert sent("debezium", GOOD["debezium"].message.value or b"").known == {"id": 1}
 
 
+@pytest.mark.parametrize(("key", "known"), [([0.5], {}), (0.5, {}), ({"x": 1}, {}), ("a", {"id": "a"})])
+def test_e01_a_key_that_is_none_is_no_hindrance(key: Any, known: dict[str, Any]) -> None:
+    message = debezium.message(None, {"id": key})._replace(value=b"no json")
+    assert refused("debezium", message, ROWS[0].setting()).known == known
+
+
 def pg_row(row: dict[str, Any], key: Any = None, **source: Any) -> Message:
     return debezium.message(debezium.envelope("c", None, row, debezium.pg(**source)), key)
 
