@@ -17,6 +17,34 @@ TOGETHER = (f"{TESTS}/test_decoded_together.py", f"{TESTS}/test_quick_texts.py")
 
 EVENT_FORMATS = (
     Breakage(
+        "times of Parquet are read as times",
+        f"{FORMATS}/row_files.py",
+        "rows = batch.cast(_unlogical(batch.schema)) if connect_avro.written_by_connect(avro) else batch",
+        "rows = batch",
+        (f"{TESTS}/test_row_files.py",),
+    ),
+    Breakage(
+        "Connect's names of types are not read",
+        f"{FORMATS}/connect_avro.py",
+        "if isinstance(kind.get(NAME), str):",
+        "if False:",
+        (f"{TESTS}/test_row_files.py",),
+    ),
+    Breakage(
+        "all files of a folder are of one kind",
+        "airflow_cdc_provider/connectors/files/heads.py",
+        'return IN_FOLDERS.sub("", folder), IN_NAMES.sub("", name)',
+        'return folder, ""',
+        ("tests/connectors/test_files_source.py",),
+    ),
+    Breakage(
+        "an update without a key in its message keeps its row's key",
+        f"{DEBEZIUM}/changes.py",
+        "if key and not layout.other_key:",
+        "if not layout.other_key:",
+        CONTRACT,
+    ),
+    Breakage(
         "a feed that tells no rows passes the check",
         "airflow_cdc_provider/connectors/feeds/discovery.py",
         "isinstance(item, ChangeRecord) and item.refetch}",
@@ -221,7 +249,7 @@ EVENT_FORMATS = (
     ),
     Breakage(
         "a file that ends in the middle ends where it ends",
-        f"{DATASTREAM}/avro_file.py",
+        f"{FORMATS}/avro_file.py",
         'raise Unreadable(NOT_JSON, "the file ends in the middle of a block, or a block is damaged")',
         "return",
         BAD,

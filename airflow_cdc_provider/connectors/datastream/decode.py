@@ -6,12 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_cdc_provider.connectors.datastream import avro_file
 from airflow_cdc_provider.connectors.datastream.envelope import Envelope, read_envelope, read_head
 from airflow_cdc_provider.connectors.datastream.places import shown, width
 from airflow_cdc_provider.connectors.datastream.tables import Tables
 from airflow_cdc_provider.connectors.datastream.types import jsonable
-from airflow_cdc_provider.connectors.formats import exact_json
+from airflow_cdc_provider.connectors.formats import avro_file, exact_json
 from airflow_cdc_provider.connectors.formats.exact_json import dumps
 from airflow_cdc_provider.connectors.formats.images import Images, as_row
 from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
@@ -31,6 +30,7 @@ class DatastreamDecoder:
 
     codec = CODEC
     whole_rows = ""
+    reads_avro = True
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from airflow_cdc_provider.connectors.datastream.avro_file import field_of
 from airflow_cdc_provider.connectors.datastream.types import column_of, converter
+from airflow_cdc_provider.connectors.formats.avro_file import field_of
 from airflow_cdc_provider.connectors.formats.images import Images
 from airflow_cdc_provider.connectors.formats.message import Setting
 from airflow_cdc_provider.connectors.formats.unreadable import NO_KEY, NO_SCHEMA, Unreadable

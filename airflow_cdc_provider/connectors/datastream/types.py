@@ -14,8 +14,8 @@ from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any
 
-from airflow_cdc_provider.connectors.datastream.avro_file import beside_null
 from airflow_cdc_provider.connectors.formats import times, values
+from airflow_cdc_provider.connectors.formats.avro_file import beside_null
 from airflow_cdc_provider.connectors.formats.exact_json import dumps
 from airflow_cdc_provider.connectors.formats.times import Warn
 from airflow_cdc_provider.connectors.formats.unreadable import WRONG_NUMBER, WRONG_TIME, WRONG_VALUE, Unreadable

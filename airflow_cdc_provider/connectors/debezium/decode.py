@@ -27,6 +27,7 @@ LEARNT_AT_ONCE = 2
 
 class DebeziumDecoder:
     codec = CODEC
+    reads_avro = False
     whole_rows = (
         "let the connector send whole documents of {table} (capture.mode = change_streams_update_full), into a new "
         "topic, name it in the YAML, and `airflow cdc resync`"

@@ -37,6 +37,10 @@ class Format:
     name: str
     options: Mapping[str, Any]
 
+    @property
+    def reads_avro(self) -> bool:
+        return self.decoder().reads_avro
+
     def decoder(self, epoch: int = 1, tables: Mapping[str, Wanted] | None = None) -> Decoder:
         made: Decoder = class_of("format", self.name, FORMATS)(Setting(epoch, tables, self.options))
         return made

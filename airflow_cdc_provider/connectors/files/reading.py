@@ -2,51 +2,47 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import Any
 
 from airflow_cdc_provider.connectors.files.folder import File, Folder
 from airflow_cdc_provider.connectors.files.lines import GZIP, Damaged, lines_of, unpacked
 from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.connectors.formats.saved import AVRO, message_of_line
+from airflow_cdc_provider.connectors.formats.row_files import SHOWN_BYTES, avro_messages, parquet_messages
+from airflow_cdc_provider.connectors.formats.saved import AVRO, PARQUET, message_of_line
 
-PARQUET = b"PAR1"
 HEAD_MESSAGES = 50
-SHOWN_BYTES = 64 << 10
 
 
-def messages_of(path: str, pieces: Iterable[bytes]) -> Iterator[Message]:
+def messages_of(path: str, pieces: Iterable[bytes], whole_avro: bool) -> Iterator[Message]:
     """In the order of the file. Lines are taken one by one; what only makes sense as a whole is read as a whole. What
-    cannot be unpacked or opened is one message, for the decoder to say so."""
+    cannot be unpacked or opened is one message, for the decoder to say so. ``whole_avro``: so are Avro files."""
     parts = iter(pieces)
     start = next(parts, b"")
     parts = chain([start], parts)
     if start.startswith(PARQUET):
-        yield from _rows(path, b"".join(parts))
+        yield from parquet_messages(b"".join(parts), path)
     elif start.startswith(AVRO):
-        yield Message(b"".join(parts), topic=path, channel=path)
+        yield from avro_messages(b"".join(parts), path, whole_avro)
     elif start.startswith(GZIP):
-        yield from _unpacked(path, parts, start)
+        yield from _unpacked(path, parts, start, whole_avro)
     else:
         yield from _lines(path, parts, start)
 
 
-def head_of(folder: Folder, file: File) -> list[Message]:
+def head_of(folder: Folder, file: File, whole_avro: bool) -> list[Message]:
     """The first messages."""
     pieces = folder.pieces(file.path)
-    return [] if pieces is None else list(islice(messages_of(file.path, pieces), HEAD_MESSAGES))
+    return [] if pieces is None else list(islice(messages_of(file.path, pieces, whole_avro), HEAD_MESSAGES))
 
 
-def _unpacked(path: str, parts: Iterable[bytes], start: bytes) -> Iterator[Message]:
+def _unpacked(path: str, parts: Iterable[bytes], start: bytes, whole_avro: bool) -> Iterator[Message]:
     """An Avro file may be packed as a whole."""
     plain = unpacked(parts)
     try:
         first = next(plain, b"")
         if first.startswith(AVRO):
-            yield Message(first + b"".join(plain), topic=path, channel=path)
+            yield from avro_messages(first + b"".join(plain), path, whole_avro)
             return
     except Damaged:
         yield Message(start[:SHOWN_BYTES], topic=path, channel=path)
@@ -63,25 +59,3 @@ def _lines(path: str, parts: Iterable[bytes], start: bytes) -> Iterator[Message]
             number += 1
     except Damaged:
         yield Message(start[:SHOWN_BYTES], topic=path, channel=path, offset=number)
-
-
-def _rows(path: str, data: bytes) -> Iterator[Message]:
-    """Rows with a ``value`` are messages, with the key beside it if there is one; others are events themselves."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    number = 0
-    try:
-        with pq.ParquetFile(io.BytesIO(data)) as file:
-            as_messages = "value" in file.schema_arrow.names
-            for batch in file.iter_batches():
-                for row in batch.to_pylist():
-                    value = row["value"] if as_messages else json.dumps(row, ensure_ascii=False, default=str)
-                    yield Message(_bytes(value), _bytes(row.get("key")), (), path, path, number)
-                    number += 1
-    except pa.ArrowException:
-        yield Message(data[:SHOWN_BYTES], topic=path, channel=path, offset=number)
-
-
-def _bytes(value: Any) -> bytes | None:
-    return value.encode() if isinstance(value, str) else value

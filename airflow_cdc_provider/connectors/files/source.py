@@ -95,7 +95,7 @@ class FilesSource:
             if pieces is None:
                 yield HoleMet("", "expired", "", f"{file.path} was removed from {place} before it was read")
             else:
-                yield from made.items(messages_of(file.path, pieces))
+                yield from made.items(messages_of(file.path, pieces, made.decoder.reads_avro))
         yield Boundary(partition.limit)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
@@ -117,7 +117,8 @@ class FilesSource:
     @cached_property
     def _heads(self) -> list[Message]:
         with ThreadPoolExecutor(READERS) as pool:
-            heads = pool.map(partial(head_of, self.folder), looked_into(self._listed))
+            head = partial(head_of, self.folder, whole_avro=self.format.reads_avro)
+            heads = pool.map(head, looked_into(self._listed))
             return list(chain.from_iterable(heads))
 
     @cached_property

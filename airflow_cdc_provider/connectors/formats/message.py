@@ -60,10 +60,12 @@ class Setting:
 class Decoder(Protocol):
     """Made from a Setting. What it remembers from message to message saves time and changes no answer, but that a
     schema is told once. ``codec`` names the format in quarantine. ``whole_rows``: how its feed of a ``{table}`` is made
-    to tell whole rows; empty where it always does."""
+    to tell whole rows; empty where it always does. ``reads_avro``: an Avro file is one message; to the others each of
+    its rows is one, as JSON."""
 
     codec: str
     whole_rows: str
+    reads_avro: bool
 
     def decode(self, message: Message) -> list[Item]:
         """Everything the message says. Raises nothing: what cannot be understood is an ``unreadable`` record, of the

@@ -1,4 +1,4 @@
-"""Messages that somebody saved into a file, one per line, or an Avro file. Pure: from bytes to messages.
+"""Messages that somebody saved into a file: lines, or rows of Avro or Parquet. Pure: from bytes to messages.
 
 A line is the value alone, or a message with what came beside it: ``{"topic": …, "partition": …, "offset": …, "key": …,
 "headers": …, "value": …}``, where the value may be called ``payload``, as kcat's ``-J`` does. Keys and values are JSON,
@@ -23,7 +23,7 @@ from airflow_cdc_provider.core.plain import from_plain
 from airflow_cdc_provider.core.registry import class_of
 from airflow_cdc_provider.core.tables import TableSchema
 
-AVRO, GZIP = b"Obj\x01", b"\x1f\x8b"
+AVRO, PARQUET, GZIP = b"Obj\x01", b"PAR1", b"\x1f\x8b"
 BESIDE = frozenset({"topic", "partition", "offset", "key", "headers", "value", "payload", "ts", "tstype", "timestamp"})
 BESIDE |= {"broker", "key_schema_id", "value_schema_id"}
 
@@ -34,7 +34,7 @@ def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[st
     known = table_schemas(schemas)
     tables = {schema.table: Wanted(TableRule(schema.table), schema) for schema in known} or None
     decoder: Decoder = class_of("format", kind, FORMATS)(Setting(1, tables, options))
-    for message in messages(data, name, known[0].table if len(known) == 1 else ""):
+    for message in messages(data, name, known[0].table if len(known) == 1 else "", decoder.reads_avro):
         yield from decoder.decode(message)
 
 
@@ -56,12 +56,15 @@ def table_schemas(told: Any) -> list[TableSchema]:
         ) from error
 
 
-def messages(data: bytes, name: str, table: str) -> Iterator[Message]:
+def messages(data: bytes, name: str, table: str, whole_avro: bool) -> Iterator[Message]:
     """``table``: whose messages they are, where they do not say so; its topic is then made up."""
     plain = unpacked(data)
     topic = f"{table}/feed" if table else name
-    if plain.startswith(AVRO):
-        yield Message(plain, topic=name, channel=name)
+    if plain.startswith((AVRO, PARQUET)):
+        from airflow_cdc_provider.connectors.formats import row_files
+
+        rows = row_files.avro_messages(plain, name, whole_avro)
+        yield from rows if plain.startswith(AVRO) else row_files.parquet_messages(plain, name)
         return
     for number, line in enumerate(plain.splitlines()):
         if line.strip():

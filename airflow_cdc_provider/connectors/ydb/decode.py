@@ -21,6 +21,7 @@ from airflow_cdc_provider.connectors.ydb.tables import Tables
 
 
 class YdbDecoder:
+    reads_avro = False
     codec = CODEC
     whole_rows = (
         "where MODE is UPDATES, say `mode: UPDATES` under `source`; else make another feed, name its topic in the YAML "

@@ -16,6 +16,7 @@ from tests.connectors.formats import (
     debezium_control_goldens,
     debezium_row_goldens,
     debezium_type_goldens,
+    debezium_unwrapped_goldens,
     ydb_goldens,
 )
 from tests.connectors.formats.changed_values import changed_values, is_told_by_another
@@ -25,7 +26,7 @@ from tests.connectors.formats.judging import judge
 GOLDENS: dict[str, list[Golden]] = {
     "debezium": [
         *debezium_row_goldens.ROWS,
-        *debezium_row_goldens.UNWRAPPED,
+        *debezium_unwrapped_goldens.UNWRAPPED,
         *debezium_type_goldens.TYPES,
         *debezium_control_goldens.CONTROL,
     ],

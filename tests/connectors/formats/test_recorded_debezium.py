@@ -33,7 +33,7 @@ def decoded(name: str, schemas: Iterable[TableSchema] = ()) -> list[Item]:
     known = {schema.table: Wanted(TableRule(schema.table), schema) for schema in schemas}
     reader = decoder("debezium", Setting(1, known or None, {"topic_prefix": PREFIXES[name.partition("_")[0]]}))
     items: list[Item] = []
-    for message in messages((RECORDED / f"{name}.jsonl.gz").read_bytes(), name, ""):
+    for message in messages((RECORDED / f"{name}.jsonl.gz").read_bytes(), name, "", False):
         found = reader.decode(message)
         judge(message, found)
         items += found

@@ -1,0 +1,214 @@
+"""Avro and Parquet files of Connect's sinks hold the messages that went into them, schemas included."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from io import BytesIO
+from itertools import groupby
+from math import isfinite, isnan
+from pathlib import Path
+from struct import pack
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from airflow_cdc_provider.connectors.files.source import FilesSource
+from airflow_cdc_provider.connectors.formats.connect_avro import form_of
+from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.connectors.formats.row_files import avro_messages, parquet_messages
+from airflow_cdc_provider.connectors.formats.saved import messages
+from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
+from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Source, TableRule
+from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.steps import TableTask
+from tests.blocks import unpacked
+from tests.connectors.formats import avro_writer
+from tests.connectors.formats.connect_writer import avro_file, parquet_file
+from tests.connectors.formats.debezium_messages import CONNECT, field, struct
+from tests.connectors.formats.test_recorded_debezium import PREFIXES, copied, decoded, end, schemas_of
+from tests.debezium.record import RECORDED
+from tests.model import seeds
+
+Read = Callable[[dict[str, Any], Sequence[Any]], Iterator[Message]]
+FILES: dict[str, Read] = {
+    "avro": lambda schema, payloads: avro_messages(avro_file(schema, payloads), "f.avro", False),
+    "avro, not packed": lambda schema, payloads: avro_messages(avro_file(schema, payloads, "null"), "f.avro", False),
+    "parquet": lambda schema, payloads: parquet_messages(parquet_file(schema, payloads), "f.parquet"),
+}
+TOLD = ("type", "optional", "name", "parameters", "field")
+
+
+def kept(schema: dict[str, Any]) -> dict[str, Any]:
+    """What decoders look at."""
+    told = {name: schema[name] for name in TOLD if schema.get(name) not in (None, {})}
+    told["optional"] = schema.get("optional", False)
+    if "fields" in schema:
+        told["fields"] = [kept(field) for field in schema["fields"]]
+    return told | {name: kept(schema[name]) for name in ("items", "keys", "values") if name in schema}
+
+
+def recorded(source: str) -> Iterator[tuple[dict[str, Any], list[Any]]]:
+    """Schemas and their payloads, as a real Debezium sent them."""
+    values = [one.value for one in messages((RECORDED / f"{source}.jsonl.gz").read_bytes(), source, "", False)]
+    told = sorted((json.loads(value) for value in values if value), key=lambda one: json.dumps(one["schema"]))
+    for _, some in groupby(told, lambda one: json.dumps(one["schema"])):
+        alike = list(some)
+        yield alike[0]["schema"], [one["payload"] for one in alike]
+
+
+@pytest.mark.parametrize("form", FILES)
+@pytest.mark.parametrize("source", ["postgres", "mariadb"])
+def test_messages_of_a_real_debezium_come_out_as_they_went_in(source: str, form: str) -> None:
+    rows = 0
+    for schema, payloads in recorded(source):
+        found = [json.loads(one.value or b"") for one in FILES[form](schema, payloads)]
+        assert [one["payload"] for one in found] == payloads
+        assert kept(found[0]["schema"]) | {"optional": schema.get("optional", False)} == kept(schema)
+        rows += len(payloads)
+    assert rows > 50
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_connects_own_times_are_the_numbers_that_they_were(form: str) -> None:
+    kinds = [("on", "int32", "Date"), ("at", "int32", "Time"), ("then", "int64", "Timestamp")]
+    members = [field(name, kind, f"{CONNECT}{semantic}") for name, kind, semantic in kinds]
+    many = {"type": "array", "optional": True, "field": "many", "items": struct(*members, name="a.Inner")}
+    told = {"on": -1, "at": 45296123, "then": -1}
+    payloads = [{**told, "many": [told, {**told, "on": None}]}, dict.fromkeys((*told, "many"))]
+    found = FILES[form](struct(*members, many, name="a.Envelope"), payloads)
+    assert [json.loads(one.value or b"")["payload"] for one in found] == payloads
+
+
+@pytest.mark.parametrize("write", [avro_file, parquet_file])
+@pytest.mark.parametrize("source", ["postgres", "mariadb"])
+def test_a_folder_of_such_files_gives_what_the_source_held(
+    tmp_path: Path, source: str, write: Callable[[dict[str, Any], Sequence[Any]], bytes]
+) -> None:
+    """They bear no keys; so the definition names them."""
+    for number, (schema, payloads) in enumerate(recorded(source)):
+        (tmp_path / f"topic{number}.file").write_bytes(write(schema, payloads))
+        os.utime(tmp_path / f"topic{number}.file", (0, 0))
+    options = {"format": "debezium", "location": str(tmp_path), "topic_prefix": PREFIXES[source]}
+    feed = FilesSource(Source("files", "", options=options), ConnectionInfo(), "shop")
+    schemas = {
+        schema.table: replace(schema, key=schemas_of(decoded(source))[schema.table].key) for schema in feed.tables()
+    }
+    tasks = [TableTask(name, "t", one, TableRule(name), "", TableState.PENDING) for name, one in schemas.items()]
+    limit = feed.news(feed.open_stream([]), []).limit
+    items = [item for one in feed.partitions({}, limit) for item in unpacked(feed.read(one, tasks, 1))]
+    found = [item for item in items if isinstance(item, ChangeRecord)]
+    assert end(source).keys() <= schemas.keys()
+    for table, rows in end(source).items():
+        assert copied(found, schemas[table]) == sorted(rows, key=str), table
+
+
+PLAIN = {
+    "type": "record",
+    "name": "row",
+    "fields": [
+        {"name": name, "type": kind}
+        for name, kind in (("topic", "string"), ("key", ["null", "bytes"]), ("value", ["null", "bytes"]))
+    ],
+}
+
+
+def test_rows_that_hold_a_message_are_messages() -> None:
+    rows = [{"topic": "t", "key": b'{"id":1}', "value": b'{"x":1}'}, {"topic": "t", "key": b"k", "value": None}]
+    found = [*avro_messages(avro_writer.file(PLAIN, rows), "a/f.avro", False)]
+    assert [(one.topic, one.key, one.value, one.offset) for one in found] == [
+        ("t", b'{"id":1}', b'{"x":1}', 0),
+        ("t", b"k", None, 1),
+    ]
+    out = BytesIO()
+    pq.write_table(pa.table({"value": ['{"x":1}', None]}), out)
+    found = [*parquet_messages(out.getvalue(), "a/f.parquet")]
+    assert [(one.topic, one.channel, one.key, one.value) for one in found] == [
+        ("a/f.parquet", "a/f.parquet", None, b'{"x":1}'),
+        ("a/f.parquet", "a/f.parquet", None, None),
+    ]
+
+
+def test_rows_of_other_writers_are_events_as_they_are() -> None:
+    fields = [("x", "float"), ("b", "bytes"), ("at", {"type": "long", "logicalType": "timestamp-millis"})]
+    plain = {"type": "record", "name": "row", "fields": [{"name": name, "type": kind} for name, kind in fields]}
+    (found,) = avro_messages(avro_writer.file(plain, [{"x": float("nan"), "b": b"\0", "at": 5}]), "f", False)
+    assert found.value == b'{"x":"NaN","b":"AA==","at":5}'
+    out = BytesIO()
+    row = {
+        "at": datetime(2026, 3, 4, 5, tzinfo=UTC),
+        "on": date(2026, 3, 4),
+        "d": Decimal("1.50"),
+        "b": b"\0",
+        "l": [{"m": 1.5}],
+    }
+    pq.write_table(pa.Table.from_pylist([row]), out)
+    (found,) = parquet_messages(out.getvalue(), "f")
+    assert found.value == b'{"at":"2026-03-04T05:00:00+00:00","on":"2026-03-04","d":1.50,"b":"AA==","l":[{"m":1.5}]}'
+
+
+FLOATS = {
+    "type": "struct",
+    "optional": False,
+    "name": "a.Envelope",
+    "fields": [{"field": "x", "type": "float", "optional": False}],
+}
+
+
+@given(st.floats(width=32))
+def test_short_floats_have_the_digits_that_java_writes(value: float) -> None:
+    (found,) = avro_messages(avro_file(FLOATS, [{"x": value}]), "f", False)
+    told = json.loads(found.value or b"")["payload"]["x"]
+    assert isinstance(told, str) == (not isfinite(value))
+    assert (
+        float(told) == value
+        or isnan(value)
+        or (len(repr(told)) <= len(repr(value)) and float32(told) == float32(value))
+    )
+
+
+def float32(value: float) -> bytes:
+    return pack("f", value)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ["null", "string", "int"],
+        "nowhere",
+        {"type": "record", "name": "Envelope", "namespace": "a", "fields": [{"name": "again", "type": "Envelope"}]},
+        7,
+        {"type": "record", "name": "a.R", "fields": [{"name": "x"}]},
+    ],
+)
+def test_schemas_that_connect_does_not_write_are_refused(kind: object) -> None:
+    avro = {"type": "record", "name": "b.E", "connect.name": "b.E", "fields": [{"name": "x", "type": kind}]}
+    with pytest.raises(Unreadable):
+        form_of(avro)
+
+
+GOOD = {
+    "avro": avro_file(*next(recorded("postgres"))),
+    "parquet": parquet_file(*next(recorded("postgres"))),
+}
+
+
+@pytest.mark.parametrize("form", GOOD)
+@given(data=st.data())
+@settings(max_examples=seeds.histories(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_damaged_file_is_read_as_far_as_it_goes(form: str, data: st.DataObject) -> None:
+    whole = GOOD[form]
+    at = data.draw(st.integers(0, len(whole)))
+    damaged = whole[:at] + data.draw(st.binary(max_size=3)) + whole[at + data.draw(st.integers(0, 8)) :]
+    read = parquet_messages(damaged, "f") if form == "parquet" else avro_messages(damaged, "f", False)
+    assert {one.channel for one in read} == {"f"}, "and what is damaged is told, too"
