@@ -81,7 +81,8 @@ def _postgresql(facts: Facts) -> Ends | None:
     first = pc.and_(pc.not_equal(facts.snapshot, "none"), pc.equal(before, 0))
     copied = pc.if_else(pc.equal(facts.snapshot, "initial"), lsn, pa.array(facts.offsets, pa.int64()))
     ordinal = pc.if_else(first, copied, pc.fill_null(facts.total_order, 0))
-    at = pc.binary_join_element_wise(hex_digits(before, 16), hex_digits(lsn, 16), "")
+    ended = pc.if_else(pc.equal(before, 0), lsn, before)
+    at = pc.binary_join_element_wise(hex_digits(ended, 16), hex_digits(lsn, 16), "")
     return pc.if_else(first, "0" * 32, at), hex_digits(ordinal, 16)
 
 

@@ -11,7 +11,9 @@
 | mongodb | seconds 16 · ordinal in the second 16 | in the transaction 16 |
 
 Two halves of a key change stand at one place. The row LSN of PostgreSQL is not monotone in its stream, transactions
-being told in the order of their commits; the end of the one before is. A row that a copy met comes before all changes.
+being told in the order of their commits; the end of the one before is. The first one that a connector tells without
+offsets says none: there the row's own LSN does as well, since whoever changed the row before had ended by then. A row
+that a copy met comes before all changes.
 """
 
 from __future__ import annotations
@@ -88,7 +90,7 @@ def postgresql(source: Source, ordinal: int | None, snapshot: str, offset: int, 
         return Place("0" * 32, f"{lsn if snapshot == 'initial' else offset:016x}")
     if ordinal is None:
         ordinal = offset if keyless else 0
-    return Place(f"{previous:016x}{lsn:016x}", f"{ordinal:016x}")
+    return Place(f"{previous or lsn:016x}{lsn:016x}", f"{ordinal:016x}")
 
 
 def _sequence(source: Mapping[str, Any]) -> tuple[int, int]:
