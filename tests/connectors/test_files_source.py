@@ -6,18 +6,21 @@ import gzip
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fastavro import reader, writer
 
 from airflow_cdc_provider.connectors.files.folder import File
 from airflow_cdc_provider.connectors.files.heads import looked_into
 from airflow_cdc_provider.connectors.files.lines import lines_of, unpacked
+from airflow_cdc_provider.connectors.files.reading import head_of
 from airflow_cdc_provider.connectors.files.source import FilesSource
 from airflow_cdc_provider.connectors.formats.message import Message
 from airflow_cdc_provider.connectors.source import Boundary, HoleMet, StreamItem
@@ -271,6 +274,22 @@ def test_datastream_s_avro_files_are_read_record_by_record(tmp_path: Path) -> No
     feed = Feed(tmp_path, format="datastream")
     feed.write("s_t/2026/01/f.avro", datastream_goldens.GOLDENS[-2].message.value or b"")
     assert [item.key for item in feed.everything() if isinstance(item, ChangeRecord)] == ["[1]", "[2]", "[3]"]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_no_more_of_an_avro_file_is_looked_into_than_its_first_block(
+    feed: Feed, pack: Callable[[bytes], bytes]
+) -> None:
+    whole = BytesIO()
+    plain = {"type": "record", "name": "row", "fields": [{"name": "x", "type": "bytes"}]}
+    rows = [{"x": Random(number).randbytes(1000)} for number in range(4000)]
+    writer(whole, plain, rows, sync_interval=64_000)
+    feed.write("f.avro", pack(whole.getvalue()))
+    (file,) = feed.source.folder.files()
+    (head,) = head_of(feed.source.folder, file, whole_avro=True)
+    assert head.value and whole.getvalue().startswith(head.value)
+    assert [row["x"] for row in reader(BytesIO(head.value))] == [row["x"] for row in rows[:64]]
+    assert len(head_of(feed.source.folder, file, whole_avro=False)) == 50
 
 
 @pytest.mark.parametrize("content", [b"{", b"\x1f\x8bnot packed", b"PAR1 no parquet", b"Obj\x01"])

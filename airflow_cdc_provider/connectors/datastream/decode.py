@@ -9,10 +9,10 @@ from typing import Any
 from airflow_cdc_provider.connectors.datastream.envelope import Envelope, read_envelope, read_head
 from airflow_cdc_provider.connectors.datastream.places import shown, width
 from airflow_cdc_provider.connectors.datastream.tables import Tables
-from airflow_cdc_provider.connectors.datastream.types import jsonable
 from airflow_cdc_provider.connectors.formats import avro_file, exact_json
 from airflow_cdc_provider.connectors.formats.exact_json import dumps
 from airflow_cdc_provider.connectors.formats.images import Images, as_row
+from airflow_cdc_provider.connectors.formats.jsonable import jsonable
 from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
 from airflow_cdc_provider.connectors.formats.unreadable import WRONG_VALUE, Understood, Unreadable, put_aside
 from airflow_cdc_provider.connectors.source import Ignored

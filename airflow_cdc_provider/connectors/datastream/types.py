@@ -7,7 +7,6 @@ JSON files have no types; they are read by what the column is.
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from datetime import date
 from decimal import Decimal
@@ -17,6 +16,7 @@ from typing import Any
 from airflow_cdc_provider.connectors.formats import times, values
 from airflow_cdc_provider.connectors.formats.avro_file import beside_null
 from airflow_cdc_provider.connectors.formats.exact_json import dumps
+from airflow_cdc_provider.connectors.formats.jsonable import base64_of, jsonable, number_or_text
 from airflow_cdc_provider.connectors.formats.times import Warn
 from airflow_cdc_provider.connectors.formats.unreadable import WRONG_NUMBER, WRONG_TIME, WRONG_VALUE, Unreadable
 from airflow_cdc_provider.connectors.formats.values import Convert, decimal_type
@@ -205,33 +205,16 @@ def _documents(value: Any) -> str:
     return encode_basestring(value if isinstance(value, str) else dumps(jsonable(value)))
 
 
-def jsonable(value: Any) -> Any:
-    """Avro knows bytes and floats, which JSON does not or not all of."""
-    if isinstance(value, dict):
-        return {str(name): jsonable(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(one) for one in value]
-    if isinstance(value, bytes):
-        return b64encode(value).decode("ascii")
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return _special(value)
-    return value
-
-
-def _special(value: float) -> str:
-    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-
-
 def _binary(value: Any) -> str:
     if isinstance(value, bytes):
-        return f'"{b64encode(value).decode("ascii")}"'
+        return f'"{base64_of(value)}"'
     return values.binary(value)
 
 
 def _floating(value: Any) -> str:
     if type(value) is float:
-        special = value != value or value in (float("inf"), float("-inf"))
-        return f'"{_special(value)}"' if special else repr(value)
+        told = number_or_text(value)
+        return f'"{told}"' if isinstance(told, str) else repr(told)
     if isinstance(value, bytes):
         raise Unreadable(WRONG_NUMBER, "not a number")
     return values.floating(value)

@@ -32,7 +32,7 @@ from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Regime, TableSchema
 
-READERS = 16
+READERS = 8
 ORDERED_BY_OFFSET = "unwrapped"
 """Events that tell no place of their own: lines of different files cannot be put into an order."""
 

@@ -109,6 +109,18 @@ def open_file(data: bytes) -> AvroFile:
     return AvroFile(schema, text, codec, data[at : at + SYNC_BYTES], at + SYNC_BYTES, data)
 
 
+def first_block(data: bytes) -> bytes | None:
+    """The beginning of a file as a file of its own: its head and its first block; None where these are not whole."""
+    try:
+        blocks = open_file(data).blocks
+        _, at = _long(data, blocks)
+        size, at = _long(data, at)
+    except Unreadable:
+        return None
+    end = at + size + SYNC_BYTES
+    return data[:end] if size >= 0 and end <= len(data) else None
+
+
 def one_record(raw: bytes, text: str) -> dict[str, Any]:
     """A record from its bytes and the text of its schema. Raises Unreadable."""
     try:

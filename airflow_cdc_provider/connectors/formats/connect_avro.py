@@ -8,12 +8,12 @@ Connect's converter to Avro notes beside each type what Connect called it:
 from __future__ import annotations
 
 import struct
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from airflow_cdc_provider.connectors.formats.jsonable import base64_of, number_or_text
 from airflow_cdc_provider.connectors.formats.unreadable import NO_SCHEMA, Unreadable
 
 NAME, TYPE, PARAMETERS = "connect.name", "connect.type", "connect.parameters"
@@ -133,7 +133,7 @@ def _primitive(kind: Mapping[str, Any], avro: str) -> Form:
     schema = _about(kind, connect if isinstance(connect, str) else PRIMITIVES[avro])
     match avro:
         case "bytes" | "fixed":
-            return Form(schema, base64_of)
+            return Form(schema, _binary)
         case "float":
             return Form(schema, _float32)
         case "double":
@@ -150,21 +150,14 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def base64_of(value: Any) -> str:
-    """Of bytes, or of the digits of a decimal: big-endian two's complement."""
-    if isinstance(value, Decimal):
-        sign, digits, _ = value.as_tuple()
-        unscaled = int("".join(map(str, digits)))
-        unscaled = -unscaled if sign else unscaled
-        value = unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True)
-    return b64encode(value).decode("ascii")
-
-
-def number_or_text(value: float) -> float | str:
-    """JSON has no word for what is no number."""
-    if value != value:
-        return "NaN"
-    return value if abs(value) != float("inf") else "Infinity" if value > 0 else "-Infinity"
+def _binary(value: bytes | Decimal) -> str:
+    """The digits of a decimal are bytes, too: big-endian two's complement."""
+    if isinstance(value, bytes):
+        return base64_of(value)
+    sign, digits, _ = value.as_tuple()
+    unscaled = int("".join(map(str, digits)))
+    unscaled = -unscaled if sign else unscaled
+    return base64_of(unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True))
 
 
 def _float32(value: float) -> float | str:

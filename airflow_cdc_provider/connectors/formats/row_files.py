@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date, datetime, time
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 
 from airflow_cdc_provider.connectors.formats import avro_file, connect_avro
 from airflow_cdc_provider.connectors.formats.exact_json import dumps
+from airflow_cdc_provider.connectors.formats.jsonable import jsonable
 from airflow_cdc_provider.connectors.formats.message import Message
 from airflow_cdc_provider.connectors.formats.unreadable import NOT_JSON, Unreadable
 
@@ -29,7 +29,7 @@ Row = Mapping[str, Any]
 
 
 def avro_messages(data: bytes, path: str, whole: bool) -> Iterator[Message]:
-    """What is damaged or cannot be opened is one message, for the decoder to say so; ``whole``: so is every file."""
+    """``whole``: the file is one message. So is what is damaged or cannot be opened, for the decoder to say so."""
     if whole:
         yield Message(data, topic=path, channel=path)
         return
@@ -63,7 +63,7 @@ def parquet_messages(data: bytes, path: str) -> Iterator[Message]:
 def _told(avro: Any) -> Callable[[Row], str]:
     """How a row becomes the text of an event. Both raise Unreadable."""
     if not connect_avro.written_by_connect(avro):
-        return lambda row: dumps(_plain(row))
+        return lambda row: dumps(jsonable(row))
     form = connect_avro.form_of(avro)
     begin = f'{{"schema":{dumps(form.schema)},"payload":'
 
@@ -86,22 +86,7 @@ def _message(row: Row, told: Callable[[Row], str], path: str, number: int) -> Me
 def _bytes(value: Any) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
-    return (value if isinstance(value, str) else dumps(_plain(value))).encode()
-
-
-def _plain(value: Any) -> Any:
-    """As JSON has it: times as texts, bytes as base64."""
-    if isinstance(value, dict):
-        return {str(name): _plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [*map(_plain, value)]
-    if isinstance(value, bytes):
-        return connect_avro.base64_of(value)
-    if isinstance(value, float):
-        return connect_avro.number_or_text(value)
-    if isinstance(value, date | datetime | time):
-        return value.isoformat()
-    return value
+    return (value if isinstance(value, str) else dumps(jsonable(value))).encode()
 
 
 def _unlogical(schema: pa.Schema) -> pa.Schema:
