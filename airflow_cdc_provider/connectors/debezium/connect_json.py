@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 from airflow_cdc_provider.connectors.formats import exact_json
 from airflow_cdc_provider.connectors.formats.exact_json import dumps
-from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
+from airflow_cdc_provider.connectors.formats.unreadable import NOT_JSON, Unreadable
 
 BEGIN = '{"schema":'
+REGISTERED = b"\0"
+"""What the converters of Avro, Protobuf and JSON Schema begin with; then comes the number of a schema."""
 MIDDLE = re.compile(r'\s*,\s*"payload"\s*:')
 MOST_REMEMBERED = 64
 BLANKS = " \t\r\n"
@@ -42,6 +44,10 @@ class ConnectReader:
 
     def read(self, data: bytes, topic: str) -> Told:
         """Raises Unreadable."""
+        if data.startswith(REGISTERED):
+            raise Unreadable(
+                NOT_JSON, "not JSON, but for readers of a schema registry: set the connector's JsonConverter"
+            )
         text = exact_json.text_of(data)
         if not text.startswith(BEGIN):
             return _unwrapped(exact_json.parse_text(text), text)

@@ -61,6 +61,14 @@ def test_e01_what_is_no_json_is_put_aside_with_its_place(kind: str, cut: int) ->
     assert sent(kind, whole[:cut]).reason.startswith("EVT001 not JSON at character")
 
 
+@pytest.mark.parametrize("part", ["key", "value"])
+def test_e01_bytes_that_only_a_schema_registry_explains_are_named(part: str) -> None:
+    """A zero and four bytes of a schema's number stand before what Avro's converter writes."""
+    message = GOOD["debezium"].message._replace(**{part: b"\0\0\0\0\x07\x02"})
+    reason = refused("debezium", message, GOOD["debezium"].setting()).reason
+    assert reason.startswith("EVT001") and "JsonConverter" in reason
+
+
 @KINDS
 def test_e01_two_objects_in_a_line_are_put_aside(kind: str) -> None:
     whole = GOOD[kind].message.value or b""
