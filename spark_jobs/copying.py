@@ -40,8 +40,9 @@ def standing_before(job: Job, task: TableTask) -> Job:
             f"neither source nor change log still tell {task.table} from its beginning",
             where=task.table,
             found=f"windows {log.oldest()} to {sealed} of the log",
-            do="let the source tell all its rows anew, into a topic or folder of its own, and name that in the YAML; "
-            "see docs/guides/event-feeds.md",
+            do="if topic or folder still hold all of it, give it a replicator of its own, which reads them from their "
+            "beginning; else let the source tell all its rows anew, into a topic or folder of its own, and name that "
+            "in the YAML; see docs/guides/event-feeds.md",
             data="the target is as it was",
         )
     )
