@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import io
 import json
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fastavro import parse_schema, schemaless_reader
 
-from airflow_cdc_provider.connectors.formats.unreadable import NO_SCHEMA, NOT_JSON, TOO_LARGE, Unreadable
+from airflow_cdc_provider.connectors.formats.avro_codecs import CODECS, unpacked
+from airflow_cdc_provider.connectors.formats.unreadable import NO_SCHEMA, NOT_JSON, Unreadable
 
 MAGIC = b"Obj\x01"
 SYNC_BYTES = 16
-MOST_BLOCK_BYTES = 512 * 1024 * 1024
-DEFLATE_WINDOW = -15
 
 
 class AvroRecord(NamedTuple):
@@ -66,19 +64,7 @@ class AvroFile:
             if count < 0 or size < 0 or len(content) != size or self.data[at : at + SYNC_BYTES] != self.sync:
                 raise Unreadable(NOT_JSON, "the file ends in the middle of a block, or a block is damaged")
             at += SYNC_BYTES
-            yield self._inflated(content), count
-
-    def _inflated(self, content: bytes) -> bytes:
-        if self.codec == "null":
-            return content
-        unpacker = zlib.decompressobj(DEFLATE_WINDOW)
-        try:
-            plain = unpacker.decompress(content, MOST_BLOCK_BYTES)
-        except zlib.error as error:
-            raise Unreadable(NOT_JSON, "a block cannot be unpacked") from error
-        if unpacker.unconsumed_tail:
-            raise Unreadable(TOO_LARGE, f"a block of more than {MOST_BLOCK_BYTES:,} bytes")
-        return plain
+            yield unpacked(self.codec, content), count
 
 
 def open_file(data: bytes) -> AvroFile:
@@ -95,8 +81,8 @@ def open_file(data: bytes) -> AvroFile:
             name, at = _bytes(data, at)
             about[name.decode("utf-8", "replace")], at = _bytes(data, at)
     codec = about.get("avro.codec", b"null").decode("utf-8", "replace")
-    if codec not in ("null", "deflate"):
-        raise Unreadable(NO_SCHEMA, "the file is packed in a way that is not known here (null and deflate are)")
+    if codec not in CODECS:
+        raise Unreadable(NO_SCHEMA, f"the file is packed in a way that is not known here ({', '.join(CODECS)} are)")
     try:
         text = about["avro.schema"].decode()
         schema = json.loads(text)

@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.files.source import FilesSource
+from airflow_cdc_provider.connectors.formats import avro_codecs
 from airflow_cdc_provider.connectors.formats.connect_avro import form_of
 from airflow_cdc_provider.connectors.formats.message import Message
 from airflow_cdc_provider.connectors.formats.row_files import avro_messages, parquet_messages
@@ -121,6 +122,26 @@ PLAIN = {
         for name, kind in (("topic", "string"), ("key", ["null", "bytes"]), ("value", ["null", "bytes"]))
     ],
 }
+
+
+@pytest.mark.parametrize("codec", avro_writer.PACKERS)
+def test_blocks_are_unpacked_whatever_packed_them(codec: str) -> None:
+    rows = [{"topic": "t", "key": None, "value": b"x" * number} for number in range(300)]
+    plain = avro_writer.file(PLAIN, rows)
+    whole = avro_writer.packed(plain, codec)
+    assert [*avro_messages(whole, "f", False)] == [*avro_messages(plain, "f", False)]
+    at = whole.rindex(b"0123456789abcdef", 0, len(whole) - 16) + 30
+    damaged = whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :]
+    *_, last = avro_messages(damaged, "f", False)
+    assert (last.channel, last.value == damaged) == ("f", codec != "null")
+
+
+def test_a_block_that_unpacks_to_too_much_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(avro_codecs, "MOST_BYTES", 1000)
+    plain = avro_writer.file(PLAIN, [{"topic": "t", "key": None, "value": b"x" * 10_000}])
+    for codec in avro_writer.PACKERS:
+        (bad,) = avro_messages(packed := avro_writer.packed(plain, codec), "f", False)
+        assert bad.value == packed
 
 
 def test_rows_that_hold_a_message_are_messages() -> None:
