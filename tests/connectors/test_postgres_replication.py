@@ -25,6 +25,8 @@ from tests.blocks import unpacked
 from tests.connectors.conftest import Database, records
 
 ITEM = "public.item"
+MUCH_BYTES = 4 << 20
+"""More than a server writes into its log by itself in a second."""
 PEEK = """
 SELECT (lsn - '0/0'::pg_lsn)::int8, data
 FROM pg_logical_slot_peek_binary_changes('{slot}', NULL, NULL, 'proto_version', '1', 'publication_names', 'cdc')
@@ -82,13 +84,12 @@ def test_the_slot_stays_where_it_is(database: Database) -> None:
 def test_a_limit_that_lies_ahead_is_waited_for(database: Database) -> None:
     start = prepared(database)
     database.sql("INSERT INTO item VALUES (1, 'x')")
-    ahead = {"slot": f"0/{lsn_of(database.now()) + 1000:X}"}
+    ahead = {"slot": f"0/{lsn_of(database.now()) + MUCH_BYTES:X}"}
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(database.read, start, database.task(ITEM), limit=ahead)
         time.sleep(0.5)
         assert not reading.done()
-        for number in range(20):
-            database.sql(f"INSERT INTO noise VALUES ({number})")
+        database.sql("INSERT INTO noise SELECT generate_series(1, 100000)")
         assert [record.key for record in records(reading.result(20))] == ["[1]"]
 
 
