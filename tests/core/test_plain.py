@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+import hypothesis.extra.numpy  # noqa: F401 - else it comes in deep in a draw, where Python 3.11 may fail to compile
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
