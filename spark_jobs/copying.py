@@ -90,6 +90,7 @@ def record_of(job: Job, task: TableTask, named: int, held: Held, copy: Copy, sta
         manifest_sha256=job.log.manifest_sha256(step.window),
         definition_sha256=task.definition_sha256,
         schema=copy.schema,
+        identity=copy.identity,
         source_identity=step.source_identity,
         committed_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         nonce=uuid.uuid4().hex,

@@ -12,6 +12,7 @@ from airflow_cdc_provider.connectors.postgres.check import find_problems
 from airflow_cdc_provider.connectors.postgres.client import Client
 from airflow_cdc_provider.connectors.postgres.compare import checksums_query, rows_query
 from airflow_cdc_provider.connectors.postgres.copy import open_copy
+from airflow_cdc_provider.connectors.postgres.identities import as_streamed, held_rows_before, read_identities
 from airflow_cdc_provider.connectors.postgres.options import read_options
 from airflow_cdc_provider.connectors.postgres.shares import checksums, read_share, with_rows
 from airflow_cdc_provider.connectors.postgres.stream import Stream
@@ -21,6 +22,7 @@ from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Regime, TableSchema
@@ -65,6 +67,23 @@ class PostgresSource:
 
     def drop_stream(self) -> None:
         self.stream.drop()
+
+    def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
+        with self.client.session("describe") as connection:
+            catalogue = read_catalogue(connection, tables)
+            return read_identities(connection, list(catalogue.tables.values()), catalogue.domains)
+
+    def not_streamed(
+        self, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool
+    ) -> UnseenChanges:
+        with self.client.session("describe") as connection:
+            filled = [
+                now.partitions[oid].name
+                for oid in changes.attached
+                if held_rows_before(connection, now.partitions[oid].name, oid)
+            ]
+            truncated = truncated or (changes.rewritten and self.stream.truncates(connection, position, int(now.table)))
+        return as_streamed(changes, truncated, filled)
 
     def partitions(self, lo: Position, limit: Position) -> list[Partition]:
         """A slot is read by one session at a time, so a window is one partition."""
