@@ -142,7 +142,6 @@ def test_a_fence_that_comes_while_a_merge_is_under_way_shuts_it_out(
     assert table.rows() == [(1, "a")]
 
 
-@pytest.mark.in_turns
 def test_a_merge_that_loses_the_race_for_its_version_to_another_library_looks_again(table: HandMade) -> None:
     """Spark and Delta's other library write the same version, over and over: no commit is ever lost."""
     options = storage_options(place_of(table.definition.target.location), table.secrets.target)

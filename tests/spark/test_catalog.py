@@ -33,7 +33,6 @@ def metastore(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.in_turns
 def test_a_named_table_is_read_by_its_name_in_other_applications_and_a_name_that_is_taken_is_left_alone(
     tmp_path: Path, database: psycopg.Connection[object], connection: ConnectionInfo
 ) -> None:

@@ -48,7 +48,6 @@ def test_a_departure_that_takes_unknown_columns_along_stops_the_table(spark: Spa
 HISTORIES, KEYS, TRANSACTIONS = 300, 4, 4
 
 
-@pytest.mark.in_turns
 @pytest.mark.parametrize("on_delete", [OnDelete.HARD, OnDelete.SOFT])
 def test_random_transactions_checked_at_their_end(spark: SparkSession, tmp_path: Path, on_delete: OnDelete) -> None:
     """Every history has keys of its own. Within a transaction its rows go anywhere; at its end no two share a key."""

@@ -32,7 +32,6 @@ def test_paths_that_a_host_does_not_have_are_told_with_its_name(tmp_path: Path) 
     assert not_seen_here([str(tmp_path), absent], 0) == (socket.gethostname(), [absent])
 
 
-@pytest.mark.in_turns
 @pytest.mark.jvm
 @pytest.mark.server
 def test_a_package_that_executors_lack_is_named_with_the_line_to_type_and_no_window_is_sealed(
