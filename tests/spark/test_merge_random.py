@@ -13,7 +13,9 @@ from tests.spark.random_stories import play_some
 pytestmark = pytest.mark.jvm
 
 
-@pytest.mark.parametrize("on_delete", OnDelete)
+@pytest.mark.parametrize(
+    "on_delete", [OnDelete.HARD, OnDelete.SOFT, pytest.param(OnDelete.IGNORE, marks=pytest.mark.nightly)]
+)
 def test_every_version_of_the_copy_is_the_source_between_two_transactions(
     spark: SparkSession, tmp_path: Path, on_delete: OnDelete
 ) -> None:

@@ -144,6 +144,7 @@ def test_an_audit_that_would_delete_much_waits_for_a_yes(shop: Polled, database:
     assert shop.differences() == []
 
 
+@pytest.mark.nightly
 def test_a_table_that_comes_later_is_copied_and_misses_nothing(shop: Polled, database: Database) -> None:
     database.execute("CREATE TABLE c (LIKE b INCLUDING ALL)")
     database.execute("INSERT INTO c SELECT * FROM b")
@@ -157,6 +158,7 @@ def test_a_table_that_comes_later_is_copied_and_misses_nothing(shop: Polled, dat
     assert shop.differences() == []
 
 
+@pytest.mark.nightly
 def test_a_resync_copies_the_table_again_and_what_follows_comes_on_top(shop: Polled, database: Database) -> None:
     place = shop.replicator().target.locate(shop.replicator().target.table_name("public.a"))
     shop.spark.sql(f"UPDATE delta.`{place}` SET note = 'somebody else' WHERE id = 9")
@@ -169,6 +171,7 @@ def test_a_resync_copies_the_table_again_and_what_follows_comes_on_top(shop: Pol
     assert shop.differences() == [], f"CDC_SEED={SEED}"
 
 
+@pytest.mark.nightly
 def test_verify_reads_up_to_now_and_says_that_it_is_not_exact(shop: Polled, database: Database) -> None:
     write(database, random.Random(SEED), 10)
     old_enough()
