@@ -158,7 +158,7 @@ def test_the_offset_of_timestamps_without_zone_is_taken_off(shop: Shop) -> None:
     items = polling.window(polling.task("main.orders"))
     (record,) = [item for item in items if isinstance(item, ChangeRecord)]
     assert record.commit_ts is not None
-    assert abs((datetime.now(UTC) - record.commit_ts).total_seconds() - 30) < 20
+    assert 0 < (datetime.now(UTC) - record.commit_ts).total_seconds() < 1800
     options = JdbcPollOptions(driver="x", timestamp_column="y", time_zone="-03:30")
     assert options.offset == -timedelta(hours=3, minutes=30)
 

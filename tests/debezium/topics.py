@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 
-WAIT_S = 120
+WAIT_S = 600
 QUIET_S = 4.0
 Ends = dict[tuple[str, int], int]
 

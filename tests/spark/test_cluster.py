@@ -40,7 +40,7 @@ def test_copying_landing_folding_merging_and_comparing_work_on_a_standalone_clus
                 },
                 environment={"PYTHONPATH": ""},
             )
-            output, _ = process.communicate(timeout=180)
+            output, _ = process.communicate()
             assert process.returncode == 0, output
             assert connection.password not in output
             return replicator.result(step)

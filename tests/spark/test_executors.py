@@ -32,7 +32,7 @@ def test_paths_that_a_host_does_not_have_are_told_with_its_name(tmp_path: Path) 
     assert not_seen_here([str(tmp_path), absent], 0) == (socket.gethostname(), [absent])
 
 
-@pytest.mark.in_turns
+@pytest.mark.nightly
 @pytest.mark.jvm
 @pytest.mark.server
 def test_a_package_that_executors_lack_is_named_with_the_line_to_type_and_no_window_is_sealed(
@@ -57,7 +57,7 @@ def test_a_package_that_executors_lack_is_named_with_the_line_to_type_and_no_win
         environment = {**python, "PYSPARK_DRIVER_PYTHON": "python"}
         (tmp_path / "by_tasks.py").write_text(BY_TASKS)
         process = replicator.submit(step, tmp_path / "by_tasks.py", conf=conf, environment=environment)
-        output, _ = process.communicate(timeout=180)
+        output, _ = process.communicate()
     assert process.returncode == 78, output
     problem = replicator.result(step).problem
     assert problem is not None and problem.code in ("ENV010", "ENV014"), problem
