@@ -10,6 +10,7 @@ from airflow_cdc_provider.cli.answer import Answer
 from airflow_cdc_provider.cli.finding import find, opened
 from airflow_cdc_provider.cli.running import command
 from airflow_cdc_provider.cli.sharing import unshared
+from airflow_cdc_provider.connectors.source import LimitsCopies
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.selection import select
@@ -29,8 +30,15 @@ def check(args: argparse.Namespace) -> Answer:
     problems += _asked(lambda: _staging(replicator))
     problems += _asked(lambda: _spark(replicator))
     body = {"replicator": replicator.name, "ready": not problems, "tables": [task.table for task in tables]}
-    lines = [] if problems else [f"{replicator.name} is ready: {len(tables)} tables"]
+    lines = [] if problems else [f"{replicator.name} is ready: {len(tables)} tables{_at_once(replicator, len(tables))}"]
     return Answer(body, lines=lines, problems=problems, code=a.CONFIGURATION if problems else a.OK)
+
+
+def _at_once(replicator: Replicator, tables: int) -> str:
+    """Where the source has not room to copy all of them side by side."""
+    source = replicator.source
+    room = source.copies_at_once() if isinstance(source, LimitsCopies) else tables
+    return f", copied {room} at a time: the source has no room for more" if room < tables else ""
 
 
 def _asked(ask: Callable[[], Iterable[Problem]]) -> list[Problem]:

@@ -126,6 +126,14 @@ class SharesRows(Protocol):
 
 
 @runtime_checkable
+class LimitsCopies(Protocol):
+    """A source that holds something scarce for each copy while it lasts."""
+
+    def copies_at_once(self) -> int:
+        """How many it has room for now, beside the stream: at least one."""
+
+
+@runtime_checkable
 class ProvesRows(Protocol):
     """A database that vouches for its rows itself: in words of its own, so that a mistake of the copy's conversion
     shows. Both see what ``copy`` sees; ``schema`` has the columns to compare."""

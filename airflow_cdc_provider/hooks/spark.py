@@ -110,7 +110,7 @@ def submission(definition: Definition, kind: StepKind, step_url: str, rows: int 
     CON001 or CON003 where the Spark connection is missing or empty (the Spark provider would fall back to YARN), ENV001
     without a usable Java; NotInstalled or Retryable for jars."""
     local = spark_master(definition.spark.connection).startswith("local")
-    class_path = job_class_path(job_jars(definition))
+    class_path = logstore.class_path(job_jars(definition))
     options = [UTC, *java_options(kind, rows, class_path)]
     return Submission(
         name=f"cdc-{definition.name}-{kind}",
@@ -184,9 +184,3 @@ def job_jars(definition: Definition) -> list[str]:
     schemes = {place_of(location).scheme for location in (definition.target.location, definition.staging.location)}
     wanted = (definition.target.type, *sorted(schemes))
     return [name for name in wanted if name in jars.read_lock()]
-
-
-def job_class_path(groups: Sequence[str]) -> list[Path]:
-    """The jars of these groups, and the log store that makes Delta safe in a bucket."""
-    class_path = jars.ensure(groups)
-    return [*class_path, logstore.build(jars.ensure(["delta", "s3"]))] if {"delta", "s3"} <= set(groups) else class_path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import shutil
@@ -13,6 +14,10 @@ from typing import BinaryIO
 
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
+
+HAS_HARD_LINKS = "a file system with hard links: ext4, XFS, Btrfs, ZFS, NFS"
+NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+"""By these a file system says that it knows no ``link()``."""
 
 
 class LocalStore:
@@ -38,6 +43,8 @@ class LocalStore:
                 os.link(temporary, target)
             except FileExistsError:
                 return False
+            except OSError as error:
+                raise (self._no_hard_links(path, error) if error.errno in NO_HARD_LINKS else error) from None
             _sync_folder(target.parent)
         return True
 
@@ -88,6 +95,19 @@ class LocalStore:
             yield temporary
         finally:
             temporary.unlink(missing_ok=True)
+
+    def _no_hard_links(self, path: str, error: OSError) -> StagingUnavailable:
+        return StagingUnavailable(
+            Problem(
+                "STG011",
+                "the file system cannot create a file exclusively",
+                where=f"{self.root}/{path}",
+                found=f"link(): {error.strerror}",
+                allowed=HAS_HARD_LINKS,
+                do="move the folder to such a file system; without it two writers could both win",
+                data="sealed windows and target tables are unchanged",
+            )
+        )
 
     @contextlib.contextmanager
     def _guarded(self, act: str, path: str) -> Iterator[None]:

@@ -15,11 +15,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.logstore import class_path
 from spark_jobs.sessions import build
 from tests.model import seeds
 from tests.model.histories import Story
 from tests.spark.random_stories import play, play_shuffled
-from tests.spark.replicator import JAVA_OPTIONS, LOCAL, class_path
+from tests.spark.replicator import JAVA_OPTIONS, LOCAL
 
 REPORT = Path(__file__).parents[2] / "docs" / "properties-report.md"
 Play = Callable[[SparkSession, Path, str, int], Story]

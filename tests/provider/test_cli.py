@@ -13,7 +13,7 @@ import pytest
 
 from airflow_cdc_provider import connectors
 from airflow_cdc_provider.core.states import TableState
-from tests.provider.small_world import World
+from tests.provider.small_world import FileSource, World
 from tests.provider.typed import Said, replicated
 
 
@@ -130,6 +130,13 @@ def test_plan_says_per_table_what_the_next_run_does_and_does_nothing(cdc: Callab
 def test_check_finds_a_ready_replicator_ready(cdc: Callable[..., Said], world: World) -> None:
     said = cdc("check", "shop")
     assert (said.code, said.out.strip()) == (0, "shop is ready: 2 tables")
+
+
+def test_check_says_where_the_source_has_not_room_for_all_copies_at_once(
+    cdc: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FileSource, "copies_at_once", lambda _: 1, raising=False)
+    assert "2 tables, copied 1 at a time" in cdc("check", "shop").out
 
 
 def test_check_shows_every_obstacle_at_once(

@@ -9,10 +9,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from airflow_cdc_provider import jars
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.logstore import class_path
 from spark_jobs.executors import not_seen_here
 from tests.spark.cluster import standalone
 from tests.spark.replicator import Replicator
@@ -50,7 +50,7 @@ def test_a_package_that_executors_lack_is_named_with_the_line_to_type_and_no_win
         conf = {
             "spark.master": master,
             "spark.executor.memory": "512m",
-            "spark.jars": ",".join(map(str, jars.ensure(["delta"]))),
+            "spark.jars": ",".join(map(str, class_path(["delta"]))),
             "spark.executorEnv.PYTHONPATH": "",
         }
         python = {"PYTHONPATH": "", "PYSPARK_PYTHON": str(tmp_path / "bare/bin/python")}

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from psycopg import Connection, Error
 
 DEFAULT_PORT = 5432
+NONE_FREE = "SRC026"
+"""Slots or senders are used up: the one thing that may be cured by waiting a moment."""
+
 CONNECT_LIMIT_S = 10
 KEEPALIVE_S = 60
 LIBPQ_EXTRAS = (
@@ -129,10 +132,26 @@ class Client:
             return CheckFailed(self._problem("SRC010", "the role may not enter the database", text, statement))
         if "database" in text and "does not exist" in text:
             return CheckFailed(self._problem("CON011", "there is no such database", text, self._edit()))
-        if any(words in text for words in ("replication", "WAL sender", "walsender", "max_wal_senders")):
+        if "max_wal_senders" in text:
+            return self.none_free("replication session", "max_wal_senders")
+        if any(words in text for words in ("replication", "WAL sender", "walsender")):
             return SourceUnavailable(self._problem("SRC011", "no replication session", text, "see `airflow cdc check`"))
         return SourceUnavailable(
             self._problem("CON010", "the server cannot be reached", text, "check host, port and network")
+        )
+
+    def none_free(self, what: str, setting: str) -> SourceUnavailable:
+        """``setting``: the one of the server that limits their number."""
+        return SourceUnavailable(
+            Problem(
+                NONE_FREE,
+                f"no {what} is free",
+                where=self.place,
+                found=f"as many as {setting} allows are in use",
+                allowed="one for the stream, and one for each table while it is copied",
+                do=f"drop slots that nobody reads (see pg_replication_slots), or raise {setting} and restart the "
+                "server; the next run tries again",
+            )
         )
 
     def _edit(self) -> str:

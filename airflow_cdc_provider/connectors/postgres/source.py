@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow_cdc_provider.connectors.postgres.capacity import read_capacity
 from airflow_cdc_provider.connectors.postgres.catalog import read_catalogue, read_identity
 from airflow_cdc_provider.connectors.postgres.check import find_problems
 from airflow_cdc_provider.connectors.postgres.client import Client
@@ -55,6 +56,11 @@ class PostgresSource:
     def tables(self) -> list[TableSchema]:
         with self.client.session("describe") as connection:
             return [table.schema for table in read_catalogue(connection).tables.values()]
+
+    def copies_at_once(self) -> int:
+        """As many as the server has replication slots and senders free."""
+        with self.client.session("capacity") as connection:
+            return read_capacity(connection, self.options.slot).copies
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         return self.stream.open(tables)
