@@ -109,6 +109,64 @@ TYPED_AFTER = (
     '"m":true}'
 )
 PLAIN = avro.schema(avro.MYSQL, [nullable("id", "long"), *avro.strings("v")])
+
+
+def record(name: str, **members: Any) -> dict[str, Any]:
+    fields = [{"name": member, "type": kind} for member, kind in members.items()]
+    return {"type": "record", "name": name, "namespace": "unified", "fields": fields}
+
+
+OFFSET = logical("int", "time-millis")
+AGAIN = avro.schema(
+    avro.MYSQL,
+    [
+        nullable("id", "long"),
+        nullable(
+            "a",
+            record("timestampTz", timestamp=logical("long", "timestamp-micros"), offset=OFFSET),
+        ),
+        nullable("b", "unified.timestampTz"),
+        nullable("c", record("timeTz", time=logical("long", "time-micros"), offset=OFFSET)),
+        nullable("d", "unified.timeTz"),
+        nullable("e", record("calendarDate", year="int", month="int", day="int")),
+        nullable("f", "unified.calendarDate"),
+        nullable("g", record("varchar", value=["null", "string"], length="int")),
+        nullable("h", "unified.varchar"),
+        nullable("i", record("interval", months="int", hours="int", micros="long")),
+        nullable("j", "unified.interval"),
+        nullable("k", {"type": "enum", "name": "mood", "symbols": ["sad", "happy"]}),
+        nullable("l", "mood"),
+        nullable("m", record("pair", x="unified.calendarDate")),
+    ],
+)
+"""Types that Avro describes once, each used by two columns: the second one has its name."""
+TZ = {"timestamp": datetime(2024, 2, 29, 12, 34, 56, tzinfo=UTC), "offset": 0}
+TIME_TZ = {"time": 45296123456, "offset": 3600000}
+DAY = {"year": 2024, "month": 2, "day": 29}
+TEXT = {"value": "x", "length": 3}
+SPAN = {"months": 1, "hours": 2, "micros": 3}
+AGAIN_ROW = {
+    "id": 1,
+    "a": TZ,
+    "b": TZ,
+    "c": TIME_TZ,
+    "d": TIME_TZ,
+    "e": DAY,
+    "f": DAY,
+    "g": TEXT,
+    "h": TEXT,
+    "i": SPAN,
+    "j": SPAN,
+    "k": "sad",
+    "l": "happy",
+    "m": {"x": DAY},
+}
+AGAIN_AFTER = (
+    '{"id":1,"a":"2024-02-29T12:34:56Z","b":"2024-02-29T12:34:56Z","c":"12:34:56.123456+01:00",'
+    '"d":"12:34:56.123456+01:00","e":"2024-02-29","f":"2024-02-29","g":"x","h":"x",'
+    '"i":"{\\"months\\":1,\\"hours\\":2,\\"micros\\":3}","j":"{\\"months\\":1,\\"hours\\":2,\\"micros\\":3}",'
+    '"k":"sad","l":"happy","m":"{\\"x\\":{\\"year\\":2024,\\"month\\":2,\\"day\\":29}}"}'
+)
 OUT_OF_ORDER = [
     event(mysql("INSERT", False, log_position=222463), ordinal="00000001"),
     event(mysql("INSERT", False, log_position=222917), ordinal="00000010", payload={"id": 2, "v": "y"}),
@@ -322,5 +380,10 @@ GOLDENS = [
             channel="f.avro",
         ),
         ({"key": "[1]", "after": TYPED_AFTER, "after_complete": True},),
+    ),
+    Golden(
+        "an Avro file that uses types again by their names",
+        Message(avro.file(AGAIN, [event(mysql("INSERT", False), payload=AGAIN_ROW)]), topic="f.avro", channel="f.avro"),
+        ({"key": "[1]", "after": AGAIN_AFTER, "after_complete": True},),
     ),
 ]
