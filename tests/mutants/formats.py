@@ -262,11 +262,18 @@ EVENT_FORMATS = (
         CONTRACT,
     ),
     Breakage(
-        "the type of change says what is deleted",
+        "the type of change alone says what is deleted",
         f"{DATASTREAM}/envelope.py",
-        "if is_deleted if is_deleted is not None else change_type in DELETES:",
-        "if change_type in DELETES:",
+        "    if gone or is_deleted:",
+        "    if gone:",
         CONTRACT,
+    ),
+    Breakage(
+        "a type of change may say another thing than is_deleted",
+        f"{DATASTREAM}/envelope.py",
+        "if None not in (gone, is_deleted) and gone != is_deleted:",
+        "if False:",
+        BAD,
     ),
     Breakage(
         "a file that ends in the middle ends where it ends",

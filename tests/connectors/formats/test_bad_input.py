@@ -365,6 +365,23 @@ def test_e12_a_float_is_what_it_was_or_put_aside(value: bytes) -> None:
     assert refused("ydb", message, like.setting()).columns == ("c",)
 
 
+@pytest.mark.parametrize("method", ["mysql-cdc-binlog", "mysql-backfill-fulldump"])
+@pytest.mark.parametrize(
+    ("change_type", "is_deleted"),
+    [("UPDATE-DELETE", False), ("DELETE", False), ("INSERT", True), ("UPDATE-INSERT", True)],
+)
+def test_a_row_that_is_gone_and_there_is_put_aside(change_type: str, is_deleted: bool, method: str) -> None:
+    """One member alone would be half of what the event says: the row that a key left, written as if it had stayed."""
+    event = datastream.event(datastream.mysql(change_type, is_deleted), method)
+    what = refused("datastream", datastream.line(event), GOOD["datastream"].setting())
+    assert what.reason == f"EVT007 change_type is {change_type}, and is_deleted is {str(is_deleted).lower()}"
+
+
+def test_a_change_that_only_mongodb_knows_is_none_of_the_others() -> None:
+    message = datastream.line(datastream.event(datastream.mysql("READ", False)))
+    assert refused("datastream", message, GOOD["datastream"].setting()).reason.startswith("EVT006")
+
+
 @KINDS
 @pytest.mark.parametrize("wrong", [b"\xff", b"\xed\xa0\x80", b"\\ud800"])
 def test_e13_bytes_that_are_no_characters_are_put_aside(kind: str, wrong: bytes) -> None:
