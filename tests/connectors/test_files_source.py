@@ -34,7 +34,7 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from tests.blocks import unpacked as with_records
-from tests.connectors.formats import datastream_goldens
+from tests.connectors.formats import avro_writer, datastream_goldens
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.simulator import Simulator
 
@@ -272,7 +272,7 @@ def test_lines_are_whole_however_the_pieces_come(size: int) -> None:
 
 def test_datastream_s_avro_files_are_read_record_by_record(tmp_path: Path) -> None:
     feed = Feed(tmp_path, format="datastream")
-    feed.write("s_t/2026/01/f.avro", datastream_goldens.GOLDENS[-2].message.value or b"")
+    feed.write("s_t/2026/01/f.avro", avro_writer.file(datastream_goldens.PLAIN, datastream_goldens.OUT_OF_ORDER))
     assert [item.key for item in feed.everything() if isinstance(item, ChangeRecord)] == ["[1]", "[2]", "[3]"]
 
 
@@ -320,6 +320,25 @@ def test_what_cannot_be_kept_is_refused(feed: Feed) -> None:
         pass
     unwrapped = Feed(feed.folder, unwrapped=True)
     assert "SRC076" in [one.code for one in unwrapped.source.check([])]
+
+
+def test_an_old_oracle_stream_tells_no_keys_and_is_copied_by_those_of_the_yaml(tmp_path: Path) -> None:
+    rows = [datastream_goldens.event(datastream_goldens.OLD, "oracle-cdc-logminer")]
+    (tmp_path / "f.avro").write_bytes(avro_writer.file(datastream_goldens.OLD_ORACLE, rows))
+    os.utime(tmp_path / "f.avro", (0, 0))
+    options = {"format": "datastream", "location": str(tmp_path)}
+    source = FilesSource(Source("files", "", options=options), ConnectionInfo(), "shop")
+    (schema,) = source.tables()
+    rule = TableRule("ROOT.T")
+    task = TableTask("ROOT.T", "t", schema, rule, "", TableState.PENDING)
+    (problem,) = source.check([task])
+    assert (problem.code, "`key: [column, …]` beside ROOT.T" in problem.do) == ("SRC073", True)
+    keyed = replace(task, rule=replace(rule, key=("id",)), schema=replace(schema, key=("id",)))
+    assert list(source.check([keyed])) == []
+    limit = source.news(source.open_stream([]), []).limit
+    items = [item for part in source.partitions({}, limit) for item in with_records(source.read(part, [keyed], 1))]
+    (record,) = [item for item in items if isinstance(item, ChangeRecord)]
+    assert (record.key, record.warnings) == ("[1]", ())
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
@@ -66,7 +67,8 @@ def _read(consumer: Consumer, ends: Ends) -> Iterator[dict[str, Any]]:
 
 
 def _json(content: bytes | None) -> Any:
-    return None if content is None else json.loads(content)
+    """Decimals keep their digits."""
+    return None if content is None else json.loads(content, parse_float=Decimal)
 
 
 @contextmanager

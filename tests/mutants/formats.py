@@ -31,6 +31,20 @@ EVENT_FORMATS = (
         (f"{TESTS}/test_row_files.py",),
     ),
     Breakage(
+        "a name in an Avro schema stands for itself",
+        f"{DATASTREAM}/tables.py",
+        'field_of(resolved(avro), "payload")',
+        'field_of(avro, "payload")',
+        CONTRACT,
+    ),
+    Breakage(
+        "of two types of one name the last one is meant",
+        f"{FORMATS}/avro_names.py",
+        'return f"{space}.{name}" if space and "." not in name else name',
+        'return name.rpartition(".")[2]',
+        (f"{TESTS}/test_avro_names.py",),
+    ),
+    Breakage(
         "all files of a folder are of one kind",
         "airflow_cdc_provider/connectors/files/heads.py",
         'return IN_FOLDERS.sub("", folder), IN_NAMES.sub("", name)',
@@ -248,11 +262,18 @@ EVENT_FORMATS = (
         CONTRACT,
     ),
     Breakage(
-        "the type of change says what is deleted",
+        "the type of change alone says what is deleted",
         f"{DATASTREAM}/envelope.py",
-        "if is_deleted if is_deleted is not None else change_type in DELETES:",
-        "if change_type in DELETES:",
+        "    if gone or is_deleted:",
+        "    if gone:",
         CONTRACT,
+    ),
+    Breakage(
+        "a type of change may say another thing than is_deleted",
+        f"{DATASTREAM}/envelope.py",
+        "if None not in (gone, is_deleted) and gone != is_deleted:",
+        "if False:",
+        BAD,
     ),
     Breakage(
         "a file that ends in the middle ends where it ends",
