@@ -6,7 +6,7 @@ decisions of operators and the highest fence of each table stay for ever: they g
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -24,6 +24,8 @@ from airflow_cdc_provider.core.steps import StepKind
 CONTROLS_EVERY_WINDOWS = 100
 """How often control records are looked through: each time every target table is asked how far back it reaches."""
 
+Tell = Callable[[str], None]
+
 BATCHED = (StepKind.STAGE.value, "reconcile.replay", StepKind.VERIFY.value)
 
 
@@ -38,14 +40,27 @@ class Stand:
     control: ControlRecord | None
 
 
-def clean(replicator: Replicator, run_id: str, stands: Iterable[Stand], now: str) -> None:
-    """Remove old windows and control records, the batches of this run, and the step files of old runs."""
+def clean(replicator: Replicator, run_id: str, stands: Iterable[Stand], now: str, tell: Tell) -> None:
+    """Remove old windows and control records, the batches of this run, and the step files of old runs. An error is
+    logged and stops neither the run nor the rest of the cleaning: what is left, a later run removes."""
     stands = list(stands)
+    chores: tuple[tuple[str, Callable[[], None]], ...] = (
+        ("windows and control records", lambda: _clean_log(replicator, run_id, stands, now)),
+        ("batches of this run", lambda: _clean_batches(replicator, run_id)),
+        ("step files of old runs", lambda: _clean_runs(replicator, run_id, now)),
+    )
+    for what, chore in chores:
+        try:
+            chore()
+        # Whatever it is: the data are in their tables, and the run is judged by them.
+        except Exception as error:
+            tell(f"cleaning up the {what} failed, the next run tries again: {type(error).__name__} {error}")
+
+
+def _clean_log(replicator: Replicator, run_id: str, stands: list[Stand], now: str) -> None:
     old = _clean_windows(replicator, run_id, stands, now)
     if any(number % CONTROLS_EVERY_WINDOWS == 0 for number in old):
         clean_controls(replicator, stands)
-    _clean_batches(replicator, run_id)
-    _clean_runs(replicator, run_id, now)
 
 
 def clean_controls(replicator: Replicator, stands: Iterable[Stand]) -> None:

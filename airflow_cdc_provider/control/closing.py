@@ -79,7 +79,7 @@ def _close(replicator: Replicator, decision: Decision, failed: Sequence[str], te
     if decision.stop is None and log.sealed and _all_known(decision, rows):
         if decision.lost is None:
             acknowledged = _acknowledge(replicator, decision, rows, log)
-        clean(replicator, plan.run_id, _stands(plan.tables, rows, log), at)
+        clean(replicator, plan.run_id, _stands(plan.tables, rows, log), at, tell)
     end_requests(replicator, decision, rows, results)
     for line in (*decision.notes, *_waiting(replicator.name, rows.values())):
         tell(line)
