@@ -51,7 +51,18 @@ class Gathered:
 
 def gather(replicator: Replicator, run: Run) -> Gathered:
     """Raises SourceUnavailable or StagingUnavailable where a retry can help, StagingInvalid where the log is damaged. A
-    target table that cannot be read is that table's trouble only."""
+    target table that cannot be read is that table's trouble only.
+
+    Another run may clean up meanwhile: then a cursor and the log that was read after it need not fit together, and
+    everything is read again."""
+    while True:
+        oldest = replicator.log.oldest()
+        gathered = _gather(replicator, run)
+        if replicator.log.oldest() == oldest:
+            return gathered
+
+
+def _gather(replicator: Replicator, run: Run) -> Gathered:
     at = utc_now()
     log, state, name = replicator.log, replicator.state, replicator.name
     rows, commands, claims = state.tables(name), state.pending(name), state.claims(name)
@@ -208,7 +219,7 @@ def _log(
         sealed=sealed,
         epoch=last.epoch,
         hi=last.hi,
-        manifests={number: log.manifest(number) for number in range(first, sealed + 1)},
+        manifests={manifest.window: manifest for manifest in log.manifests(first) if manifest.window <= sealed},
         sha256={window: _sha256(replicator, window) for window in {control.window for control in ours}},
     )
 

@@ -74,10 +74,11 @@ class LocalStore:
     def delete(self, path: str) -> None:
         target = self._path(path)
         with self._guarded("delete", path):
-            if target.is_dir():
-                shutil.rmtree(target)
-            else:
-                target.unlink(missing_ok=True)
+            while target.is_dir():
+                # What another process removes meanwhile is found missing: the rest is left to both.
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.rmtree(target)
+            target.unlink(missing_ok=True)
 
     def _path(self, path: str) -> Path:
         return Path(self.root, path)

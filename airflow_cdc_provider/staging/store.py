@@ -37,7 +37,7 @@ class Store(Protocol):
         """Names of files and folders directly under ``path``, sorted; empty where there is no such folder."""
 
     def delete(self, path: str) -> None:
-        """Remove a file or a folder with all in it. Nothing there is no error."""
+        """Remove a file or a folder with all in it. Nothing there is no error, nor that others remove it too."""
 
 
 def creates_exclusively(store: Store) -> bool:

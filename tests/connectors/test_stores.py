@@ -6,7 +6,7 @@ import multiprocessing
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,6 +97,15 @@ def test_a_folder_is_removed_with_all_in_it_and_nothing_beside_it(store: Store) 
     store.delete("e")
     store.delete("nothing")
     assert store.names("") == ["ab"]
+
+
+def test_many_may_remove_a_folder_at_once(store: Store) -> None:
+    for _ in range(5):
+        for number in range(40):
+            store.write(f"a/{number % 4}/{number}", b"")
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(store.delete, ["a"] * 4))
+        assert store.names("") == []
 
 
 def test_what_is_not_there_reads_as_missing(store: Store) -> None:

@@ -33,6 +33,12 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
 }
 """Values come as they are stored, in UTC; rows that the user may not see are an error and no smaller table."""
 
+PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306, "oracle": 1521, "mssql": 1433}
+"""Where a connection that names no port leads to."""
+
+NAMES_DATABASE = frozenset({"host", "service_name", "sid", "instance", "unix_socket"})
+"""Extras of a connection that say which server or database it leads to."""
+
 FORBIDDEN = frozenset({"42501", "28000", "28P01"})
 FORBIDDEN_NUMBERS = frozenset({1044, 1045, 1142, 1143, 1227})
 """What PostgreSQL and MySQL say where a right is missing: SQLSTATE, and error numbers."""
@@ -107,7 +113,13 @@ class Database:
         return moment.replace(tzinfo=UTC) - offset
 
     def identity(self) -> dict[str, str]:
-        return {"system": self.system, "database": self.info.schema}
+        """From the connection: no statement names a server on every database. A database that is no URL's path, such
+        as a service of Oracle, stands in the extras."""
+        url = self.engine.url
+        query = {name: value for name, value in url.query.items() if name in NAMES_DATABASE and isinstance(value, str)}
+        port = url.port or PORTS.get(self.system)
+        host = (url.host or "").lower() + (f":{port}" if url.host and port else "")
+        return {"system": self.system, "host": host, "database": url.database or "", **query}
 
     def _failure(self, error: sa.exc.DBAPIError) -> CdcError:
         original = error.orig
