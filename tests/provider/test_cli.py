@@ -10,8 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
+from airflow.cli.cli_config import GroupCommand
 
 from airflow_cdc_provider import connectors
+from airflow_cdc_provider.cli.definition import get_cli_commands
 from airflow_cdc_provider.core.states import TableState
 from tests.provider.small_world import World
 from tests.provider.typed import Said, replicated
@@ -99,6 +102,39 @@ def test_status_shows_what_was_last_seen_of_every_table(cdc: Callable[..., Said]
         ("public.b", "replicating", 1, 10),
     ]
     assert "public.b" in cdc("status").out
+
+
+def test_every_answer_comes_in_airflow_s_own_formats(cdc: Callable[..., Said], world: World) -> None:
+    replicated(world)
+    whole = cdc("status", "shop", "--json").body
+    assert cdc("status", "shop", "--output", "json").body == whole
+    assert cdc("status", "shop", "-o", "json").body == whole
+    assert yaml.safe_load(cdc("status", "shop", "--output", "yaml").out) == whole
+    table = cdc("status", "shop", "--output", "table")
+    assert table.out == cdc("status", "shop").out and "==" in table.out
+    assert cdc("status", "shop", "--output", "xml").code == 64
+
+
+def test_plain_output_is_rows_alone(cdc: Callable[..., Said], world: World) -> None:
+    replicated(world)
+    cdc("resync", "shop", "--table", "public.b")
+    said = cdc("status", "shop", "--output", "plain")
+    head, *rows = said.out.splitlines()
+    assert head.split()[:3] == ["replicator", "table", "state"]
+    assert [row.split()[:3] for row in rows] == [["shop", f"public.{name}", "replicating"] for name in "ab"]
+    assert "request resync of shop: pending" in said.err
+
+
+def test_every_command_takes_output() -> None:
+    (group,) = get_cli_commands()
+    left = [group]
+    while left:
+        one = left.pop()
+        if isinstance(one, GroupCommand):
+            left += one.subcommands
+            continue
+        flags = {flag for argument in one.args for flag in argument.flags}
+        assert {"-o", "--output", "--json"} <= flags, one.name
 
 
 def test_status_tells_which_copies_catch_up(cdc: Callable[..., Said], world: World) -> None:
