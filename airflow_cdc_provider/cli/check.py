@@ -29,6 +29,7 @@ def check(args: argparse.Namespace) -> Answer:
     problems += _asked(lambda: replicator.target.check(tables))
     problems += _asked(lambda: _staging(replicator))
     problems += _asked(lambda: _spark(replicator))
+    problems = list({(problem.code, problem.where, problem.what): problem for problem in problems}.values())
     body = {"replicator": replicator.name, "ready": not problems, "tables": [task.table for task in tables]}
     lines = [] if problems else [f"{replicator.name} is ready: {len(tables)} tables{_at_once(replicator, len(tables))}"]
     return Answer(body, lines=lines, problems=problems, code=a.CONFIGURATION if problems else a.OK)

@@ -46,9 +46,11 @@ class Boundary:
 
 @dataclass(frozen=True)
 class Ignored:
-    """``count`` changes were read that belong to no table of ours, or that the row filter leaves out."""
+    """``count`` changes were read that belong to no table of ours, or that the row filter leaves out. ``table``: the
+    one they belong to, where it is none of ours and the decoder knows its name."""
 
     count: int
+    table: str = ""
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,10 @@ class Builder:
     def _missing(self, name: str, member: Field[Any], node: Node, path: Path) -> None:
         owner = f" of `{path[-1]}`" if path and isinstance(path[-1], str) else ""
         self.report.problem(
-            "DEF011", f"required key `{name}`{owner} is missing", node.at, do=str(member.metadata.get("doc", ""))
+            "DEF011",
+            f"required key `{name}`{owner} is missing",
+            node.at.below(name),
+            do=str(member.metadata.get("doc", "")),
         )
 
     def _secret_key(self, key: Scalar) -> bool:

@@ -224,7 +224,7 @@ def test_an_asterisk_decides_before_fields_that_nobody_can_read() -> None:
 
 def test_objects_that_are_not_copied_are_counted() -> None:
     made = event("UPDATE", [ADA, BOB], schema="contact-1", entity="Contact", changed=["0x2"])
-    assert Reading().items(made) == [Ignored(2)]
+    assert Reading().items(made) == [Ignored(2, "Contact")]
 
 
 def test_an_update_of_columns_that_are_not_copied_is_counted() -> None:

@@ -74,7 +74,7 @@ class DatastreamDecoder:
         except Unreadable as error:
             return [self._unreadable(message, str(error), Understood())]
         if not self._setting.wants(head.table):
-            return [Ignored(1)]
+            return [Ignored(1, head.table)]
         known = Understood(head.table, width=width(head.source))
         images = None
         try:

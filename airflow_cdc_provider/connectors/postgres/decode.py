@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -44,6 +45,7 @@ class Decoder:
         self._lo, self._limit = lo, limit
         self._tables: dict[int, Layout | None] = {}
         self._relations: dict[int, bytes] = {}
+        self._foreign: dict[int, str] = {}
         self._current: dict[str, TableSchema] = {}
         self._announced: set[str] = set()
         self._runs: dict[bytes, Run] = {}
@@ -52,7 +54,9 @@ class Decoder:
         self._passing = True
         self._transaction = Transaction("", "", None, "")
         self._lsn = -1
-        self._ordinal = self._ignored = self._ignored_before = 0
+        self._ordinal = 0
+        self._ignored: Counter[str] = Counter()
+        self._ignored_before: Counter[str] = Counter()
 
     def feed(self, received: Sequence[tuple[int, bytes]]) -> None:
         """Messages with their LSNs, up to the one with which the window has ended. A row change that cannot be
@@ -122,7 +126,7 @@ class Decoder:
             return
         run = self._touched.get(name) or self._run(*received[0])
         if run is None:
-            self._ignored += len(received)
+            self._ignored[self._foreign[messages.relation_of(received[0][1])]] += len(received)
             return
         places, told = zip(*received, strict=True)
         lsns = list(accumulate(places, max, initial=self._lsn))[1:]
@@ -147,16 +151,15 @@ class Decoder:
             run.ended = len(run.messages)
         self._touched.clear()
         self._ignored_before += self._ignored
-        self._ignored = 0
+        self._ignored.clear()
         self._committed = commit.end_lsn
 
     def _flush(self) -> None:
         """Give out what was taken: what belongs to transactions that have ended, and behind their Boundary the rest."""
         for run in self._runs.values():
             self.items += run.read(0, run.ended)
-        if self._ignored_before:
-            self.items.append(Ignored(self._ignored_before))
-            self._ignored_before = 0
+        self.items += [Ignored(count, table) for table, count in self._ignored_before.items()]
+        self._ignored_before.clear()
         if self._committed is not None:
             self.items.append(Boundary(position_of(self._committed)))
             self._committed = None
@@ -171,7 +174,7 @@ class Decoder:
         self._relations[relation.oid] = data
         task = self._tasks.get(relation.table)
         if task is None:
-            self._tables[relation.oid] = None
+            self._tables[relation.oid], self._foreign[relation.oid] = None, relation.table
             return
         schema = stream_schema(relation, task, self._catalogue)
         self._tables[relation.oid] = Layout(relation, task, schema)
@@ -200,7 +203,7 @@ class Decoder:
         for oid in truncate.oids:
             layout = self._table(oid)
             if layout is None:
-                self._ignored += 1
+                self._ignored[self._foreign[oid]] += 1
                 continue
             if self._current.get(layout.table) is not layout.schema:
                 self._announce(lsn, layout)
