@@ -13,7 +13,8 @@ import pytest
 
 from airflow_cdc_provider import connectors
 from airflow_cdc_provider.core.states import TableState
-from tests.provider.small_world import World
+from airflow_cdc_provider.core.tls import not_verified
+from tests.provider.small_world import FileSource, World
 from tests.provider.typed import Said, replicated
 
 
@@ -142,6 +143,18 @@ def test_check_shows_every_obstacle_at_once(
     said = cdc("check", "shop", "--json")
     assert said.code == 78
     assert {problem["code"] for problem in said.body["problems"]} == {"SRC001", "STG010", "CON003"}
+
+
+def test_check_says_aloud_what_is_not_verified_and_is_ready_all_the_same(
+    cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warning = not_verified("shop_db", "tls_verify: false", "leave it out")
+    monkeypatch.setattr(FileSource, "unverified", lambda self: [warning], raising=False)
+    said = cdc("check", "shop")
+    assert said.code == 0
+    assert "warning: CON041 TLS is not verified" in said.out and "shop_db" in said.out
+    body = cdc("check", "shop", "--json").body
+    assert (body["ready"], [one["code"] for one in body["warnings"]]) == (True, ["CON041"])
 
 
 def test_check_refuses_folders_that_executors_elsewhere_cannot_reach(
