@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from airflow_cdc_provider.cli import answer as a
 from airflow_cdc_provider.cli.answer import Answer
@@ -13,9 +14,11 @@ from airflow_cdc_provider.cli.sharing import unshared
 from airflow_cdc_provider.connectors.source import LimitsCopies
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.errors import CdcError, Problem
+from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.selection import select
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tls import ReachesUnverified
 from airflow_cdc_provider.hooks.spark import spark_master
 from airflow_cdc_provider.java import find_java
 from airflow_cdc_provider.staging.store import creates_exclusively
@@ -30,8 +33,15 @@ def check(args: argparse.Namespace) -> Answer:
     problems += _asked(lambda: _staging(replicator))
     problems += _asked(lambda: _spark(replicator))
     problems = list({(problem.code, problem.where, problem.what): problem for problem in problems}.values())
-    body = {"replicator": replicator.name, "ready": not problems, "tables": [task.table for task in tables]}
-    lines = [] if problems else [f"{replicator.name} is ready: {len(tables)} tables{_at_once(replicator, len(tables))}"]
+    warnings = _unverified(replicator)
+    body = {
+        "replicator": replicator.name,
+        "ready": not problems,
+        "tables": [task.table for task in tables],
+        "warnings": [to_plain(warning) for warning in warnings],
+    }
+    lines = [f"warning: {warning}" for warning in warnings]
+    lines += [] if problems else [f"{replicator.name} is ready: {len(tables)} tables{_at_once(replicator, len(tables))}"]
     return Answer(body, lines=lines, problems=problems, code=a.CONFIGURATION if problems else a.OK)
 
 
@@ -48,6 +58,16 @@ def _asked(ask: Callable[[], Iterable[Problem]]) -> list[Problem]:
         return list(ask())
     except CdcError as error:
         return list(error.problems)
+
+
+def _unverified(replicator: Replicator) -> list[Problem]:
+    """What may be, and is said all the same. An extra that cannot be followed is one of the problems already."""
+    ends = [end for end in (replicator.source, replicator.target) if isinstance(end, ReachesUnverified)]
+    warnings: list[Problem] = []
+    for end in ends:
+        with suppress(CdcError):
+            warnings += end.unverified()
+    return list(dict.fromkeys(warnings))
 
 
 def _tables(replicator: Replicator) -> tuple[list[Problem], list[TableTask]]:

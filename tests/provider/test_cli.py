@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.tls import not_verified
 from tests.provider.small_world import FileSource, World, schema
 from tests.provider.typed import Said, replicated
 
@@ -215,6 +216,18 @@ def test_a_table_that_a_pattern_finds_no_more_is_told_as_gone_at_the_source(
     world.run("r3")
     (row,) = [one for one in cdc("status", "shop", "--json").body["tables"] if one["table"] == "public.a"]
     assert (row["state"], row["reason"]) == ("dropped", "the YAML no longer names it")
+
+
+def test_check_says_aloud_what_is_not_verified_and_is_ready_all_the_same(
+    cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warning = not_verified("shop_db", "tls_verify: false", "leave it out")
+    monkeypatch.setattr(FileSource, "unverified", lambda self: [warning], raising=False)
+    said = cdc("check", "shop")
+    assert said.code == 0
+    assert "warning: CON041 TLS is not verified" in said.out and "shop_db" in said.out
+    body = cdc("check", "shop", "--json").body
+    assert (body["ready"], [one["code"] for one in body["warnings"]]) == (True, ["CON041"])
 
 
 def test_check_refuses_folders_that_executors_elsewhere_cannot_reach(

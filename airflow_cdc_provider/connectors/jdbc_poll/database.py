@@ -11,9 +11,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
+from airflow_cdc_provider.connectors.jdbc_poll.extras import POSTGRES, read_extra
 from airflow_cdc_provider.connectors.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, NotInstalled, Problem, SourceUnavailable
+from airflow_cdc_provider.core.tls import UNTRUSTED, untrusted
 
 CLOCKS: Mapping[str, str] = {
     "postgresql": "SELECT clock_timestamp()",
@@ -59,7 +61,7 @@ class Database:
     @cached_property
     def engine(self) -> sa.Engine:
         info = self.info
-        query = {name: value for name, value in info.extra.items() if isinstance(value, str)}
+        extra = read_extra(self.options.driver, info)
         try:
             url = URL.create(
                 self.options.driver,
@@ -68,9 +70,9 @@ class Database:
                 info.host or None,
                 info.port,
                 info.schema or None,
-                query,
+                extra.query,
             )
-            return sa.create_engine(url, poolclass=NullPool)
+            return sa.create_engine(url, poolclass=NullPool, connect_args=dict(extra.arguments))
         except (sa.exc.NoSuchModuleError, sa.exc.ArgumentError, ModuleNotFoundError) as error:
             raise NotInstalled(
                 Problem(
@@ -126,6 +128,9 @@ class Database:
         state = str(getattr(original, "sqlstate", None) or "")
         number = next(iter(getattr(original, "args", ())), None)
         found = f"{state} {_first_line(original or error)}".strip()
+        if UNTRUSTED.search(found):
+            authority = "`sslrootcert`" if self.options.driver in POSTGRES else '`"ssl": {"ca": …}`'
+            return untrusted(self.place, self.info.connection_id, found, authority)
         if state in FORBIDDEN or number in FORBIDDEN_NUMBERS:
             do = f"grant SELECT on the tables to {self.info.login}, or mend the connection {self.info.connection_id}"
             return CheckFailed(Problem("SRC010", "a right is missing", where=self.place, found=found, do=do))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, NotInstalled, Problem, SourceUnavailable
+from airflow_cdc_provider.core.postgres_access import AUTHORITY, libpq_parameters
+from airflow_cdc_provider.core.tls import UNTRUSTED, untrusted
 
 if TYPE_CHECKING:
     from psycopg import Connection, Error
@@ -20,23 +22,6 @@ NONE_FREE = "SRC026"
 
 CONNECT_LIMIT_S = 10
 KEEPALIVE_S = 60
-LIBPQ_EXTRAS = (
-    "sslmode",
-    "sslcert",
-    "sslkey",
-    "sslrootcert",
-    "sslcrl",
-    "sslpassword",
-    "channel_binding",
-    "gssencmode",
-    "connect_timeout",
-    "keepalives",
-    "keepalives_idle",
-    "keepalives_interval",
-    "keepalives_count",
-    "target_session_attrs",
-)
-
 # Output functions obey these, on the stream and in a copy alike. With an empty search path names come out whole; with
 # row_security off a policy that would hide rows is an error and not a smaller table. A copy's snapshot is held by
 # sessions that are idle for as long as the copy takes.
@@ -110,7 +95,7 @@ class Client:
         parameters = {
             "connect_timeout": CONNECT_LIMIT_S,
             "keepalives_idle": KEEPALIVE_S,
-            **{name: self.info.extra[name] for name in LIBPQ_EXTRAS if name in self.info.extra},
+            **libpq_parameters(self.info),
             "host": self.info.host,
             "port": self.info.port or DEFAULT_PORT,
             "dbname": self.info.schema,
@@ -123,6 +108,8 @@ class Client:
     def _no_session(self, error: Error) -> CdcError:
         """A server that refuses the login gives libpq a text and no code, so the text decides."""
         text = _first_line(error)
+        if UNTRUSTED.search(text):
+            return untrusted(self.place, self.info.connection_id, text, f"`{AUTHORITY}`")
         if any(
             words in text for words in ("password", "pg_hba.conf", "authentication failed", "not permitted to log in")
         ):

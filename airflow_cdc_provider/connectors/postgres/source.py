@@ -25,6 +25,7 @@ from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.postgres_access import unverified
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Regime, TableSchema
 
@@ -48,6 +49,9 @@ class PostgresSource:
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.client, self.options, tables)
+
+    def unverified(self) -> list[Problem]:
+        return unverified(self.client.info)
 
     def identity(self) -> dict[str, str]:
         with self.client.session("identity") as connection:
