@@ -205,6 +205,9 @@ class Builder:
             self._refuse(
                 "DEF031", f"{shown(key.text)} needs a unit", value, found=shown(text), allowed="k, m, g or t: `2g`"
             )
+        if more.get("form") == "cast" and FORMS["cast"].complaint(text):
+            allowed = FORMS["cast"].allowed
+            self._refuse("DEF055", f"{shown(key.text)} cannot be cast so", value, found=shown(text), allowed=allowed)
         return text
 
     def _scalar(self, kind: Any, node: Scalar, more: Map[str, Any]) -> Any:

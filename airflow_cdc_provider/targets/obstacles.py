@@ -33,7 +33,8 @@ def in_the_definition(task: TableTask, engine: str) -> Iterator[Problem]:
     if twins:
         found, do = ", ".join(twins), "exclude one of each pair in tables.columns"
         yield Problem("TGT014", "column names differ only in case", task.table, found, f"{engine} ignores case", do)
-    reserved = [name for name in task.schema.names if name.lower().startswith(RESERVED_PREFIX)]
+    own = [column.name for column in task.schema.columns if not column.text_of]
+    reserved = [name for name in own if name.lower().startswith(RESERVED_PREFIX)]
     if reserved:
         found, do = ", ".join(reserved), "exclude them in tables.columns"
         yield Problem("TGT015", f"column names starting {RESERVED_PREFIX} are ours", task.table, found, "", do)
