@@ -41,7 +41,8 @@ def check(args: argparse.Namespace) -> Answer:
         "warnings": [to_plain(warning) for warning in warnings],
     }
     lines = [f"warning: {warning}" for warning in warnings]
-    lines += [] if problems else [f"{replicator.name} is ready: {len(tables)} tables{_at_once(replicator, len(tables))}"]
+    if not problems:
+        lines.append(f"{replicator.name} is ready: {len(tables)} tables{_at_once(replicator, len(tables))}")
     return Answer(body, lines=lines, problems=problems, code=a.CONFIGURATION if problems else a.OK)
 
 
