@@ -192,10 +192,16 @@ def execute(connection: psycopg.Connection[Any], table: str, statements: tuple[s
             connection.execute(one.replace("{t}", table).encode())
 
 
-def parameters() -> Iterator[ParameterSet]:
-    for case, busy in TABLES:
-        marks = () if (case.name, busy) in IN_EVERY_RUN else (pytest.mark.nightly,)
-        yield pytest.param(case, busy, id=f"{case.name}-{'busy' if busy else 'quiet'}", marks=marks)
+def parameters() -> list[ParameterSet]:
+    return [
+        pytest.param(
+            case,
+            busy,
+            id=f"{case.name}-{'busy' if busy else 'quiet'}",
+            marks=() if (case.name, busy) in IN_EVERY_RUN else pytest.mark.nightly,
+        )
+        for case, busy in TABLES
+    ]
 
 
 @pytest.mark.parametrize(("case", "busy"), parameters())
