@@ -133,7 +133,7 @@ def test_check_finds_a_ready_replicator_ready(cdc: Callable[..., Said], world: W
 
 
 def test_check_says_where_the_source_has_not_room_for_all_copies_at_once(
-    cdc: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+    cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FileSource, "copies_at_once", lambda _: 1, raising=False)
     assert "2 tables, copied 1 at a time" in cdc("check", "shop").out
