@@ -44,6 +44,11 @@ def test_case_01_a_null_counts_only_where_the_field_changed() -> None:
     assert Reading().after(event(changed=[bits], nulled=[bits], Industry=None)) == {"Industry": None}
 
 
+def test_an_amount_that_a_double_cannot_tell_is_fetched() -> None:
+    (record,) = Reading().says(updated(AnnualRevenue=9007199254740993.0, Phone="1"))
+    assert (json.loads(record.after or ""), record.refetch) == ({"Id": ADA, "Phone": "1"}, ("AnnualRevenue",))
+
+
 def test_case_02_an_event_with_a_nested_bitmap_alone_changes_only_those_members() -> None:
     where = {"Street": None, "City": None, "Latitude": 12.5, "Longitude": -3.25}
     changed = [f"{org.INDEX['ShippingAddress']}-0x0180"]
