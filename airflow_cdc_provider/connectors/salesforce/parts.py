@@ -26,7 +26,7 @@ class Cell:
 
     def filled(self, value: Any) -> Filled:
         if self.convert is None:
-            return self.place, None
+            return self.place, NULL if value is None else None
         try:
             return self.place, self.convert(value)
         except WrongValue as error:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from json.encoder import encode_basestring
-from math import isfinite, ulp
+from math import ulp
 from typing import Any
 
 from airflow_cdc_provider.core.tables import Kind, LogicalType
@@ -60,7 +60,7 @@ def from_avro(kind: LogicalType, meaning: str, avro: str, warn: Warn) -> FromAvr
         case "DateOnly" | "DateTime" | "TimeOnly", _:
             convert = None
         case _, Kind.DECIMAL if meaning in DECIMALS_OF_SALESFORCE and avro in _REAL:
-            convert = _held(kind.scale or 0, _parser(kind, warn))
+            convert = _held(kind, _parser(kind, warn))
         case _:
             convert = _parser(kind, warn) if avro in _AVRO[kind.kind] else None
     if convert is None:
@@ -68,12 +68,13 @@ def from_avro(kind: LogicalType, meaning: str, avro: str, warn: Warn) -> FromAvr
     return lambda value: NULL if value is None or value == "" else convert(value)
 
 
-def _held(scale: int, convert: Convert) -> FromAvro:
+def _held(kind: LogicalType, convert: Convert) -> FromAvro:
     """Where the next double is further away than one unit of the scale, several decimals become the same double."""
-    unit = 10.0**-scale
+    assert kind.precision is not None and kind.scale is not None
+    unit, limit = 10.0**-kind.scale, 10.0 ** (kind.precision - kind.scale)
 
     def told(value: Any) -> str | None:
-        if type(value) is float and isfinite(value) and ulp(value) > unit:
+        if type(value) is float and abs(value) <= limit and ulp(value) > unit:
             return None
         return convert(value)
 
