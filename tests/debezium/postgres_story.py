@@ -112,7 +112,7 @@ AFTER = (
     )""",
     "UPDATE kinds SET small = NULL, price = 0, docb = NULL, numbers = '{4}', zoned = NULL WHERE id = 1",
     "INSERT INTO arrays SELECT 3, prices, free, days, at3, at6, moments, zoned, blobs, flags FROM arrays WHERE id = 1",
-    "UPDATE arrays SET prices = '{0.0001}', days = '{}', moments = NULL WHERE id = 1",
+    "UPDATE arrays SET prices = '{0.0001}', halves = '{}', days = NULL WHERE id = 1",
     # Wide values that did not change are not sent.
     "UPDATE people SET name = 'short changed' WHERE id = 1",
     "UPDATE people SET wide = 'now short', amount = NULL WHERE id = 2",

@@ -26,6 +26,7 @@ NO_ORDER, WRONG_TIME, WRONG_NUMBER, WRONG_TEXT, WRONG_VALUE, NO_SCHEMA = (
     "EVT015",
     "EVT014",
 )
+NOT_TOLD = "EVT020"
 
 
 class Unreadable(ValueError):
