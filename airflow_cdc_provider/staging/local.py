@@ -9,11 +9,12 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.staging.store import leads_out, require_inside
 
 HAS_HARD_LINKS = "a file system with hard links: ext4, XFS, Btrfs, ZFS, NFS"
 NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
@@ -27,6 +28,7 @@ class LocalStore:
         self.root = root.removeprefix("file://").rstrip("/")
 
     def url(self, path: str) -> str:
+        self._path(path)
         return f"{self.root}/{path}"
 
     def read(self, path: str) -> bytes:
@@ -81,6 +83,12 @@ class LocalStore:
             target.unlink(missing_ok=True)
 
     def _path(self, path: str) -> Path:
+        require_inside(self.root, path)
+        at = Path(self.root)
+        for step in PurePosixPath(path).parts:
+            at /= step
+            if at.is_symlink():
+                raise leads_out(self.root, str(at.relative_to(self.root)))
         return Path(self.root, path)
 
     @contextlib.contextmanager

@@ -200,6 +200,47 @@ def test_a_file_that_still_grows_is_left_alone_until_it_is_stable(feed: Feed) ->
     assert feed.source.news(lo, []).anything
 
 
+@pytest.mark.parametrize("link", ["a/link.jsonl", "b"])
+def test_links_in_the_folder_are_refused_with_where_they_are(feed: Feed, tmp_path: Path, link: str) -> None:
+    lines = "\n".join(map(line, messages()))
+    feed.write("a/1.jsonl", lines)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.jsonl").write_text(lines)
+    (feed.folder / "a/_being_written").symlink_to(outside)
+    assert len(feed.source.folder.files()) == 1
+    (feed.folder / link).symlink_to(outside if link == "b" else outside / "secret.jsonl")
+    with pytest.raises(CheckFailed, match=rf"SRC079 .*where: {feed.folder} \| found: {link} \|"):
+        feed.source.news(feed.source.open_stream([]), [])
+    (problem,) = feed.source.check([])
+    assert problem.code == "SRC079"
+
+
+def test_a_file_that_becomes_a_link_before_it_is_read_is_not_read(feed: Feed, tmp_path: Path) -> None:
+    feed.write("a/1.jsonl", "{}")
+    (tmp_path / "secret").write_text("secret")
+    (feed.folder / "a/1.jsonl").unlink()
+    (feed.folder / "a/1.jsonl").symlink_to(tmp_path / "secret")
+    (feed.folder / "linked").symlink_to(tmp_path)
+    for path in ("a/1.jsonl", "linked/secret", "../secret", str(tmp_path / "secret")):
+        with pytest.raises(CheckFailed, match="SRC079"):
+            feed.source.folder.pieces(path)
+    assert feed.source.folder.pieces("a/2.jsonl") is None
+
+
+def test_the_folder_itself_may_be_a_link_and_one_that_is_not_mounted_leaves_no_hole(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "events").symlink_to(tmp_path / "disk")
+    feed = Feed(tmp_path / "events")
+    feed.write("a/1.jsonl", "{}")
+    (file,) = feed.source.folder.files()
+    pieces = feed.source.folder.pieces(file.path)
+    assert pieces is not None and b"".join(pieces) == b"{}"
+    (tmp_path / "events").unlink()
+    with pytest.raises(SourceUnavailable, match="SRC074"):
+        feed.source.folder.pieces(file.path)
+
+
 def test_what_was_written_anew_is_another_file(feed: Feed) -> None:
     feed.write("1.jsonl", "\n".join(map(line, messages())))
     tasks, lo = feed.tasks(), feed.source.open_stream([])

@@ -180,6 +180,7 @@ BAD = [
     ),
     ("D-27 a key in clear", swap("cdc_shop", "AKIAHUNTER2HUNTER222"), "DEF029", "3:60"),
     ("D-29 packages", GOOD + "spark: {conf: {spark.jars.packages: a:b:1}}\n", "DEF030", "8:16"),
+    ("D-29 a class", GOOD + "spark: {conf: {spark.io.compression.codec: x.Evil}}\n", "DEF030", "8:44"),
     ("D-29 the master", GOOD + "spark: {conf: {spark.master: yarn}}\n", "DEF030", "8:16"),
     ("D-29 the class path", GOOD + "spark: {conf: {spark.driver.extraClassPath: /x}}\n", "DEF030", "8:16"),
     ("D-29 Java options", GOOD + "spark: {conf: {spark.executor.extraJavaOptions: -Dx=y}}\n", "DEF030", "8:16"),
