@@ -54,14 +54,14 @@ class Images:
         self._left_out = left_out
 
     def _to_the_last_digit(self, convert: Convert) -> Convert:
-        """Of a key nothing is cut: two keys of the source would be one."""
+        """Of a key nothing is cut: two keys of the source would be one. 0.0 and -0.0 are one there."""
 
         def converted(value: Any) -> str:
             before = len(self.warnings)
             text = convert(value)
             if NANOSECONDS_CUT in self.warnings[before:]:
                 raise not_held("a time with digits below a microsecond, in the key")
-            return text
+            return "0.0" if text == "-0.0" else text
 
         return converted
 

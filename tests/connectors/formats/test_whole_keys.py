@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from airflow_cdc_provider.connectors.formats.images import Images
 from airflow_cdc_provider.connectors.formats.times import timestamptz_of_text
 from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
+from airflow_cdc_provider.connectors.formats.values import floating
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 
 
@@ -23,3 +26,9 @@ def test_of_a_key_nothing_is_cut() -> None:
     for asked in (images("a").key, images("b", "a").key, images("a").image):
         with pytest.raises(Unreadable, match=r"EVT016 .*below a microsecond, in the key"):
             asked(row)
+
+
+def test_in_a_key_a_negative_zero_is_zero() -> None:
+    schema = TableSchema("t", (Column("k", LogicalType(Kind.FLOAT64)), Column("v", LogicalType(Kind.FLOAT64))), ("k",))
+    images, row = Images(schema, [floating, floating]), {"k": Decimal("-0.0"), "v": Decimal("-0.0")}
+    assert (images.key(row), images.image(row).text) == ("[0.0]", '{"k":0.0,"v":-0.0}')
