@@ -128,6 +128,24 @@ def test_a_default_that_no_target_has_asks_for_a_copy(database: Database) -> Non
     assert schema.warnings == ("initial_unknown",)
 
 
+@pytest.mark.parametrize("native", ["float8", "real"])
+@pytest.mark.parametrize("rows", [FEW, MANY])
+def test_a_negative_zero_in_the_key_is_zero_as_the_source_has_it(database: Database, native: str, rows: int) -> None:
+    start = table(database, f"v {native} PRIMARY KEY, id int")
+    database.sql(
+        "INSERT INTO odd VALUES ('-0', 0)",
+        f"INSERT INTO odd SELECT n, n FROM generate_series(1, {rows}) n",
+        "UPDATE odd SET v = '0' WHERE id = 0",
+        "UPDATE odd SET v = '-0' WHERE id = 0",
+    )
+    task = database.task("public.odd")
+    changes = records(database.read(start, task))
+    assert {record.key for record in changes if json.loads(record.after or "")["id"] == 0} == {"[0]"}
+    assert {record.op for record in changes[-2:]} == {"update"}, "the key stays what it is"
+    with database.source.copy(task, 1, {}, 1) as copy:
+        assert [str(row["v"]) for row in database.copied(copy) if row["id"] == 0] == ["0.0"]
+
+
 def image(record: ChangeRecord) -> dict[str, Any]:
     assert record.op == "insert", record
     row: dict[str, Any] = json.loads(record.after or "")

@@ -48,7 +48,7 @@ def _column_text(column: Column, schema: TableSchema) -> str:
         return f"CASE WHEN NOT ({_inside(schema.column(column.text_of))}) THEN {quoted(column.text_of)}::text END"
     if schema.has_text_of(column.name):
         return f"CASE WHEN {_inside(column)} THEN {proof_text(column)} END"
-    return proof_text(column)
+    return proof_text(column, column.name in schema.key)
 
 
 def _inside(column: Column) -> str:
@@ -59,16 +59,16 @@ def _inside(column: Column) -> str:
     return f"{moment} >= '{FIRST}' AND {moment} <= '{LAST}'"
 
 
-def proof_text(column: Column) -> str:
-    """A text that a target can compute too."""
+def proof_text(column: Column, in_key: bool = False) -> str:
+    """A text that a target can compute too. In a key 0.0 and -0.0 are one number."""
     name = quoted(column.name)
     match column.type.kind:
         case Kind.BOOLEAN:
             return f"CASE {name} WHEN true THEN 't' WHEN false THEN 'f' END"
         case Kind.FLOAT32:
-            return _bits(name, "float4send", 32, "int")
+            return _bits(f"({name} + 0::float4)" if in_key else name, "float4send", 32, "int")
         case Kind.FLOAT64:
-            return _bits(name, "float8send", 64, "bigint")
+            return _bits(f"({name} + 0::float8)" if in_key else name, "float8send", 64, "bigint")
         case Kind.DECIMAL:
             return f"{name}::text"
         case Kind.BYTES:

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from airflow_cdc_provider.connectors.postgres.publication import quoted
+from airflow_cdc_provider.connectors.postgres.types import FLOATS
 from airflow_cdc_provider.core.definition import Comparison, Condition, Scalar
 from airflow_cdc_provider.core.filters import Beyond, Value, literal
 from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
@@ -29,6 +30,8 @@ def value_sql(column: Column, schema: TableSchema) -> str:
     if column.text_of:
         source = quoted(column.text_of)
         return f"CASE WHEN NOT ({_has(schema.column(column.text_of))}) THEN format('%s', {source}) END"
+    if column.name in schema.key and column.type.kind in FLOATS:
+        return f"{_plain(column)} + 0::{_BASE[column.type.kind]}"  # 0 and -0 are one key
     if schema.has_text_of(column.name):
         return f"CASE WHEN {_has(column)} THEN {_plain(column)} END"
     return _plain(column)

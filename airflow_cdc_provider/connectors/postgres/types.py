@@ -37,6 +37,7 @@ BY_OID: Mapping[int, Kind] = {
 }
 NUMERIC = 1700
 MAX_PRECISION = 38
+FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
 NO_TYPMOD = -1
 
 JSON_NUMBER = re.compile("-?(0|[1-9][0-9]*)([.][0-9]+)?(e[+-][0-9]+)?")
@@ -71,6 +72,8 @@ def converters(schema: TableSchema) -> list[Converter]:
         if column.text_of
         else _or_null(converter(column.type.kind))
         if schema.has_text_of(column.name)
+        else _unsigned_zero
+        if column.name in schema.key and column.type.kind in FLOATS
         else converter(column.type.kind)
         for column in schema.columns
     ]
@@ -175,6 +178,12 @@ def _float(cell: str) -> str:
     if cell in ("NaN", "Infinity", "-Infinity"):
         return f'"{cell}"'
     raise ValueError(f"float {cell[:10]!r}")
+
+
+def _unsigned_zero(cell: str) -> str:
+    """To PostgreSQL 0 and -0 are one key."""
+    text = _float(cell)
+    return "0" if text == "-0.0" else text
 
 
 def _decimal(cell: str) -> str:
