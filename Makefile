@@ -24,9 +24,12 @@ test: lint jars mariadb  ## lint, then every layer of tests, with the same seeds
 	@$(READY)
 	exec $(PYTHON) -m tests.run_layers $(LAYERS)
 
-nightly: lint jars mariadb  ## the slow tests too, new seeds, long rounds; LAYERS="core spark" for some, SEED to repeat
+nightly: lint jars mariadb  ## every test and fault, new seeds, long rounds; LAYERS="core spark" for some, SEED
 	@$(READY)
-	CDC_SEED="$(SEED)" exec $(PYTHON) -m tests.run_layers --nightly $(LAYERS)
+	export CDC_SEED="$(or $(SEED),$(shell date +%s))"
+	$(PYTHON) -m tests.run_layers --nightly $(LAYERS) && layers=0 || layers=1
+	if [ -z "$(LAYERS)" ]; then $(PYTHON) -m tests.faults; fi
+	exit $$layers
 
 lint: $(INSTALLED)  ## style, types, import rules
 	@export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"

@@ -48,9 +48,10 @@ def test_a_layer_inside_of_another_is_counted_once(tests: Path, monkeypatch: pyt
 def test_a_layer_over_its_budget_is_told_and_has_not_failed() -> None:
     outcomes = [Outcome("core", 0, 300.0, {"passed": 1}), Outcome("spark", 0, 100.0, {"passed": 1})]
     assert not any(outcome.failed for outcome in outcomes)
-    _, core, spark = run_layers.table(outcomes).splitlines()
+    _, core, spark, whole = run_layers.table(outcomes).splitlines()
     assert core.split()[:3] == ["core", "300", "75%"] and core.endswith("over its budget")
     assert spark.split()[:3] == ["spark", "100", "25%"] and "over" not in spark
+    assert whole.split() == ["all", "400", "100%", "470"]
 
 
 HANGING = """

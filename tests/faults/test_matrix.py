@@ -1,7 +1,6 @@
-"""A dozen cases of the matrix, others each time; ``make faults`` does them all.
+"""A dozen cases of the matrix; ``make faults`` and ``make nightly`` do them all.
 
-The acts of each target stand in a fixed order, and the seed says at which of them a run of the tests begins: over many
-runs each has its turn.
+The acts of each target stand in a fixed order, and the seed says at which of them a run of the tests begins.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ import random
 import pytest
 
 from tests.faults.acts import Act, acts
-from tests.faults.matrix import cases
+from tests.faults.matrix import DATABASES, LAKES, cases
 from tests.faults.performing import Theatre
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 CASES = 6
-"""Of each of two targets."""
+"""Of a lake and of a database."""
 
 
 def chosen(target: str, seed: int) -> list[Act]:
@@ -32,10 +31,9 @@ def chosen(target: str, seed: int) -> list[Act]:
     return taken
 
 
-@pytest.mark.parametrize("half", [0, 1])
-def test_whatever_is_struck_the_copies_stay_true(stage: Theatre, seed: int, half: int) -> None:
-    targets = ["delta", "postgres", "iceberg", "mysql"] if stage.mariadb else ["delta", "postgres", "iceberg"]
-    target = random.Random(seed).sample(targets, 2)[half]
+@pytest.mark.parametrize("targets", [LAKES, DATABASES], ids=["lake", "database"])
+def test_whatever_is_struck_the_copies_stay_true(stage: Theatre, seed: int, targets: tuple[str, ...]) -> None:
+    target = random.Random(seed).choice([one for one in targets if one != "mysql" or stage.mariadb])
     for act in chosen(target, seed):
         outcome = stage.perform(act)
         names = [str(case) for _, case in act.cases]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from spark_jobs.sessions import TARGET_SETTINGS, build
 from tests.mariadb import embedded
 from tests.spark.databases import Database, new_schema
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL
+from tests.waiting import until
 
 GROUPS = ("delta", "iceberg", "mysql", "postgres", "s3")
 LONG_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m"
@@ -77,8 +77,9 @@ def database(postgres: EmbeddedPostgres, request: pytest.FixtureRequest) -> Iter
         with psycopg.connect(postgres.dsn(name), autocommit=True) as connection:
             yield connection
         slots = "SELECT slot_name FROM pg_replication_slots WHERE database = %s AND temporary = %s"
-        while server.execute(slots, [name, True]).fetchall():  # they go with their sessions, which may be ending
-            time.sleep(0.01)
+        # They go with their sessions. A driver that a failed test left behind would keep its own for ever.
+        server.execute("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE database = %s", [name])
+        until(lambda: not server.execute(slots, [name, True]).fetchall(), "the end of temporary slots", every_s=0.01)
         for (slot,) in server.execute(slots, [name, False]).fetchall():
             server.execute("SELECT pg_drop_replication_slot(%s)", [slot])
         server.execute(f'DROP DATABASE "{name}" WITH (FORCE)')

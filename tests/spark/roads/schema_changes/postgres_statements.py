@@ -81,6 +81,13 @@ CASES = [
     stopped("drop the last and add again", *alter("DROP ms", "ADD ms text")),
     stopped("drop and add again with a default", *alter("DROP b", "ADD b int DEFAULT 7")),
     stopped("drop, rows, add again", *alter("DROP b"), "UPDATE {t} SET a = a + 5", *alter("ADD b int")),
+    Case("drop, a run, add again", (*alter("DROP v"), "{run}", *alter("ADD v text")), SAME_OR_STOPPED),
+    Case(
+        "drop, a run, add again with a default",
+        (*alter("DROP v"), "{run}", *alter("ADD v text DEFAULT 'new'")),
+        SAME_OR_STOPPED,
+    ),
+    Case("drop, a run, rename another", (*alter("DROP v"), "{run}", *alter("RENAME w TO v")), SAME_OR_STOPPED),
     same("add", *alter("ADD z int")),
     same("add with a constant", *alter("ADD z int DEFAULT 5")),
     same("add NOT NULL with a constant", *alter("ADD z text NOT NULL DEFAULT 'ä'")),
