@@ -54,12 +54,13 @@ class StateStore:
             )
 
     def renew(self, replicator: str, lane: str, holder: str, ttl_s: float) -> bool:
-        """Hold the lane longer. False where it is not ours any more; an expired lease nobody took is still ours."""
+        """Hold the lane longer. False where it is not ours any more, or the lease ran out."""
         with self._transaction() as connection:
+            now = _now(connection)
             renewed = connection.execute(
                 _lease(t.leases.update(), replicator, lane)
-                .where(t.leases.c.holder == holder)
-                .values(expires=_now(connection) + ttl_s)
+                .where(t.leases.c.holder == holder, t.leases.c.expires > now)
+                .values(expires=now + ttl_s)
             )
             return renewed.rowcount == 1
 

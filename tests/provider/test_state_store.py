@@ -72,10 +72,10 @@ def test_a_retried_task_of_the_same_run_gets_its_lane_again(store: StateStore) -
     assert store.acquire("shop", Lane.STREAM, "run-1", HOUR_S)
 
 
-def test_a_lease_that_ran_out_is_free_and_its_old_holder_cannot_renew_once_it_is_taken(store: StateStore) -> None:
+def test_a_lease_that_ran_out_is_free_and_its_old_holder_cannot_renew_it(store: StateStore) -> None:
     assert store.acquire("shop", Lane.STREAM, "run-1", 0)
     assert store.holder("shop", Lane.STREAM) is None
-    assert store.renew("shop", Lane.STREAM, "run-1", 0)
+    assert not store.renew("shop", Lane.STREAM, "run-1", HOUR_S), "nobody renews what has run out"
     assert store.acquire("shop", Lane.STREAM, "run-2", HOUR_S)
     assert not store.renew("shop", Lane.STREAM, "run-1", HOUR_S)
     assert store.holder("shop", Lane.STREAM) == "run-2"
