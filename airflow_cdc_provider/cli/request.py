@@ -67,11 +67,12 @@ def _request(kind: CommandKind, args: argparse.Namespace, **arguments: Any) -> A
 
 
 def _at_once(replicator: Replicator, asked: Command, targets: dict[str, str]) -> Command:
-    """Commit the fence now. Where the target does not answer, the request waits for the next run."""
-    wanted = {table: target for table, target in targets.items() if asked.names(table)}
+    """Commit the fence now, behind those of earlier requests. Where the target does not answer, the request waits for
+    the next run."""
+    waiting = [one for one in replicator.state.pending(replicator.name) if one.kind in AT_ONCE]
+    wanted = {table: target for table, target in targets.items() if any(one.names(table) for one in waiting)}
     try:
-        held = {table: replicator.target.held(table, target) for table, target in wanted.items()}
-        carry_out(replicator, [asked], wanted, held, operator())
+        carry_out(replicator, waiting, targets, {}, operator())
         before = replicator.state.tables(replicator.name)
         now = {table: replicator.target.held(table, target).control for table, target in wanted.items()}
     except Retryable:

@@ -50,7 +50,7 @@ def open_window(replicator: Replicator, run: Run, tell: Tell) -> Decision:
     moved = carry_out(replicator, gathered.facts.commands, targets, gathered.held, run.run_id)
     moved |= _finish_rewinds(replicator, run.run_id, targets, gathered, tell)
     if moved:
-        gathered = gather(replicator, run)
+        gathered = gather(replicator, run, believe_index=False)
     decision = decide(gathered.facts)
     if decision.reopen:
         reopen(replicator, gathered.facts, tell)
