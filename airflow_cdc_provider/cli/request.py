@@ -73,12 +73,13 @@ def _at_once(replicator: Replicator, asked: Command, targets: dict[str, str]) ->
     wanted = {table: target for table, target in targets.items() if any(one.names(table) for one in waiting)}
     try:
         carry_out(replicator, waiting, targets, {}, operator())
-        before = replicator.state.tables(replicator.name)
         now = {table: replicator.target.held(table, target).control for table, target in wanted.items()}
     except Retryable:
         return _again(replicator, asked)
-    rows = [held_row(t, wanted[t], control, before.get(t), utc_now()) for t, control in now.items() if control]
-    replicator.state.record_tables(replicator.name, rows)
+    replicator.state.change_tables(
+        replicator.name,
+        lambda before: [held_row(t, wanted[t], one, before.get(t), utc_now()) for t, one in now.items() if one],
+    )
     return _again(replicator, asked)
 
 
