@@ -68,7 +68,7 @@ def fold_here(log: ChangeLog, windows: Sequence[WindowSlice], fold: PlainFold) -
     if keys.null_count:
         return None
     numbers = keys.dictionary_encode().indices.to_numpy()
-    last, entries = _last_of_each(numbers, records["order_key"])
+    last, entries = last_of_each(numbers, records["order_key"])
     again, of = _told_again(numbers, records["order_key"], last)
     if differ(records.take(again), records.take(of)):
         return None
@@ -97,13 +97,13 @@ def entry_keys(records: pa.Table) -> pa.Array:
     return pc.if_else(gone, records["key_before"], records["key"]).combine_chunks()
 
 
-def _last_of_each(numbers: Numbers, order: pa.ChunkedArray) -> tuple[Numbers, Numbers]:
+def last_of_each(numbers: Numbers, order: pa.ChunkedArray) -> tuple[Numbers, Numbers]:
     """The place of the last entry of each key, and how many the key has. ``numbers`` stand for the keys."""
     entries = np.bincount(numbers)
     in_order = pc.sort_indices(order).to_numpy()
-    last = np.empty(len(entries), np.int64)
-    last[numbers[in_order]] = in_order
-    return last, entries
+    latest = np.zeros(len(entries), np.int64)
+    np.maximum.at(latest, numbers[in_order], np.arange(len(numbers)))
+    return in_order[latest], entries
 
 
 def _told_again(numbers: Numbers, order: pa.ChunkedArray, last: Numbers) -> tuple[pa.Array, pa.Array]:

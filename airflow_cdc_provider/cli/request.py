@@ -67,17 +67,19 @@ def _request(kind: CommandKind, args: argparse.Namespace, **arguments: Any) -> A
 
 
 def _at_once(replicator: Replicator, asked: Command, targets: dict[str, str]) -> Command:
-    """Commit the fence now. Where the target does not answer, the request waits for the next run."""
-    wanted = {table: target for table, target in targets.items() if asked.names(table)}
+    """Commit the fence now, behind those of earlier requests. Where the target does not answer, the request waits for
+    the next run."""
+    waiting = [one for one in replicator.state.pending(replicator.name) if one.kind in AT_ONCE]
+    wanted = {table: target for table, target in targets.items() if any(one.names(table) for one in waiting)}
     try:
-        held = {table: replicator.target.held(table, target) for table, target in wanted.items()}
-        carry_out(replicator, [asked], wanted, held, operator())
-        before = replicator.state.tables(replicator.name)
+        carry_out(replicator, waiting, targets, {}, operator())
         now = {table: replicator.target.held(table, target).control for table, target in wanted.items()}
     except Retryable:
         return _again(replicator, asked)
-    rows = [held_row(t, wanted[t], control, before.get(t), utc_now()) for t, control in now.items() if control]
-    replicator.state.record_tables(replicator.name, rows)
+    replicator.state.change_tables(
+        replicator.name,
+        lambda before: [held_row(t, wanted[t], one, before.get(t), utc_now()) for t, one in now.items() if one],
+    )
     return _again(replicator, asked)
 
 

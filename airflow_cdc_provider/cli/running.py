@@ -8,8 +8,8 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from typing import NoReturn, TextIO
 
 from airflow.sdk.exceptions import AirflowException
@@ -19,6 +19,7 @@ from airflow_cdc_provider.cli.answer import Answer, show
 from airflow_cdc_provider.core.errors import CdcError, Problem
 
 INTERRUPTED = 130
+CONTEXT = "_AIRFLOW_PROCESS_CONTEXT"
 
 
 def command(function: Callable[[argparse.Namespace], Answer]) -> Callable[[argparse.Namespace], NoReturn]:
@@ -26,12 +27,10 @@ def command(function: Callable[[argparse.Namespace], Answer]) -> Callable[[argpa
 
     @functools.wraps(function)
     def run(args: argparse.Namespace) -> NoReturn:
-        # Connections of Airflow's metadata are visible to server processes only; the command line is one of them.
-        os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
         out = sys.stdout
         _keep_logs_off(out)
         try:
-            with redirect_stdout(sys.stderr):
+            with redirect_stdout(sys.stderr), _as_server():
                 answer = _answer(function, args)
             show(answer, args.output, out, sys.stderr)
             out.flush()
@@ -44,6 +43,18 @@ def command(function: Callable[[argparse.Namespace], Answer]) -> Callable[[argpa
         sys.exit(answer.code)
 
     return run
+
+
+@contextmanager
+def _as_server() -> Iterator[None]:
+    """Connections of Airflow's metadata are visible to server processes only; a command is one while it works."""
+    said = os.environ.get(CONTEXT)
+    os.environ.setdefault(CONTEXT, "server")
+    try:
+        yield
+    finally:
+        if said is None:
+            os.environ.pop(CONTEXT, None)
 
 
 def _keep_logs_off(out: TextIO) -> None:

@@ -82,7 +82,8 @@ def _clean_windows(
     replicator: Replicator, run_id: str, stands: list[Stand], claims: Iterable[Claim], now: str
 ) -> list[int]:
     log = replicator.log
-    limit = min([log.sealed() - 1, *(claim.sealed_window for claim in claims), *(stand.passed for stand in stands)])
+    copying = (claim.sealed_window for claim in claims)
+    limit = min([log.sealed() - 1, *copying, *(stand.passed for stand in stands)])
     numbers = [int(name) for name in log.store.names(changelog.WINDOWS)]
     old = _too_old(replicator, [number for number in numbers if number <= limit], now)
     if not old:

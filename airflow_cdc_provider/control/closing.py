@@ -66,13 +66,15 @@ def _close(replicator: Replicator, decision: Decision, failed: Sequence[str], te
     log = _log(replicator, decision, before)
     table_problems = {**_failed_steps(decision, results, failed), **results.problems()}
 
-    rows: dict[str, TableRow] = {}
-    for task in plan.tables:
-        row = _row(replicator, decision, task, before.get(task.table), results, table_problems.get(task.table), log, at)
-        if row is not None:
-            rows[task.table] = row
-    failpoint("state.before")
-    state.record_tables(name, rows.values())
+    def standing(known: Mapping[str, TableRow]) -> Iterable[TableRow]:
+        for task in plan.tables:
+            problem = table_problems.get(task.table)
+            row = _row(replicator, decision, task, known.get(task.table), results, problem, log, at)
+            if row is not None:
+                yield row
+        failpoint("state.before")
+
+    rows = {row.table: row for row in state.change_tables(name, standing)}
     failpoint("state.after")
 
     acknowledged = 0

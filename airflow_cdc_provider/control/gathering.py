@@ -49,20 +49,21 @@ class Gathered:
     held: dict[str, Held]
 
 
-def gather(replicator: Replicator, run: Run) -> Gathered:
-    """Raises SourceUnavailable or StagingUnavailable where a retry can help, StagingInvalid where the log is damaged. A
-    target table that cannot be read is that table's trouble only.
+def gather(replicator: Replicator, run: Run, believe_index: bool = True) -> Gathered:
+    """``believe_index``: tables that the index knows to be settled may be taken from it. Raises SourceUnavailable
+    or StagingUnavailable where a retry can help, StagingInvalid where the log is damaged. A target table that cannot be
+    read is that table's trouble only.
 
     Another run may clean up meanwhile: then a cursor and the log that was read after it need not fit together, and
     everything is read again."""
     while True:
         oldest = replicator.log.oldest()
-        gathered = _gather(replicator, run)
+        gathered = _gather(replicator, run, believe_index)
         if replicator.log.oldest() == oldest:
             return gathered
 
 
-def _gather(replicator: Replicator, run: Run) -> Gathered:
+def _gather(replicator: Replicator, run: Run, believe_index: bool) -> Gathered:
     at = utc_now()
     log, state, name = replicator.log, replicator.state, replicator.name
     rows, commands, claims = state.tables(name), state.pending(name), state.claims(name)
@@ -72,7 +73,8 @@ def _gather(replicator: Replicator, run: Run) -> Gathered:
     sealed = log.sealed()
     last = log.manifest(sealed) if sealed else None
     stream = _news(replicator, last, [selection.table for selection in selections])
-    settled = set() if stream.anything or commands or run.interval else _settled(rows, claims, sealed, at)
+    idle = believe_index and not (stream.anything or commands or run.interval)
+    settled = _settled(rows, claims, sealed, at) if idle else set()
 
     reading = [selection for selection in selections if selection.table not in settled]
     with ThreadPoolExecutor(READERS) as pool:

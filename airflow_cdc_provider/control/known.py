@@ -35,7 +35,7 @@ def rebuild(replicator: Replicator, by: str) -> list[TableRow]:
             control = commit_fence(replicator, table, target_table, held, by, owner=owner)
         rows.append(held_row(table, target_table, control, None, at))
     failpoint("rebuild.before")
-    state.record_tables(replicator.name, rows)
+    state.change_tables(replicator.name, lambda _: rows)
     state.note(replicator.name, by, "state rebuild", {"tables": [row.table for row in rows]})
     return rows
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from airflow_cdc_provider.control.fences import commit_fence, with_control
 from airflow_cdc_provider.control.gathering import Gathered, Run, gather
@@ -50,7 +51,7 @@ def open_window(replicator: Replicator, run: Run, tell: Tell) -> Decision:
     moved = carry_out(replicator, gathered.facts.commands, targets, gathered.held, run.run_id)
     moved |= _finish_rewinds(replicator, run.run_id, targets, gathered, tell)
     if moved:
-        gathered = gather(replicator, run)
+        gathered = gather(replicator, run, believe_index=False)
     decision = decide(gathered.facts)
     if decision.reopen:
         reopen(replicator, gathered.facts, tell)
@@ -207,7 +208,7 @@ def _take_on(replicator: Replicator, run: Run, decision: Decision) -> None:
     for command_id in plan.commands:
         state.start(command_id, run.run_id)
         _approve(replicator, command_id, decision)
-    state.record_tables(name, opening_rows(decision, replicator.definition.tables, state.tables(name)))
+    state.change_tables(name, partial(opening_rows, decision, replicator.definition.tables))
 
 
 def _approve(replicator: Replicator, command_id: str, decision: Decision) -> None:

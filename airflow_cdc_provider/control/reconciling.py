@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.opening import decision_of
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.rows import held_row
 from airflow_cdc_provider.core.changelog import ASKED_FOR
+from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import Reconcile
 from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.index import LEASE_S, Lane
+from airflow_cdc_provider.core.index import LEASE_S, Lane, TableRow
 from airflow_cdc_provider.core.runs import RunPlan
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, TableTask
@@ -97,11 +99,14 @@ def pause_stream(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str, 
             owner=plan.owner,
         )
         failpoint("resync.fenced")
-        before = state.tables(name).get(task.table)
-        state.record_tables(name, [held_row(task.table, task.target, record, before, utc_now())])
+        state.change_tables(name, partial(_held_rows, task, record))
         tell(f"{task.table} is resyncing under fence {record.fence}: {reason}")
         paused.append(task.table)
     return tuple(paused)
+
+
+def _held_rows(task: TableTask, record: ControlRecord, before: Mapping[str, TableRow]) -> list[TableRow]:
+    return [held_row(task.table, task.target, record, before.get(task.table), utc_now())]
 
 
 def resume_stream(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str, ...]:

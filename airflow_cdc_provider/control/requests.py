@@ -11,7 +11,7 @@ from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.rewinding import rewind
 from airflow_cdc_provider.core.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions import Decision, DecisionKind, decision_path
-from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.errors import Fenced, Problem, Retryable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.orders import Order, Standing, no_copy, orders, unknown_tables
 from airflow_cdc_provider.core.plain import to_plain
@@ -23,28 +23,48 @@ AT_ONCE = frozenset({CommandKind.PAUSE, CommandKind.RESUME, CommandKind.REWIND})
 def carry_out(
     replicator: Replicator, commands: Iterable[Command], targets: Mapping[str, str], held: Mapping[str, Held], by: str
 ) -> bool:
-    """Every pause, resume and rewind among ``commands``. ``targets``: source table → target table; ``held``: what was
-    read of those that could be. Says whether any table was fenced: then what was read is old. A request whose table
-    somebody else moved meanwhile stays pending; the next run tries again."""
-    fenced = False
+    """Every pause, resume and rewind among ``commands``, in their order. ``targets``: source table → target table;
+    ``held``: what was read of those that could be. Says whether any table may have been fenced: then what was read is
+    old.
+
+    A request stays pending, for the next run, while a table of it does not answer or somebody else moves it; so do
+    later requests about the same tables. One that another process has carried out meanwhile is left as it is."""
+    standing, waiting, fenced = dict(held), list[Command](), False
     for command in commands:
-        if command.kind in AT_ONCE and not fenced:
-            standing = [Standing(table, targets[table], held[table].control) for table in targets if table in held]
-            fenced = _carry_out(replicator, command, standing, held, by)
+        if command.kind not in AT_ONCE:
+            continue
+        named = {table: target for table, target in targets.items() if command.names(table)}
+        if any(_in_common(command, other) for other in waiting):
+            waiting.append(command)
+            continue
+        try:
+            for table in named.keys() - standing.keys():
+                standing[table] = replicator.target.held(table, named[table])
+            # In this order: a request that is open now was open when its tables were read.
+            if (now := replicator.state.command(command.id)) is not None and not now.finished:
+                fenced |= _carry_out(replicator, command, named, standing, by)
+        except (Fenced, Retryable):
+            waiting.append(command)
+            fenced = True
+        for table in named:
+            standing.pop(table, None)
     return fenced
 
 
+def _in_common(one: Command, other: Command) -> bool:
+    return not one.tables or not other.tables or not set(one.tables).isdisjoint(other.tables)
+
+
 def _carry_out(
-    replicator: Replicator, command: Command, standing: Sequence[Standing], held: Mapping[str, Held], by: str
+    replicator: Replicator, command: Command, named: Mapping[str, str], held: Mapping[str, Held], by: str
 ) -> bool:
-    try:
-        if command.kind is CommandKind.REWIND:
-            told = _rewind(replicator, command, standing, held, by)
-        else:
-            told = orders(command, standing, utc_now())
-            _fence(replicator, told, standing, held, by)
-    except Fenced:
-        return True
+    """Raises Fenced where somebody moved a table meanwhile."""
+    standing = [Standing(table, target, held[table].control) for table, target in named.items()]
+    if command.kind is CommandKind.REWIND:
+        told = _rewind(replicator, command, standing, held, by)
+    else:
+        told = orders(command, standing, utc_now())
+        _fence(replicator, told, standing, held, by)
     moved = [order.table for order in told if order.state is not None]
     refused = [order.refusal for order in told if order.refusal]
     failpoint("request.fenced")

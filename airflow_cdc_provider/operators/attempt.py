@@ -54,13 +54,14 @@ class Attempt:
         """The step's result, from this attempt or an earlier one.
 
         Raises AirflowSkipException where there is nothing to do, Fenced where somebody newer took over the lane or
-        every table, StepFailed or Blocked where the step as a whole failed.
+        every table, StateUnavailable where the lane could not be kept, StepFailed or Blocked where the step as a whole
+        failed.
         """
         lane = lane_of(self.kind)
         with KeptLease(self.replicator.state, self.definition.name, lane, self.run.run_id, self.kill) as lease:
-            result = self._taken_or_made()
+            result = self._taken_or_made(lease)
         if result.problem is not None:
-            raise lease.fenced() if lease.lost else _failure(result.problem, result.retryable)
+            raise lease.lost or _failure(result.problem, result.retryable)
         if result.tables and all(table.outcome is Outcome.FENCED for table in result.tables):
             raise Fenced(*(table.problem or _fenced(table) for table in result.tables))
         return result
@@ -72,7 +73,7 @@ class Attempt:
         if self.folder is not None:
             drivers.end(self.folder.step_url, timeout_s=10.0)
 
-    def _taken_or_made(self) -> StepResult:
+    def _taken_or_made(self, lease: KeptLease) -> StepResult:
         plan = self.run.plan()
         inputs = self._required(inputs_of(self.kind, plan, self.run, self.replicator.log), plan)
         found = end_rivals(self.kind, inputs.tables, self.task_id, self.run, self.replicator)
@@ -89,6 +90,7 @@ class Attempt:
         left = still_to_do(self.kind, left)
         if done and not left.tables:
             return self._brought_in(self._step(plan, inputs), done)
+        lease.require()
         result = self._submitted(self._step(plan, self._required(left, plan)))
         return self._with(result, done) if done else result
 

@@ -1,1 +1,1 @@
-"""The state store: leases, requests, attempts, audit and an index of table states, on any SQL database."""
+"""The state store: leases, requests, attempts, audit and an index of table states, on SQLite or PostgreSQL."""

@@ -9,13 +9,31 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Engine, make_url
 from sqlalchemy.pool import NullPool
 
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+
 BUSY_TIMEOUT_S = 30
+DATABASES = ("sqlite", "postgresql")
+"""Those it is tried on: locks, clocks and the isolation of transactions are each database's own."""
 
 
 def open_engine(url: str) -> Engine:
     """An engine that holds no idle connection. SQLite: write-ahead log, a patient lock, and transactions that take the
-    write lock when they begin, so that what was read is still true when it is written."""
+    write lock when they begin, so that what was read is still true when it is written. PostgreSQL: whoever writes rows
+    after reading them locks them when it reads. Raises CheckFailed (STA021) for any other database."""
     parsed = make_url(url)
+    if parsed.get_backend_name() not in DATABASES:
+        raise CheckFailed(
+            Problem(
+                "STA021",
+                "the state store cannot be kept in this database",
+                where="connection cdc_state",
+                found=parsed.get_backend_name(),
+                allowed=", ".join(DATABASES),
+                do="airflow connections delete cdc_state, then: "
+                "airflow connections add cdc_state --conn-uri postgresql://USER@HOST/DATABASE",
+                data="nothing was read or written",
+            )
+        )
     if parsed.get_backend_name() != "sqlite":
         return sa.create_engine(parsed, poolclass=NullPool)
     if parsed.database:

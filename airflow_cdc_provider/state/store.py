@@ -1,7 +1,9 @@
 """The state store of one Airflow installation.
 
-Every write compares and sets: it names what it expects to find, and says whether it was so. Leases give liveness
-(one run works on a lane at a time), never safety: that is the fence in the target. Lease times are the database's own.
+Every write compares and sets: it names what it expects to find, and does nothing, or is made anew, where it finds
+something else; the audit only grows. Leases give liveness
+(one run works on a lane at a time), never safety: that is the fence in the target. Lease times are those of
+PostgreSQL's clock, of the one host where the store is a SQLite file.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -54,12 +56,13 @@ class StateStore:
             )
 
     def renew(self, replicator: str, lane: str, holder: str, ttl_s: float) -> bool:
-        """Hold the lane longer. False where it is not ours any more; an expired lease nobody took is still ours."""
+        """Hold the lane longer. False where it is not ours any more, or the lease ran out."""
         with self._transaction() as connection:
+            now = _now(connection)
             renewed = connection.execute(
                 _lease(t.leases.update(), replicator, lane)
-                .where(t.leases.c.holder == holder)
-                .values(expires=_now(connection) + ttl_s)
+                .where(t.leases.c.holder == holder, t.leases.c.expires > now)
+                .values(expires=now + ttl_s)
             )
             return renewed.rowcount == 1
 
@@ -241,19 +244,34 @@ class StateStore:
 
     # Index and audit
 
-    def record_tables(self, replicator: str, rows: Iterable[TableRow]) -> None:
-        """What was seen of these tables, instead of what was seen before; other tables stay as they are."""
+    def change_tables(
+        self, replicator: str, change: Callable[[Mapping[str, TableRow]], Iterable[TableRow]]
+    ) -> tuple[TableRow, ...]:
+        """Write what ``change`` makes of the rows as they stand; other rows stay. Where somebody else wrote one of them
+        meanwhile, ``change`` is called again with what stands now."""
+        while True:
+            before = self.tables(replicator)
+            rows = tuple(change(before))
+            if self._set_tables(replicator, rows, before):
+                return rows
+
+    def _set_tables(self, replicator: str, rows: Sequence[TableRow], before: Mapping[str, TableRow]) -> bool:
         with self._transaction() as connection:
+            there = _table_rows(connection, replicator, lock=True)
+            if any(there.get(row.table) != before.get(row.table) for row in rows):
+                return False
             for row in rows:
-                this = (t.table_rows.c.replicator == replicator, t.table_rows.c.table == row.table)
-                connection.execute(t.table_rows.delete().where(*this))
                 body = json.dumps(to_plain(row))
-                connection.execute(t.table_rows.insert().values(replicator=replicator, table=row.table, body=body))
+                if row.table in there:
+                    this = (t.table_rows.c.replicator == replicator, t.table_rows.c.table == row.table)
+                    connection.execute(t.table_rows.update().where(*this).values(body=body))
+                elif not _inserted(connection, t.table_rows, replicator=replicator, table=row.table, body=body):
+                    return False
+        return True
 
     def tables(self, replicator: str) -> dict[str, TableRow]:
-        query = sa.select(t.table_rows).where(t.table_rows.c.replicator == replicator).order_by(t.table_rows.c.table)
         with self._transaction() as connection:
-            return {row.table: from_plain(TableRow, json.loads(row.body)) for row in connection.execute(query)}
+            return _table_rows(connection, replicator)
 
     def note(self, replicator: str, actor: str, action: str, detail: dict[str, Any]) -> None:
         """Add a line to the audit. ``detail`` must hold no secret and no row values."""
@@ -297,6 +315,12 @@ class StateStore:
                     data="source, change log and target tables are unchanged",
                 )
             ) from error
+
+
+def _table_rows(connection: Connection, replicator: str, lock: bool = False) -> dict[str, TableRow]:
+    query = sa.select(t.table_rows).where(t.table_rows.c.replicator == replicator).order_by(t.table_rows.c.table)
+    found = connection.execute(query.with_for_update() if lock else query)
+    return {row.table: from_plain(TableRow, json.loads(row.body)) for row in found}
 
 
 def _now(connection: Connection) -> float:

@@ -33,7 +33,7 @@ RUNS = (
     Breakage(
         "windows are removed by age, whoever still needs them",
         f"{CONTROL}/cleaning.py",
-        "limit = min([log.sealed() - 1, *claims, *(stand.passed for stand in stands)])",
+        "limit = min([log.sealed() - 1, *copying, *(stand.passed for stand in stands)])",
         "limit = log.sealed() - 1",
         ("tests/provider/test_window_cleaning.py",),
     ),
@@ -174,8 +174,8 @@ RUNS = (
     Breakage(
         "a lease is renewed though another run has taken it",
         STORE,
-        "                .where(t.leases.c.holder == holder)\n                .values(expires",
-        "                .where(t.leases.c.holder != '')\n                .values(expires",
+        ".where(t.leases.c.holder == holder, t.leases.c.expires > now)",
+        ".where(t.leases.c.expires > now)",
         ("tests/provider/test_state_store.py",),
     ),
     Breakage(

@@ -147,7 +147,7 @@ def test_status_tells_which_copies_catch_up(cdc: Callable[..., Said], world: Wor
     state = world.replicator.state
     row = state.tables("shop")["public.a"]
     assert row.control is not None
-    state.record_tables("shop", [replace(row, control=replace(row.control, high=9))])
+    state.change_tables("shop", lambda _: [replace(row, control=replace(row.control, high=9))])
     assert "the copy catches up, until window 9" in cdc("status", "shop").out
     assert [table["catching_up"] for table in cdc("status", "shop", "--json").body["tables"]] == [True, False]
 
@@ -378,7 +378,7 @@ def test_narrow_terminals_plain_encodings_and_no_colour_work(
     cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
     replicated(world)
-    world.state.record_tables("shop", [])
+    world.state.change_tables("shop", lambda _: [])
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setenv("NO_COLOR", "1")
     raw = io.BytesIO()

@@ -25,7 +25,7 @@ def dirty(world: World) -> World:
     record = world.control(TABLE).fenced(carry=carry, attempt="merge")
     world.commit("public_a", record)
     row = world.state.tables("shop")[TABLE]
-    world.state.record_tables("shop", [replace(row, fence=record.fence, control=record)])
+    world.state.change_tables("shop", lambda _: [replace(row, fence=record.fence, control=record)])
     return world
 
 

@@ -149,7 +149,7 @@ def test_status_tells_how_many_records_wait(cdc: Type, put: World) -> None:
     assert (first["table"], first["quarantined"], first["parked"]) == (TABLE, 2, 4)
     assert "2 (+4 behind)" in cdc("status", "shop").out
     row = put.state.tables("shop")[TABLE]
-    put.state.record_tables("shop", [replace(row, changes={"updated": 7, "discarded": 3})])
+    put.state.change_tables("shop", lambda _: [replace(row, changes={"updated": 7, "discarded": 3})])
     told = cdc("status", "shop").out
     assert "2 (+4 behind), 3 discarded" in told and " 7 " in told, "what was given up is no change"
 

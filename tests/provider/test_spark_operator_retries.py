@@ -15,11 +15,15 @@ from pathlib import Path
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
+from airflow_cdc_provider.core.errors import Problem, StateUnavailable
 from airflow_cdc_provider.core.steps import StepResult
 from airflow_cdc_provider.hooks import drivers
-from airflow_cdc_provider.operators import lease
+from airflow_cdc_provider.operators import attempt, lease
 from airflow_cdc_provider.operators.failures import TaskFailed
 from airflow_cdc_provider.staging.runs import StepFolder
+from airflow_cdc_provider.state.engine import open_engine
+from airflow_cdc_provider.state.store import StateStore
+from airflow_cdc_provider.state.tables import leases
 from tests.provider.scene import RUN, Scene, context
 from tests.waiting import until
 
@@ -266,8 +270,9 @@ def test_a_step_that_loses_its_lane_while_running_kills_its_driver_and_ends_quie
 
     def take_over() -> None:
         until(lambda: seen(scene, "extract"), "the driver of the step")
-        assert scene.state.release(scene.definition.name, "stream", RUN)
-        assert scene.state.acquire(scene.definition.name, "stream", "manual__later", 60)
+        with open_engine(scene.state.url).begin() as connection:
+            mine = (leases.c.replicator == scene.definition.name) & (leases.c.holder == RUN)
+            connection.execute(leases.update().where(mine).values(holder="manual__later"))
 
     thief = threading.Thread(target=take_over)
     thief.start()
@@ -286,6 +291,41 @@ def test_a_lane_is_held_for_as_long_as_its_step_runs(scene: Scene, monkeypatch: 
         assert store.holder(name, "stream") == RUN
     time.sleep(0.8)
     assert store.holder(name, "stream") is None
+
+
+def test_a_step_that_cannot_renew_its_lane_kills_its_driver_and_is_tried_again(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "RENEW_EVERY_S", 0.2)
+    monkeypatch.setattr(lease, "LEASE_S", 3.0)
+    monkeypatch.setenv("FAKE_SPARK", "hangs")
+    scene.plan("public.a", extract=True)
+
+    def gone(*_: object) -> bool:
+        raise StateUnavailable(Problem("STA010", "the state store cannot be used"))
+
+    monkeypatch.setattr(StateStore, "renew", gone)
+    with pytest.raises(TaskFailed, match=r"LSE002.*STA010"):
+        scene.execute("extract")
+    assert not alive(scene.folders("extract")[0])
+
+
+def test_a_step_that_has_lost_its_lane_before_it_submits_starts_no_driver(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "RENEW_EVERY_S", 0.1)
+    scene.plan("public.a", extract=True)
+
+    def taken_meanwhile(*_: object) -> list[object]:
+        with open_engine(scene.state.url).begin() as connection:
+            connection.execute(leases.update().where(leases.c.holder == RUN).values(holder="manual__later"))
+        time.sleep(1)
+        return []
+
+    monkeypatch.setattr(attempt, "end_rivals", taken_meanwhile)
+    with pytest.raises(AirflowSkipException, match="LSE001"):
+        scene.execute("extract")
+    assert scene.folders("extract") == []
 
 
 def test_on_kill_ends_the_driver_and_the_attempt(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -72,10 +73,10 @@ def test_a_retried_task_of_the_same_run_gets_its_lane_again(store: StateStore) -
     assert store.acquire("shop", Lane.STREAM, "run-1", HOUR_S)
 
 
-def test_a_lease_that_ran_out_is_free_and_its_old_holder_cannot_renew_once_it_is_taken(store: StateStore) -> None:
+def test_a_lease_that_ran_out_is_free_and_its_old_holder_cannot_renew_it(store: StateStore) -> None:
     assert store.acquire("shop", Lane.STREAM, "run-1", 0)
     assert store.holder("shop", Lane.STREAM) is None
-    assert store.renew("shop", Lane.STREAM, "run-1", 0)
+    assert not store.renew("shop", Lane.STREAM, "run-1", HOUR_S), "nobody renews what has run out"
     assert store.acquire("shop", Lane.STREAM, "run-2", HOUR_S)
     assert not store.renew("shop", Lane.STREAM, "run-1", HOUR_S)
     assert store.holder("shop", Lane.STREAM) == "run-2"
@@ -157,11 +158,54 @@ def test_a_table_is_claimed_by_one_run_and_keeps_its_first_window(store: StateSt
 
 def test_what_was_seen_of_a_table_replaces_what_was_seen_before_and_nothing_else(store: StateStore) -> None:
     a, b = (TableRow(f"public.{n}", n, TableState.REPLICATING, window=1) for n in "ab")
-    store.record_tables("shop", [a, b])
+    assert store.change_tables("shop", lambda _: [a, b]) == (a, b)
     changed = TableRow("public.a", "a", TableState.FAILING, attempts=2, error="SRC001", changes={"insert": 3})
-    store.record_tables("shop", [changed])
+    store.change_tables("shop", lambda _: [changed])
     assert store.tables("shop") == {"public.a": changed, "public.b": b}
     assert store.tables("crm") == {}
+
+
+def test_a_row_that_somebody_else_wrote_meanwhile_is_made_anew(store: StateStore, url: str) -> None:
+    store.change_tables("shop", lambda _: [TableRow("public.a", "a", TableState.REPLICATING)])
+    seen = []
+
+    def counted(rows: Mapping[str, TableRow]) -> list[TableRow]:
+        seen.append(rows["public.a"].attempts)
+        if len(seen) == 1:
+            other = TableRow("public.b", "b", TableState.PENDING)
+            changed = replace(rows["public.a"], attempts=5)
+            StateStore(url).change_tables("shop", lambda _: [changed, other])
+        new = TableRow("public.b", "b", TableState.REPLICATING)
+        return [replace(rows["public.a"], attempts=rows["public.a"].attempts + 1), rows.get("public.b", new)]
+
+    store.change_tables("shop", counted)
+    assert seen == [0, 5]
+    assert {table: row.attempts for table, row in store.tables("shop").items()} == {"public.a": 6, "public.b": 0}
+    assert store.tables("shop")["public.b"].state is TableState.PENDING
+
+
+def _count(told: tuple[str, int]) -> None:
+    url, times = told
+
+    def more(rows: Mapping[str, TableRow]) -> list[TableRow]:
+        row = rows.get("public.a") or TableRow("public.a", "a", TableState.REPLICATING)
+        return [replace(row, attempts=row.attempts + 1)]
+
+    for _ in range(times):
+        StateStore(url).change_tables("shop", more)
+
+
+def test_no_change_of_a_row_is_lost_among_many_processes(url: str) -> None:
+    with ProcessPoolExecutor(3, mp_context=multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(_count, [(url, 5)] * 3))
+    assert StateStore(url).tables("shop")["public.a"].attempts == 15
+
+
+@pytest.mark.parametrize("url", ["mysql+pymysql://cdc:geheim@db/cdc", "oracle://db/cdc", "aws://key:geheim@/"])
+def test_any_other_database_is_refused_in_words(url: str) -> None:
+    with pytest.raises(CheckFailed, match=r"STA021.*allowed: sqlite, postgresql.*do: airflow connections") as caught:
+        StateStore(url).owner()
+    assert "geheim" not in str(caught.value)
 
 
 def test_the_audit_gives_the_latest_lines_first(store: StateStore) -> None:

@@ -1,0 +1,31 @@
+"""What a command leaves behind in the process that ran it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+import pytest
+
+from airflow_cdc_provider.cli.answer import Answer
+from airflow_cdc_provider.cli.running import CONTEXT, command
+
+
+@pytest.mark.parametrize("said", [None, "client"])
+def test_a_command_is_a_server_process_of_airflow_while_it_works_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch, said: str | None
+) -> None:
+    monkeypatch.delenv(CONTEXT, raising=False)
+    if said:
+        monkeypatch.setenv(CONTEXT, said)
+    seen = []
+
+    @command
+    def look(_: argparse.Namespace) -> Answer:
+        seen.append(os.environ.get(CONTEXT))
+        return Answer({})
+
+    with pytest.raises(SystemExit):
+        look(argparse.Namespace(output="json"))
+    assert seen == [said or "server"]
+    assert os.environ.get(CONTEXT) == said
