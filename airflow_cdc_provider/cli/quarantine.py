@@ -7,8 +7,10 @@ import json
 import uuid
 from base64 import b64decode
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
+
+import pendulum
 
 from airflow_cdc_provider.cli import answer as a
 from airflow_cdc_provider.cli.answer import Answer, Listing
@@ -27,7 +29,6 @@ from airflow_cdc_provider.core.quarantine import BadRecord
 COLUMNS = ("record", "table", "window", "age", "behind", "reason", "decided")
 NOTHING = "nothing is in quarantine"
 NOT_OPEN = "is not in quarantine any more"
-UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
 @command
@@ -177,9 +178,7 @@ def _plain(case: Case) -> dict[str, Any]:
 
 
 def _age(since: str) -> str:
-    seconds = int((datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds())
-    unit, size = next(((unit, size) for unit, size in UNITS if seconds >= size), UNITS[-1])
-    return f"{seconds // size}{unit}"
+    return pendulum.instance(datetime.fromisoformat(since)).diff_for_humans(absolute=True)
 
 
 def _assignment(text: str) -> tuple[str, Any]:

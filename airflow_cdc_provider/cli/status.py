@@ -1,54 +1,115 @@
-"""``airflow cdc status [NAME]``: what was last seen of every table."""
+"""``airflow cdc status [NAME]``: what was last seen of every table, how old it is, and what the source keeps for us."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 from airflow_cdc_provider.cli.answer import Answer, Listing
 from airflow_cdc_provider.cli.finding import definitions, find
 from airflow_cdc_provider.cli.running import command
+from airflow_cdc_provider.connectors.registry import open_source
+from airflow_cdc_provider.connectors.source import KeepsForUs
+from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.carry import NOTHING
 from airflow_cdc_provider.core.cuts import catches_up
+from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.core.errors import CdcError
+from airflow_cdc_provider.core.freshness import Freshness, freshness
 from airflow_cdc_provider.core.index import Lane, TableRow
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.quarantine import DISCARDED
+from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
 
-COLUMNS = ("replicator", "table", "state", "window", "rows", "changes", "quarantined", "fresh at", "reason", "remedy")
+COLUMNS = ("replicator", "table", "state", "window", "rows", "changes", "quarantined", "lag", "reason", "remedy")
+ASKED_AT_ONCE = 8
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Kept:
+    """``bytes``: how much a source keeps for its replicator; None where it keeps nothing, or does not say: ``why``."""
+
+    bytes: int | None = None
+    why: str = ""
 
 
 @command
 def status(args: argparse.Namespace) -> Answer:
-    names = [find(args.name).name] if args.name else sorted(definitions().loaded)
-    state = open_state()
+    chosen = [find(args.name)] if args.name else [one.definition for _, one in sorted(definitions().loaded.items())]
+    state, now = open_state(), utc_now()
     tables: list[dict[str, Any]] = []
     rows = []
     requests = []
-    for name in names:
-        for row in state.tables(name).values():
-            tables.append({"replicator": name, **_plain(row)})
-            changed = sum(count for kind, count in row.changes.items() if kind != DISCARDED)
-            waits = _waits(row)
-            reason = row.reason or _catching_up(row)
-            rows.append(
-                (name, row.table, row.state, row.window, row.rows, changed, waits, row.fresh_at, reason, row.remedy)
-            )
-        requests += [to_plain(command) for command in state.pending(name)]
+    for definition in chosen:
+        for row in state.tables(definition.name).values():
+            fresh = freshness(row, definition.freshness, now)
+            tables.append({"replicator": definition.name, **_plain(row, fresh)})
+            rows.append(_cells(definition.name, row, fresh))
+        requests += [to_plain(command) for command in state.pending(definition.name)]
+    names = [definition.name for definition in chosen]
+    kept = _kept(chosen)
     lanes = {name: {lane.value: state.holder(name, lane) for lane in Lane} for name in names}
-    body = {"replicators": names, "tables": tables, "requests": requests, "lanes": lanes}
+    kept_bytes = {name: one.bytes for name, one in kept.items()}
+    body = {"replicators": names, "tables": tables, "requests": requests, "lanes": lanes, "kept_bytes": kept_bytes}
     lines = [f"request {request['kind']} of {request['replicator']}: {request['status']}" for request in requests]
+    lines += [*_keeping(kept)]
     if not tables:
         lines.append("no run has seen a table yet")
     return Answer(body, Listing(COLUMNS, rows), lines)
 
 
-def _plain(row: TableRow) -> dict[str, Any]:
+def _cells(name: str, row: TableRow, fresh: Freshness) -> tuple[object, ...]:
+    changed = sum(count for kind, count in row.changes.items() if kind != DISCARDED)
+    lag = "" if fresh.lag_s is None else f"{fresh.lag_s:,.0f} s"
+    lag += (", late" if lag else "late") if fresh.late else ""
+    reason = row.reason or _catching_up(row)
+    return name, row.table, row.state, row.window, _rows(row), changed, _waits(row), lag, reason, row.remedy
+
+
+def _rows(row: TableRow) -> int | str | None:
+    """As they are now; where the table has changed since they were counted, as of when."""
+    if row.rows is None or row.rows_current:
+        return row.rows
+    return f"{row.rows:,} at {row.rows_at[:19] or 'the last copy'}"
+
+
+def _plain(row: TableRow, fresh: Freshness) -> dict[str, Any]:
     plain: dict[str, Any] = to_plain(row)
     del plain["control"]
     carry = row.control.carry if row.control else NOTHING
+    aged: dict[str, Any] = to_plain(fresh)
     waiting = {"quarantined": carry.quarantined, "dirty": carry.dirty, "parked": carry.parked}
-    return plain | waiting | {"catching_up": catches_up(row)}
+    return plain | aged | waiting | {"catching_up": catches_up(row)}
+
+
+def _kept(chosen: Sequence[Definition]) -> dict[str, Kept]:
+    with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
+        return dict(zip((one.name for one in chosen), pool.map(_kept_for, chosen), strict=True))
+
+
+def _kept_for(definition: Definition) -> Kept:
+    """A source that cannot be asked hides nothing of what is known."""
+    try:
+        source = open_source(definition, secrets_of(definition).source)
+        return Kept(source.kept_bytes()) if isinstance(source, KeepsForUs) else Kept()
+    except CdcError as error:
+        return Kept(why=error.problems[0].what)
+
+
+def _keeping(kept: Mapping[str, Kept]) -> list[str]:
+    lines = [
+        f"{name}: the source keeps {one.bytes / MIB:,.1f} MiB for it"
+        for name, one in kept.items()
+        if one.bytes is not None
+    ]
+    return lines + [
+        f"{name}: how much the source keeps for it is not known: {one.why}" for name, one in kept.items() if one.why
+    ]
 
 
 def _catching_up(row: TableRow) -> str:

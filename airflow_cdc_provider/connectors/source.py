@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Regime, TableSchema
+from airflow_cdc_provider.core.tables import TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,13 +26,11 @@ class News:
     """``anything`` new for our tables behind the position? ``limit`` is how far a window may reach; the position itself
     where the source cannot say: then the window ends where the stream falls silent, or is full. ``idle`` is the
     position an empty window may end at, where the stream moved on without changes of ours far enough to say so.
-    ``backlog_bytes`` is how much the source keeps for us; None where it does not say.
     ``bridge``: what the log has to say before the next window."""
 
     anything: bool
     limit: Position
     idle: Position | None = None
-    backlog_bytes: int | None = None
     bridge: Bridge | None = None
 
 
@@ -185,6 +183,14 @@ class HasIdentities(Protocol):
 
 
 @runtime_checkable
+class KeepsForUs(Protocol):
+    """A source that may not forget what we have not read."""
+
+    def kept_bytes(self) -> int | None:
+        """How much it keeps for our stream now; None where there is no such stream."""
+
+
+@runtime_checkable
 class HasChannels(Protocol):
     """A source whose stream comes in channels that are not equally far."""
 
@@ -196,15 +202,12 @@ class SourceConnector(Protocol):
     """Made from the definition's source, its connection, and the replicator's name. Opens nothing until asked.
 
     Every method raises SourceUnavailable where a retry can help, PositionLost or IdentityChanged where it cannot.
-    ``ordering`` is what its tables are described with, unless a table's own key says otherwise. ``has_transactions``:
-    a window may end between any two of them, and schemas come in the order in which they came about.
-    ``repeats_within``: for how long the source may tell a change once more, at another place; nothing where it never
-    does.
+    ``has_transactions``: a window may end between any two of them, and schemas come in the order in which they came
+    about. ``repeats_within``: for how long the source may tell a change once more, at another place; nothing where it
+    never does.
     """
 
-    ordering: ClassVar[Regime]
     has_transactions: ClassVar[bool]
-    full_images: ClassVar[bool]
     exact_snapshot: ClassVar[bool]
     repeats_within: ClassVar[timedelta]
 

@@ -21,14 +21,16 @@ from airflow_cdc_provider.core.carry import NOTHING
 from airflow_cdc_provider.core.changelog import Manifest
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decide import Decision, acknowledgeable, effective_window
+from airflow_cdc_provider.core.definition import written
 from airflow_cdc_provider.core.errors import Fenced, Problem, Retryable
 from airflow_cdc_provider.core.facts import LogFacts
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.freshness import Freshness, freshness
 from airflow_cdc_provider.core.index import Lane, TableRow
 from airflow_cdc_provider.core.states import TAKES_CHANGES, State, TableState
 from airflow_cdc_provider.core.steps import Outcome, TableTask
 from airflow_cdc_provider.core.verdicts import Move, first_behind, first_hole
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.targets.target import CountsRows, Held
 
 Tell = Callable[[str], None]
 
@@ -36,13 +38,14 @@ Tell = Callable[[str], None]
 @dataclass(frozen=True)
 class Closing:
     """``moved``: target tables whose data changed in this run. ``problems``: why the run must not be green. ``phases``:
-    seconds per step and phase."""
+    seconds per step and phase. ``fresh``: by source table, how old its copy is now, and whether that is late."""
 
     rows: tuple[TableRow, ...] = ()
     moved: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     acknowledged: int = 0
     phases: Mapping[str, dict[str, float]] = field(default_factory=dict)
+    fresh: Mapping[str, Freshness] = field(default_factory=dict)
 
 
 def close_window(replicator: Replicator, run_id: str, failed: Sequence[str], tell: Tell) -> Closing:
@@ -88,8 +91,14 @@ def _close(replicator: Replicator, decision: Decision, failed: Sequence[str], te
     moved = tuple(task.target for task in plan.tables if task.table in results.committed())
     if moved:
         _publish(replicator, {**before, **rows}, log.sealed, tell)
+    allowed, now = replicator.definition.freshness, utc_now()
+    fresh = {table: freshness(row, allowed, now) for table, row in {**before, **rows}.items()}
+    for table, one in fresh.items():
+        if one.late:
+            age = "has no copy yet" if one.lag_s is None else f"is {one.lag_s:,.0f} s behind its source"
+            tell(f"{table} is late: it {age}, and freshness allows {written(allowed)}")
     problems = _problems(decision, rows.values(), failed, results)
-    return Closing(tuple(rows.values()), moved, problems, acknowledged, results.phases())
+    return Closing(tuple(rows.values()), moved, problems, acknowledged, results.phases(), fresh)
 
 
 def _waiting(name: str, rows: Iterable[TableRow]) -> Iterable[str]:
@@ -139,7 +148,9 @@ def _row(
     if trouble and trouble[0] is Outcome.BLOCKED and held and control and control.state.name in _BLOCKABLE:
         control = _block(replicator, decision, task, held, trouble[1], at) or control
     row = _first_row(task, before, at) if control is None else held_row(task.table, task.target, control, before, at)
-    row = counted(row, decision.plan.run_id, results.writing(task.table))
+    row = counted(row, decision.plan.run_id, results.writing(task.table), at)
+    if held and held.exists and not row.rows_current:
+        row = _recounted(replicator, row, at)
     if unproved := results.unproved(task.table, control):
         return blocked_row(row, unproved, at)
     if trouble:
@@ -150,6 +161,17 @@ def _row(
     if verdict.move is Move.BLOCKED and (control is None or control.state.name is not TableState.PAUSED):
         return blocked_row(row, verdict.problem, at)
     return row if control is None else _standing(row, control, touched, log, decision, results, at)
+
+
+def _recounted(replicator: Replicator, row: TableRow, at: str) -> TableRow:
+    """What a table holds now, where its target says so without reading it."""
+    if not isinstance(replicator.target, CountsRows):
+        return row
+    try:
+        rows = replicator.target.row_count(row.target)
+    except Retryable:
+        return row
+    return row if rows is None else replace(row, rows=rows, rows_at=at, rows_current=True)
 
 
 _BLOCKABLE = TAKES_CHANGES | {TableState.RESYNCING}

@@ -53,13 +53,14 @@ def held_row(table: str, target: str, control: ControlRecord, before: TableRow |
     state = control.state
     row = before or TableRow(table, target, state.name)
     moved = (row.window, row.fence) != (control.window, control.fence)
+    other_data = control.window > row.passed or control.window < row.window
     failing = row.state is TableState.FAILING and state.name in TAKES_CHANGES and not moved
     return replace(
         row,
         target=target,
         state=TableState.FAILING if failing else state.name,
         since=row.since if failing else state.since,
-        reason=row.reason if failing else state.reason,
+        reason=row.reason if failing else reason_now(state),
         remedy=row.remedy if failing else state.remedy,
         failing_since=row.failing_since if failing else "",
         attempts=row.attempts if failing else 0,
@@ -67,6 +68,7 @@ def held_row(table: str, target: str, control: ControlRecord, before: TableRow |
         window=control.window,
         fence=control.fence,
         passed=control.window if moved else max(row.passed, control.window),
+        rows_current=row.rows_current and not other_data,
         seen_at=at,
         control=control,
     )
@@ -109,7 +111,7 @@ def recovered_row(row: TableRow, at: str) -> TableRow:
         row,
         state=state.name,
         since=at,
-        reason=state.reason,
+        reason=reason_now(state),
         remedy=state.remedy,
         failing_since="",
         attempts=0,
@@ -117,18 +119,24 @@ def recovered_row(row: TableRow, at: str) -> TableRow:
     )
 
 
-def counted(row: TableRow, run_id: str, results: Iterable[TableResult]) -> TableRow:
+def reason_now(state: State) -> str:
+    """How a table came to be replicated explains nothing of how it is."""
+    return "" if state.name is TableState.REPLICATING else state.reason
+
+
+def counted(row: TableRow, run_id: str, results: Iterable[TableResult], at: str) -> TableRow:
     """Rows of the last copy and changes applied since, by operation, from what the steps of a run said. Counting a run
     again changes nothing."""
     if row.counted_run == run_id:
         return row
-    changes, rows = dict(row.changes), row.rows
+    changes, rows, rows_at, current = dict(row.changes), row.rows, row.rows_at, row.rows_current
     for result in results:
         if result.outcome is not Outcome.DONE:
             continue
         if "read" in result.counts:
-            changes, rows = {}, result.rows
+            changes, rows, rows_at, current = {}, result.rows, at, True
             continue
         for operation, count in result.counts.items():
             changes[operation] = changes.get(operation, 0) + count
-    return replace(row, rows=rows, changes=changes, counted_run=run_id)
+            current = current and not count
+    return replace(row, rows=rows, rows_at=rows_at, rows_current=current, changes=changes, counted_run=run_id)

@@ -54,8 +54,9 @@ class Attempt:
 class TableRow:
     """What was last seen of a table. ``failing_since`` and ``attempts`` belong to the present trouble; ``window`` is
     the cursor's, ``fence`` the target's; ``passed`` is how far the log was found to hold nothing more for the table.
-    ``fresh_at``: the source's state up to this time is in the target. ``changes`` are those since the last copy, up to
-    ``counted_run``. ``control``: the record as it was last read."""
+    ``fresh_at``: the source's state up to this time is in the target. ``rows`` were counted at ``rows_at``, and are
+    still so many where ``rows_current``. ``changes`` are those since the last copy, up to ``counted_run``. ``control``:
+    the record as it was last read."""
 
     table: str
     target: str
@@ -69,6 +70,8 @@ class TableRow:
     window: int = 0
     fence: int = 0
     rows: int | None = None
+    rows_at: str = ""
+    rows_current: bool = False
     changes: dict[str, int] = field(default_factory=dict)
     fresh_at: str = ""
     seen_at: str = ""

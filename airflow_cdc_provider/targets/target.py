@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.cuts import Cut
@@ -37,6 +37,14 @@ class Past:
 
     version: int
     control: ControlRecord
+
+
+@runtime_checkable
+class CountsRows(Protocol):
+    """A target that knows how many rows a table holds without reading them."""
+
+    def row_count(self, target_table: str) -> int | None:
+        """Now, soft-deleted ones included; None where it cannot be told cheaply. Raises TargetUnavailable."""
 
 
 class TargetTables(Protocol):

@@ -224,7 +224,6 @@ def test_news_tells_of_our_tables_only_and_an_idle_position_moves_on(shop: Shop)
     shop.sql("INSERT INTO other VALUES (1, 'x')")
     quiet = shop.news("t")
     assert (quiet.anything, quiet.idle) == (False, None), "not far enough for a window of its own"
-    assert quiet.backlog_bytes and quiet.backlog_bytes > 100
     shop.sql("FLUSH BINARY LOGS")
     moved = shop.news("t")
     assert not moved.anything and moved.idle == moved.limit

@@ -6,7 +6,6 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -16,12 +15,10 @@ from airflow.cli.cli_config import GroupCommand
 
 from airflow_cdc_provider import connectors
 from airflow_cdc_provider.cli.definition import get_cli_commands
-from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
-from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.tls import not_verified
-from tests.provider.small_world import FileSource, World, schema
+from tests.provider.small_world import FileSource, World
 from tests.provider.typed import Said, replicated
 
 
@@ -99,24 +96,15 @@ def test_a_broken_file_of_the_replicator_is_shown_with_its_errors(cdc: Callable[
     assert "shop.yaml:2:" in said.err
 
 
-def test_status_shows_what_was_last_seen_of_every_table(cdc: Callable[..., Said], world: World) -> None:
-    replicated(world)
-    body = cdc("status", "shop", "--json").body
-    assert [(t["table"], t["state"], t["window"], t["rows"]) for t in body["tables"]] == [
-        ("public.a", "replicating", 1, 10),
-        ("public.b", "replicating", 1, 10),
-    ]
-    assert "public.b" in cdc("status").out
-
-
 def test_every_answer_comes_in_airflow_s_own_formats(cdc: Callable[..., Said], world: World) -> None:
     replicated(world)
-    whole = cdc("status", "shop", "--json").body
-    assert cdc("status", "shop", "--output", "json").body == whole
-    assert cdc("status", "shop", "-o", "json").body == whole
-    assert yaml.safe_load(cdc("status", "shop", "--output", "yaml").out) == whole
-    table = cdc("status", "shop", "--output", "table")
-    assert table.out == cdc("status", "shop").out and "==" in table.out
+    whole = cdc("plan", "shop", "--json").body
+    assert whole["tables"]
+    assert cdc("plan", "shop", "--output", "json").body == whole
+    assert cdc("plan", "shop", "-o", "json").body == whole
+    assert yaml.safe_load(cdc("plan", "shop", "--output", "yaml").out) == whole
+    table = cdc("plan", "shop", "--output", "table")
+    assert table.out == cdc("plan", "shop").out and "==" in table.out
     assert cdc("status", "shop", "--output", "xml").code == 64
 
 
@@ -140,20 +128,6 @@ def test_every_command_takes_output() -> None:
             continue
         flags = {flag for argument in one.args for flag in argument.flags}
         assert {"-o", "--output", "--json"} <= flags, one.name
-
-
-def test_status_tells_which_copies_catch_up(cdc: Callable[..., Said], world: World) -> None:
-    replicated(world)
-    state = world.replicator.state
-    row = state.tables("shop")["public.a"]
-    assert row.control is not None
-    state.change_tables("shop", lambda _: [replace(row, control=replace(row.control, high=9))])
-    assert "the copy catches up, until window 9" in cdc("status", "shop").out
-    assert [table["catching_up"] for table in cdc("status", "shop", "--json").body["tables"]] == [True, False]
-
-
-def test_status_before_the_first_run_says_so(cdc: Callable[..., Said], world: World) -> None:
-    assert "no run has seen a table yet" in cdc("status", "shop").out
 
 
 def test_plan_says_per_table_what_the_next_run_does_and_does_nothing(cdc: Callable[..., Said], world: World) -> None:
@@ -200,22 +174,6 @@ def test_check_says_each_problem_once(cdc: Callable[..., Said], world: World, mo
     monkeypatch.setattr("tests.provider.small_world.FileSource.check", down)
     said = cdc("check", "shop", "--json")
     assert [problem["code"] for problem in said.body["problems"]] == ["SRC001"]
-
-
-def test_a_table_that_a_pattern_finds_no_more_is_told_as_gone_at_the_source(
-    cdc: Callable[..., Said], world: World
-) -> None:
-    replicated(world)
-    world.source.write(tables=[to_plain(schema("public.a"))])
-    world.run("r2")
-    (row,) = [one for one in cdc("status", "shop", "--json").body["tables"] if one["table"] == "public.b"]
-    assert row["state"] == "dropped"
-    assert "the source has it no longer" in row["reason"] and "public.*" in row["reason"] and "grant" in row["remedy"]
-    world.definition = replace(world.definition, tables=(TableRule("public.b"),))
-    world.source.write(tables=[to_plain(schema(table)) for table in ("public.a", "public.b")])
-    world.run("r3")
-    (row,) = [one for one in cdc("status", "shop", "--json").body["tables"] if one["table"] == "public.a"]
-    assert (row["state"], row["reason"]) == ("dropped", "the YAML no longer names it")
 
 
 def test_check_says_aloud_what_is_not_verified_and_is_ready_all_the_same(

@@ -34,8 +34,7 @@ def news_behind(position: Position, listed: Sequence[File], now_ms: int, stable_
     if not chosen:
         return News(False, position)
     limit = position_of(place.behind(chosen, listed, lateness_ms))
-    backlog = sum(file.size for file in new)
-    return News(True, {**limit, PLANNED: " ".join(sorted(_name(file) for file in chosen))}, backlog_bytes=backlog)
+    return News(True, {**limit, PLANNED: " ".join(sorted(_name(file) for file in chosen))})
 
 
 def shares_of(lo: Position, limit: Position, listed: Iterable[File]) -> list[Partition]:

@@ -30,7 +30,7 @@ from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Regime, TableSchema
+from airflow_cdc_provider.core.tables import TableSchema
 
 READERS = 8
 ORDERED_BY_OFFSET = "unwrapped"
@@ -41,9 +41,7 @@ class FilesSource:
     """A folder is one stream for all its tables: which table a file is of, only its content tells. Files are read once,
     whole, and belong to whoever writes them: none is ever removed."""
 
-    ordering: ClassVar[Regime] = Regime.SINGLE
     has_transactions: ClassVar[bool] = False
-    full_images: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = True
     repeats_within: ClassVar[timedelta] = timedelta(0)
 

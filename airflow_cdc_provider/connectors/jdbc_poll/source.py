@@ -28,7 +28,7 @@ from airflow_cdc_provider.core.definition import Condition, Source
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Regime, TableSchema
+from airflow_cdc_provider.core.tables import TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,9 +38,7 @@ class JdbcPollSource:
     """The database keeps nothing for us, so there is nothing to acknowledge and nothing to drop. A row comes whole, as
     it is when it is read: states in between are never seen, and a row that is gone is not seen at all."""
 
-    ordering: ClassVar[Regime] = Regime.SINGLE
     has_transactions: ClassVar[bool] = False
-    full_images: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = False
     repeats_within: ClassVar[timedelta] = timedelta(0)
 

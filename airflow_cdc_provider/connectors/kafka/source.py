@@ -37,7 +37,7 @@ from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.selection import matches
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Regime, TableSchema
+from airflow_cdc_provider.core.tables import TableSchema
 
 HEAD_MESSAGES = 20
 LITTLE = {"queued.max.messages.kbytes": "2048", "fetch.message.max.bytes": "65536"}
@@ -48,9 +48,7 @@ class KafkaSource:
     """Each partition is a channel of its own. Topics are read when a table of theirs is copied, so that one that is
     added later is read from its beginning."""
 
-    ordering: ClassVar[Regime] = Regime.SINGLE
     has_transactions: ClassVar[bool] = False
-    full_images: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = True
     repeats_within: ClassVar[timedelta] = timedelta(0)
 

@@ -22,7 +22,7 @@ from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.mysql_access import unverified
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Regime, TableSchema
+from airflow_cdc_provider.core.tables import TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,9 +32,7 @@ class MysqlSource:
     """One server and its binlog. Whether images are full is a matter of its ``binlog_row_image``. Keys are checked row
     by row, so that no two rows ever hold one."""
 
-    ordering: ClassVar[Regime] = Regime.SINGLE
     has_transactions: ClassVar[bool] = True
-    full_images: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = False
     repeats_within: ClassVar[timedelta] = timedelta(0)
 

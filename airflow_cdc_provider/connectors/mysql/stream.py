@@ -69,18 +69,16 @@ class Stream:
 
     def news(self, position: Position, tables: Sequence[str]) -> News:
         with self.client.session("news") as connection:
-            files = self._served(connection, position)
+            self._served(connection, position)
             end = read_end(connection, self.client)
             here, limit = place_of(position), Place(number_of(end.file), end.pos)
             if limit <= here:
-                return News(False, position, backlog_bytes=0)
+                return News(False, position)
             self._same(connection, read_server(connection), position)
-        behind = sum(size for file, size in files.items() if number_of(file) > here.number)
-        behind += max(0, files[position[FILE]] - here.pos)
         look = self._look(position, limit, tables)
         upto = position_of(end.file, end.pos, look.gtid if look.whole else "")
         far = limit.number > here.number or limit.pos - here.pos >= IDLE_BYTES
-        return News(look.anything, upto, upto if far and look.whole and not look.anything else None, behind)
+        return News(look.anything, upto, upto if far and look.whole and not look.anything else None)
 
     def read(self, partition: Partition, tasks: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         limit = place_of(partition.limit)
@@ -144,8 +142,8 @@ class Stream:
                         altered |= dict.fromkeys(statement.of(names), place)
         return altered
 
-    def _served(self, connection: Any, position: Position) -> dict[str, int]:
-        """The files of the server, ours among them. Raises PositionLost."""
+    def _served(self, connection: Any, position: Position) -> None:
+        """Raises PositionLost where the server's files lack our position."""
         files = read_files(connection)
         file, pos = position[FILE], int(position[POS])
         if file not in files:
@@ -153,7 +151,6 @@ class Stream:
             raise self.client.lost(f"{file} is gone; the oldest file is {first}")
         if pos > files[file]:
             raise self.client.lost(f"{file} ends at {files[file]}, before our position {pos}: it is another one")
-        return files
 
     def _same(self, connection: Any, server: Server, position: Position) -> None:
         """The transaction that ended at our position must still be the one there: a server that was reset writes files

@@ -27,7 +27,7 @@ from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.postgres_access import unverified
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Regime, TableSchema
+from airflow_cdc_provider.core.tables import TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 class PostgresSource:
     """One database, one publication, one slot. Whether images are full is a matter of each table's replica identity."""
 
-    ordering: ClassVar[Regime] = Regime.SINGLE
     has_transactions: ClassVar[bool] = True
-    full_images: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = True
     repeats_within: ClassVar[timedelta] = timedelta(0)
 
@@ -71,6 +69,10 @@ class PostgresSource:
 
     def news(self, position: Position, tables: Sequence[str]) -> News:
         return self.stream.news(position, tables)
+
+    def kept_bytes(self) -> int | None:
+        """WAL, from where the slot restarts."""
+        return self.stream.kept_bytes()
 
     def acknowledge(self, position: Position) -> None:
         self.stream.acknowledge(position)

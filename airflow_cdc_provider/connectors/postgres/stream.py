@@ -121,7 +121,7 @@ class Stream:
 
     def news(self, position: Position, tables: Sequence[str]) -> News:
         with self.client.session("news") as connection:
-            slot = self._served(connection, position)
+            self._served(connection, position)
             require_publication(connection, self.options.publication, tables, self.client.place)
             self._claim(connection, take_over=False)
             members = memberships(connection, self.options.publication, tables)
@@ -134,7 +134,7 @@ class Stream:
             far = flushed - lo >= WAL_SEGMENT_BYTES and flushed % WAL_PAGE_BYTES != 0
             idle = {**position, **position_of(flushed)} if far and not anything else None
             told = bridge(position, members, self.options.publication)
-            return News(anything, position_of(flushed), idle, max(0, flushed - slot.restart), told)
+            return News(anything, position_of(flushed), idle, told)
 
     def truncates(self, connection: Connection[Any], position: Position, oid: int) -> bool:
         """Whether a TRUNCATE of the table is among the changes behind ``position``."""
@@ -180,6 +180,13 @@ class Stream:
                 return
             self._claim(connection, take_over=True)
             connection.execute("SELECT pg_drop_replication_slot(%s)", (self.options.slot,))
+
+    def kept_bytes(self) -> int | None:
+        with self.client.session("kept") as connection:
+            slot = self.look(connection)
+            if slot is None or not slot.restart:
+                return None
+            return max(0, parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text")) - slot.restart)
 
     def look(self, connection: Connection[Any]) -> Slot | None:
         row = connection.execute(SLOT, (self.options.slot,)).fetchone()

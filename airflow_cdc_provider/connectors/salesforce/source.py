@@ -28,7 +28,7 @@ from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Regime, TableSchema
+from airflow_cdc_provider.core.tables import TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,9 +38,7 @@ class SalesforceSource:
     """A record holds its id for ever and no other takes it. Salesforce keeps events for 72 hours whoever reads them, so
     there is nothing to acknowledge and nothing to drop."""
 
-    ordering: ClassVar[Regime] = Regime.SINGLE
     has_transactions: ClassVar[bool] = True
-    full_images: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = False
     repeats_within: ClassVar[timedelta] = REPEATS_WITHIN
 

@@ -49,7 +49,6 @@ class Described:
     left_out: Mapping[str, str] = field(default_factory=dict)
     modstamp: str = ""
     queryable: bool = True
-    retrievable: bool = True
     replicable: bool = True
 
 
@@ -70,7 +69,6 @@ def described(answer: Mapping[str, Any]) -> Described:
         left_out,
         next((name for name in MODSTAMPS if name in names), ""),
         bool(answer.get("queryable", True)),
-        bool(answer.get("retrieveable", True)),
         bool(answer.get("replicateable", True)),
     )
 

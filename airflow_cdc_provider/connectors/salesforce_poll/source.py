@@ -35,7 +35,7 @@ from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Regime, TableSchema
+from airflow_cdc_provider.core.tables import TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,9 +49,7 @@ TOLD_ALL_THE_SAME = frozenset({"SystemModstamp", "LastActivityDate", "PhotoUrl"}
 class SalesforcePollSource:
     """Salesforce keeps nothing for us. A record comes whole, as it is when it is read; deletes are told for 15 days."""
 
-    ordering: ClassVar[Regime] = Regime.SINGLE
     has_transactions: ClassVar[bool] = False
-    full_images: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = False
     repeats_within: ClassVar[timedelta] = timedelta(0)
 

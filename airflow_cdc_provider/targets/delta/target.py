@@ -22,6 +22,7 @@ from airflow_cdc_provider.staging.places import open_store
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.check import check_tables
 from airflow_cdc_provider.targets.delta.cuts import write_cut
+from airflow_cdc_provider.targets.delta.direct.snapshot import read_snapshot
 from airflow_cdc_provider.targets.delta.history import Commit, Standing, read_commit, standing
 from airflow_cdc_provider.targets.delta.reach import log_files, oldest_version
 from airflow_cdc_provider.targets.delta.record_text import record_text
@@ -128,6 +129,13 @@ class DeltaTarget:
             opened = self.open(target_table)
             counts = [] if opened is None else opened.get_add_actions(flatten=True)["num_records"].to_pylist()
             return None not in counts and sum(counts) <= rows
+
+    def row_count(self, target_table: str) -> int | None:
+        """By the statistics of the log."""
+        with self.answers(target_table):
+            snapshot = read_snapshot(self.store, target_table)
+            counts = [file.live_rows for file in snapshot.files] if snapshot else [None]
+        return None if None in counts else sum(filter(None, counts))
 
     def rows_written(self, target_table: str, record: ControlRecord) -> int:
         """By the commit that holds this record."""

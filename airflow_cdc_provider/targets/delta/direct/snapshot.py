@@ -46,6 +46,11 @@ class ActiveFile:
         """Those marked deleted included; None where the log does not tell."""
         return self.stats.get("numRecords")
 
+    @property
+    def live_rows(self) -> int | None:
+        """Without those marked deleted."""
+        return None if self.rows is None else self.rows - int((self.vector or {}).get("cardinality", 0))
+
 
 @dataclass(frozen=True)
 class Snapshot:

@@ -1,0 +1,49 @@
+"""How old a copy is, against what the definition allows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from airflow_cdc_provider.core.freshness import Freshness, freshness
+from airflow_cdc_provider.core.index import TableRow
+from airflow_cdc_provider.core.states import TableState
+
+NOW = "2026-05-01T12:00:00.000+00:00"
+TEN_MINUTES = timedelta(minutes=10)
+
+
+def row(state: TableState = TableState.REPLICATING, **known: str) -> TableRow:
+    return TableRow("public.a", "public_a", state, **known)
+
+
+@pytest.mark.parametrize(
+    ("fresh_at", "lag_s", "late"),
+    [
+        ("2026-05-01T11:59:30.500+00:00", 29.5, False),
+        ("2026-05-01T11:50:00+00:00", 600, False),
+        ("2026-05-01T11:49:59Z", 601, True),
+        ("2026-05-01T11:00:00", 3600, True),
+        ("2026-05-01T12:00:05+00:00", 0, False),
+    ],
+)
+def test_a_copy_is_late_where_it_is_older_than_the_definition_allows(fresh_at: str, lag_s: float, late: bool) -> None:
+    assert freshness(row(fresh_at=fresh_at), TEN_MINUTES, NOW) == Freshness(lag_s, late)
+
+
+def test_a_copy_goes_on_ageing_while_it_is_paused_blocked_or_failing() -> None:
+    for state in (TableState.PAUSED, TableState.BLOCKED, TableState.FAILING, TableState.RESYNCING):
+        assert freshness(row(state, fresh_at="2026-05-01T11:00:00Z"), TEN_MINUTES, NOW) == Freshness(3600, True)
+
+
+def test_a_table_without_copy_has_no_lag_and_is_late_when_it_waits_too_long() -> None:
+    assert freshness(row(TableState.PENDING, since="2026-05-01T11:55:00Z"), TEN_MINUTES, NOW) == Freshness(None, False)
+    assert freshness(row(TableState.PENDING, since="2026-05-01T10:00:00Z"), TEN_MINUTES, NOW) == Freshness(None, True)
+    failing = row(TableState.FAILING, since="2026-05-01T11:59:00Z", failing_since="2026-05-01T10:00:00Z")
+    assert freshness(failing, TEN_MINUTES, NOW).late
+    assert freshness(row(TableState.PENDING), TEN_MINUTES, NOW) == Freshness(None, False)
+
+
+def test_a_dropped_table_ages_no_more() -> None:
+    assert freshness(row(TableState.DROPPED, fresh_at="2020-01-01"), TEN_MINUTES, NOW) == Freshness(None, False)
