@@ -1,4 +1,4 @@
-"""What a command says, and how it is shown: JSON for machines, tables and lines for people."""
+"""What a command says, and how it is shown: JSON and YAML for machines, tables and lines for people."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
+from airflow.cli.simple_table import AirflowConsole
+from airflow.utils import yaml
 from rich.console import Console
-from rich.table import Table
 
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.plain import to_plain
 
 OK, DIFFERENT, USAGE, DATA, NO_INPUT, BUG, TEMPORARY, PERMISSION, CONFIGURATION = 0, 1, 64, 65, 66, 70, 75, 77, 78
 PIPE_COLUMNS = 200
+MACHINES = ("json", "yaml")
+C = TypeVar("C", bound=Console)
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Listing:
 @dataclass(frozen=True)
 class Answer:
     """``body`` is the answer for machines; listing and lines are the same for people. ``verbatim`` lines are shown as
-    they are, however long. ``code`` is the exit code."""
+    they are, however long, where no other format is asked for. ``code`` is the exit code."""
 
     body: Mapping[str, Any]
     listing: Listing | None = None
@@ -40,44 +43,62 @@ class Answer:
     verbatim: Sequence[str] = ()
 
 
-def show(answer: Answer, as_json: bool, out: TextIO, err: TextIO) -> None:
-    """JSON goes to stdout whole, errors too. For people the answer goes to stdout and problems to stderr."""
-    if as_json:
+def show(answer: Answer, output: str, out: TextIO, err: TextIO) -> None:
+    """``output`` is one of Airflow's own formats, or empty for the answer's own lines. For machines the answer goes to
+    stdout whole, problems too; else problems go to stderr. ``plain`` is rows alone: all the rest goes to stderr."""
+    if output in MACHINES:
         body = dict(answer.body)
         if answer.problems:
             body["problems"] = [to_plain(problem) for problem in answer.problems]
-        print(json.dumps(body, ensure_ascii=True, indent=1), file=out)
+        print(_written(body, output), file=out)
         return
-    console = _console(out)
-    if answer.listing is not None and answer.listing.rows:
-        console.print(_table(answer.listing))
+    if not output:
+        for line in answer.verbatim:
+            print(line, file=out)
+    elif answer.listing is not None and answer.listing.rows:
+        _console(AirflowConsole(file=out), out).print_as(_rows(answer.listing, output), output)
+    said = _console(Console(file=err, highlight=False), err)
+    beside = said if output == "plain" and answer.listing is not None else _console(Console(file=out), out)
     for line in answer.lines:
-        console.print(line, markup=False)
-    for line in answer.verbatim:
-        print(line, file=out)
-    told = _console(err)
+        beside.print(line, markup=False, highlight=False)
     for problem in answer.problems:
-        told.print(_spoken(problem), markup=False)
+        said.print(_spoken(problem), markup=False)
 
 
-def _console(stream: TextIO) -> Console:
-    width = None if stream.isatty() or "COLUMNS" in os.environ else PIPE_COLUMNS
-    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+def _written(body: dict[str, Any], output: str) -> str:
+    """Not by Airflow's console: it turns numbers into texts, and colours what nobody sees."""
+    if output == "json":
+        return json.dumps(body, ensure_ascii=True, indent=1)
+    text: str = yaml.dump(body, sort_keys=False)
+    return text.rstrip()
 
 
-def _table(listing: Listing) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in listing.columns:
-        table.add_column(column, overflow="fold")
-    for row in listing.rows:
-        table.add_row(*(_cell(cell) for cell in row))
-    return table
+def _console(console: C, stream: TextIO) -> C:
+    """As wide as the terminal; piped, as wide as Airflow's own answers."""
+    if "COLUMNS" in os.environ:
+        console.width = int(os.environ["COLUMNS"])
+    elif not stream.isatty():
+        console.width = PIPE_COLUMNS
+    return console
+
+
+def _rows(listing: Listing, output: str) -> list[dict[str, str]]:
+    cell = _piped if output == "plain" else _cell
+    return [dict(zip(listing.columns, map(cell, row), strict=True)) for row in listing.rows]
 
 
 def _cell(value: object) -> str:
-    text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value or "-")
+    text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else _text(value)
+    return text.replace("[", "\\[")
+
+
+def _piped(value: object) -> str:
+    return str(value) if isinstance(value, int) else _text(value)
+
+
+def _text(value: object) -> str:
     encoding = sys.stdout.encoding or "ascii"
-    return text.encode(encoding, "replace").decode(encoding).replace("[", "\\[")
+    return str(value or "-").encode(encoding, "replace").decode(encoding)
 
 
 def _spoken(problem: Problem) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from functools import partial
+from importlib import import_module
 from typing import Any, NoReturn
 
-from airflow.cli.cli_config import ActionCommand, Arg, CLICommand, GroupCommand, lazy_load_command
+from airflow.cli.cli_config import ARG_OUTPUT, ActionCommand, Arg, CLICommand, GroupCommand, lazy_load_command
+
+from airflow_cdc_provider.connectors import SAVED
 
 USAGE = 64
 
@@ -15,14 +18,31 @@ USAGE = 64
 class StrictArg(Arg):
     """An argument whose command answers mistakes with its own usage on stderr and exit code 64, unknown options too."""
 
-    def __init__(self, name: str, **options: Any) -> None:
-        self.flags = (name,)
+    def __init__(self, *flags: str, **options: Any) -> None:
+        self.flags = flags
         self.kwargs = options
 
     def add_to_parser(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(*self.flags, **self.kwargs)
         parser.error = partial(_refuse, parser)  # type: ignore[method-assign]
         parser.parse_known_args = partial(_parse_strictly, parser)  # type: ignore[method-assign,assignment]
+
+
+class Explained(StrictArg):
+    """An argument whose command explains more in its help; the module named in ``by`` says it when it is asked for."""
+
+    def __init__(self, *flags: str, by: str, **options: Any) -> None:
+        super().__init__(*flags, **options)
+        self._by = by
+
+    def add_to_parser(self, parser: argparse.ArgumentParser) -> None:
+        super().add_to_parser(parser)
+        parser.format_help = partial(_explain, parser, self._by)  # type: ignore[method-assign]
+
+
+def _explain(parser: argparse.ArgumentParser, module: str) -> str:
+    parser.epilog = import_module(module).EPILOG
+    return argparse.ArgumentParser.format_help(parser)
 
 
 def _refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
@@ -47,7 +67,16 @@ NAME = StrictArg("name", help="Name of the replicator, or its YAML file.", metav
 ANY_NAME = StrictArg("name", help="One replicator, by name or YAML file; all without it.", nargs="?", metavar="NAME")
 TABLE = StrictArg("--table", help="Source table, once or more often; all without it.", action="append", default=[])
 # Airflow keeps its log lines off stdout for commands that have an argument "output".
-JSON = StrictArg("--json", help="Answer in JSON.", dest="output", action="store_true")
+OUTPUT = StrictArg(*ARG_OUTPUT.flags, **ARG_OUTPUT.kwargs)
+JSON = StrictArg(
+    "--json",
+    help="Short for --output json.",
+    dest="output",
+    action="store_const",
+    const="json",
+    default=argparse.SUPPRESS,
+)
+ANSWER = (OUTPUT, JSON)
 NOW = StrictArg("--now", help="Start the run that carries it out.", action="store_true")
 WAIT = StrictArg("--wait", help="Follow the request until it is done.", action="store_true")
 KEY = StrictArg("--key", help="Idempotency key: the same key is the same request.")
@@ -73,20 +102,39 @@ SET = StrictArg(
     default=[],
     metavar="COLUMN=VALUE",
 )
-SOURCE_TYPE = StrictArg("--source-type", help="Whose messages they are.", required=True, metavar="TYPE")
+SOURCE_TYPE = Explained(
+    "--source-type",
+    help=f"Whose messages they are: {', '.join(sorted(SAVED))}.",
+    required=True,
+    metavar="TYPE",
+    by="airflow_cdc_provider.cli.decode_help",
+)
 SCHEMA = StrictArg("--schema", help="JSON file of the table's schema, where messages do not tell it.", metavar="FILE")
 OPTION = StrictArg(
     "--option", help="A key of the source type, once or more often.", action="append", default=[], metavar="KEY=VALUE"
 )
-MESSAGES = StrictArg("file", help="Saved messages: one per line, or an Avro file.", metavar="FILE")
+MESSAGES = StrictArg(
+    "files",
+    help="Saved messages: one per line, or Avro or Parquet files; or folders of them.",
+    nargs="+",
+    metavar="FILE",
+)
+LINES = StrictArg(
+    *ARG_OUTPUT.flags,
+    **{
+        **ARG_OUTPUT.kwargs,
+        "default": "",
+        "help": "Output format. Allowed values: json, yaml, plain, table (default: a line of JSON per record)",
+    },
+)
 WHY = StrictArg("--reason", help="Why it may be lost; stands in the audit.", required=True)
 
-DECODE = (SOURCE_TYPE, SCHEMA, OPTION, MESSAGES, JSON)
-REQUEST = (NAME, TABLE, NOW, WAIT, KEY, REASON, JSON)
-REWIND = (NAME, TABLE, TO, NOW, WAIT, KEY, REASON, JSON)
-REPLAY = (NAME, RECORDS, TABLE, SET, NOW, WAIT, KEY, REASON, JSON)
-DISCARD = (NAME, RECORDS, TABLE, WHY, NOW, WAIT, KEY, JSON)
-ORG = (PORT, PUBSUB_PORT, SIZE, LOAD, TLS, KEEPALIVE, OVERFLOW, JSON)
+DECODE = (SOURCE_TYPE, SCHEMA, OPTION, MESSAGES, LINES, JSON)
+REQUEST = (NAME, TABLE, NOW, WAIT, KEY, REASON, *ANSWER)
+REWIND = (NAME, TABLE, TO, NOW, WAIT, KEY, REASON, *ANSWER)
+REPLAY = (NAME, RECORDS, TABLE, SET, NOW, WAIT, KEY, REASON, *ANSWER)
+DISCARD = (NAME, RECORDS, TABLE, WHY, NOW, WAIT, KEY, *ANSWER)
+ORG = (PORT, PUBSUB_PORT, SIZE, LOAD, TLS, KEEPALIVE, OVERFLOW, *ANSWER)
 
 
 def _command(name: str, module: str, help: str, *args: Arg) -> ActionCommand:
@@ -100,10 +148,10 @@ def get_cli_commands() -> list[CLICommand]:
             name="cdc",
             help="Replicate tables: check, follow and steer replicators",
             subcommands=(
-                _command("validate", "validate", "Show every error of YAML files", FILES, JSON),
-                _command("plan", "plan", "Show what the next run would do, per table", NAME, JSON),
-                _command("check", "check", "Show every obstacle at source, target and staging", NAME, JSON),
-                _command("status", "status", "Show states, cursors, rows and freshness", ANY_NAME, JSON),
+                _command("validate", "validate", "Show every error of YAML files", FILES, *ANSWER),
+                _command("plan", "plan", "Show what the next run would do, per table", NAME, *ANSWER),
+                _command("check", "check", "Show every obstacle at source, target and staging", NAME, *ANSWER),
+                _command("status", "status", "Show states, cursors, rows and freshness", ANY_NAME, *ANSWER),
                 _command("pause", "request", "Take tables out of the stream", *REQUEST),
                 _command("resume", "request", "Put paused or blocked tables back into the stream", *REQUEST),
                 _command("rewind", "request", "Take tables back, so that the change log is applied again", *REWIND),
@@ -114,8 +162,8 @@ def get_cli_commands() -> list[CLICommand]:
                     name="quarantine",
                     help="Records that could not be applied",
                     subcommands=(
-                        _command("list", "quarantine", "Show what waits, since when and why", NAME, TABLE, JSON),
-                        _command("show", "quarantine", "Show a record and its bytes", NAME, RECORD, JSON),
+                        _command("list", "quarantine", "Show what waits, since when and why", NAME, TABLE, *ANSWER),
+                        _command("show", "quarantine", "Show a record and its bytes", NAME, RECORD, *ANSWER),
                         _command("replay", "quarantine", "Try records again, mended or not", *REPLAY),
                         _command("discard", "quarantine", "Give records up: they are lost by decision", *DISCARD),
                     ),
@@ -124,7 +172,7 @@ def get_cli_commands() -> list[CLICommand]:
                     name="state",
                     help="The state store",
                     subcommands=(
-                        _command("rebuild", "rebuild", "Make it anew from targets and staging", ANY_NAME, JSON),
+                        _command("rebuild", "rebuild", "Make it anew from targets and staging", ANY_NAME, *ANSWER),
                     ),
                 ),
                 GroupCommand(

@@ -34,7 +34,14 @@ def salesforce(args: argparse.Namespace) -> Answer:
     return Answer({"stopped": True}, lines=["the sandbox org is gone, and what it held"])
 
 
-def _announce(told: dict[str, Any], as_json: bool) -> None:
+def _announce(told: dict[str, Any], output: str) -> None:
     """At once, and on the real standard output: the answer comes when the org is gone."""
-    lines = [json.dumps(told)] if as_json else [f"{name:16}{value}" for name, value in told.items()]
-    print(*lines, *([] if as_json else ["Ctrl-C stops it."]), sep="\n", file=sys.__stdout__, flush=True)
+    lines = [f"{name:16}{value}" for name, value in told.items()]
+    match output:
+        case "json":
+            lines = [json.dumps(told)]
+        case "yaml":
+            lines = ["---", *(f"{name}: {json.dumps(value)}" for name, value in told.items())]
+        case "table":
+            lines.append("Ctrl-C stops it.")
+    print(*lines, sep="\n", file=sys.__stdout__, flush=True)

@@ -207,7 +207,7 @@ def _take_on(replicator: Replicator, run: Run, decision: Decision) -> None:
     for command_id in plan.commands:
         state.start(command_id, run.run_id)
         _approve(replicator, command_id, decision)
-    state.record_tables(name, opening_rows(decision, state.tables(name)))
+    state.record_tables(name, opening_rows(decision, replicator.definition.tables, state.tables(name)))
 
 
 def _approve(replicator: Replicator, command_id: str, decision: Decision) -> None:

@@ -8,14 +8,16 @@ from dataclasses import replace
 
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decide import Decision
+from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.index import TableRow
+from airflow_cdc_provider.core.selection import matches
 from airflow_cdc_provider.core.states import TAKES_CHANGES, State, TableState
 from airflow_cdc_provider.core.steps import Outcome, TableResult
 from airflow_cdc_provider.core.verdicts import Move
 
 
-def opening_rows(decision: Decision, before: Mapping[str, TableRow]) -> Iterable[TableRow]:
+def opening_rows(decision: Decision, rules: Iterable[TableRule], before: Mapping[str, TableRow]) -> Iterable[TableRow]:
     """What is known when a run begins: new tables, copies that start, and tables that cannot move."""
     copied = set(decision.plan.copy)
     tasks = {task.table: task for task in decision.plan.tables}
@@ -36,7 +38,14 @@ def opening_rows(decision: Decision, before: Mapping[str, TableRow]) -> Iterable
     known = set(tasks) | {problem.where for problem in decision.unselected}
     for table, row in before.items():
         if table not in known and row.state is not TableState.DROPPED and decision.stop is None:
-            yield replace(row, state=TableState.DROPPED, since=decision.at, reason="the YAML no longer names it")
+            pattern = next((rule.source for rule in rules if matches(rule.source, table)), "")
+            reason, remedy = _dropped(pattern) if pattern else ("the YAML no longer names it", "")
+            yield replace(row, state=TableState.DROPPED, since=decision.at, reason=reason, remedy=remedy)
+
+
+def _dropped(pattern: str) -> tuple[str, str]:
+    reason = f"the source has it no longer, or the connection may not see it; {pattern} of the YAML still names it"
+    return reason, "nothing, where it was dropped; else grant access to it: the next run goes on with it"
 
 
 def held_row(table: str, target: str, control: ControlRecord, before: TableRow | None, at: str) -> TableRow:

@@ -62,9 +62,11 @@ def _finder(builder: Builder, base: Path) -> Callable[..., Place]:
 
     def find(*below: str | int) -> Place:
         path = (*base, *below)
+        missing: list[str | int] = []
         while path not in builder.places:
+            missing.insert(0, path[-1])
             path = path[:-1]
-        return builder.places[path]
+        return builder.places[path].below(*missing)
 
     return find
 
@@ -93,7 +95,10 @@ def _check_source(source: Source, at: Callable[..., Place], report: Report) -> N
     options = options_class("sources", source.type)
     if not source.connection and getattr(options, NEEDS, True):
         report.problem(
-            "DEF011", "required key `connection` of `source` is missing", at(), do="name an Airflow connection"
+            "DEF011",
+            "required key `connection` of `source` is missing",
+            at("connection"),
+            do="name an Airflow connection",
         )
     misfits = getattr(options, "misfits", None)
     for code, key, what, found, allowed in misfits(source) if misfits else ():
@@ -216,12 +221,13 @@ def _check_rule(rule: TableRule, at: Callable[..., Place], report: Report) -> No
                 found=shown(column),
                 do="take the column, or name another one",
             )
-    for name, index, column in (*_needed(rule), *(("columns", 0, column) for column in rule.columns.include)):
+    taken = [(("columns", "include", index), column) for index, column in enumerate(rule.columns.include)]
+    for path, column in (*(((name, index), column) for name, index, column in _needed(rule)), *taken):
         if column.lower().startswith(RESERVED_PREFIX):
             report.problem(
                 "DEF026",
                 f"reserved column name {shown(column)}",
-                at(name, index),
+                at(*path),
                 found=shown(column),
                 allowed=f"names that do not start with {RESERVED_PREFIX}",
             )

@@ -116,7 +116,7 @@ def _same_name(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
                     Problem(
                         "DEF014",
                         f"replicator {name} is defined more than once; none of them is loaded",
-                        f"{entry.file}:{entry.line}",
+                        f"{entry.file}:{entry.line} name",
                         found="also in " + ", ".join(others),
                         do="give each replicator a name of its own",
                     ),
@@ -162,7 +162,7 @@ def _clash(entry: Loaded, other: Loaded, table: str) -> tuple[str, Problem]:
         Problem(
             "DEF015",
             f"{entry.definition.name} and {other.definition.name} would write the same target table",
-            f"{entry.file}:{entry.line}",
+            f"{entry.file}:{entry.line} name",
             found=f"{table} in {place}, also in {other.file}",
             allowed="one writer per table",
             do="give one of them another location or another target name",

@@ -9,12 +9,12 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
 
-from airflow_cdc_provider.loader.report import SECRET_KEY, SECRET_VALUE, Place, Report, shown
+from airflow_cdc_provider.loader.report import SECRET_KEY, SECRET_VALUE, Place, Report, path_text, shown
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 20
@@ -59,11 +59,12 @@ def read_tree(data: bytes, report: Report) -> Node | None:
     text = _decode(data, report)
     if text is None:
         return None
+    reader = None
     try:
         reader = _Reader(yaml.CSafeLoader(text), report)
         return reader.document()
     except yaml.YAMLError as error:
-        _syntax(error, text, report)
+        _syntax(error, text, report, reader.path if reader else "")
     except _TooDeep as error:
         report.problem("DEF007", "the file is nested too deep", error.at, allowed=f"{MAX_DEPTH} levels")
     return None
@@ -90,14 +91,17 @@ def _place(data: bytes, offset: int) -> Place:
     return Place(before.count(b"\n") + 1, offset - (before.rfind(b"\n") + 1) + 1)
 
 
-def _syntax(error: yaml.YAMLError, text: str, report: Report) -> None:
+def _syntax(error: yaml.YAMLError, text: str, report: Report, path: str) -> None:
+    """``path``: the last key that could be read."""
     mark = getattr(error, "problem_mark", None)
     if mark is None:
         offset = int(getattr(error, "position", 0))
         at, reason = _place(text.encode(), len(text[:offset].encode())), str(getattr(error, "reason", error))
     else:
         at, reason = Place(mark.line + 1, mark.column + 1), str(getattr(error, "problem", error))
-    report.problem("DEF002", f"not valid YAML: {reason}", at, found=_line(text, at), do=_advice(text, at))
+    report.problem(
+        "DEF002", f"not valid YAML: {reason}", at._replace(path=path), found=_line(text, at), do=_advice(text, at)
+    )
 
 
 def _line(text: str, at: Place) -> str:
@@ -129,6 +133,7 @@ class _TooDeep(Exception):
 
 class _Reader:
     def __init__(self, loader: Any, report: Report) -> None:
+        self.path = ""
         self._loader = loader
         self._report = report
         self._events: Iterator[Any] = iter(loader.get_event, None)
@@ -161,8 +166,8 @@ class _Reader:
     def _empty(self, at: Place) -> None:
         self._report.problem("DEF001", "the file is empty", at, allowed="a mapping with `name`, `source`, `target` …")
 
-    def _node(self, event: Any, depth: int) -> Node:
-        at = _start(event)
+    def _node(self, event: Any, depth: int, path: str = "") -> Node:
+        at, self.path = _start(event)._replace(path=path), path
         if depth > MAX_DEPTH:
             raise _TooDeep(at)
         usable = self._usable(event, at) and not (isinstance(event, yaml.ScalarEvent) and self._secret(event, at))
@@ -171,24 +176,28 @@ class _Reader:
             case yaml.ScalarEvent():
                 node = Scalar(event.value, self._kind(event), at)
             case yaml.SequenceStartEvent():
-                node = Sequence(tuple(self._items(yaml.SequenceEndEvent, depth)), at)
+                node = Sequence(tuple(self._items(at, depth)), at)
             case yaml.MappingStartEvent():
                 node = self._mapping(at, depth)
             case _:
                 return Broken(at)
         return node if usable else Broken(at)
 
-    def _items(self, end: type, depth: int) -> Iterator[Node]:
-        for event in self._events:
-            if isinstance(event, end):
+    def _items(self, at: Place, depth: int) -> Iterator[Node]:
+        for index, event in enumerate(self._events):
+            if isinstance(event, yaml.SequenceEndEvent):
                 return
-            yield self._node(event, depth + 1)
+            yield self._node(event, depth + 1, path_text(at.path, index))
 
     def _mapping(self, at: Place, depth: int) -> Mapping:
         entries: dict[str, tuple[Scalar, Node]] = {}
-        nodes = self._items(yaml.MappingEndEvent, depth)
-        for key in nodes:
-            value = next(nodes)
+        for event in self._events:
+            if isinstance(event, yaml.MappingEndEvent):
+                break
+            key = self._node(event, depth + 1, at.path)
+            if isinstance(key, Scalar):
+                key = replace(key, at=key.at.below(key.text))
+            value = self._node(next(self._events), depth + 1, key.at.path)
             if not isinstance(key, Scalar):
                 self._report.problem("DEF018", "a key must be text", key.at)
             elif key.text in entries:

@@ -19,13 +19,19 @@ SECRET_VALUE = re.compile(
     re.I,
 )
 SHOWN_CHARACTERS = 40
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 
 
 class Place(NamedTuple):
-    """Line and column of a file, both from 1."""
+    """Line and column of a file, both from 1. ``path``: the key that stands there (``tables[1].on_delete``)."""
 
     line: int
     column: int
+    path: str = ""
+
+    def below(self, *steps: str | int) -> Place:
+        """Of a key inside of this one, which has no place of its own."""
+        return self._replace(path=path_text(self.path, *steps))
 
 
 @dataclass
@@ -51,7 +57,19 @@ class Report:
         return _in_order(self._warnings)
 
     def _where(self, at: Place) -> str:
-        return f"{self.file}:{at.line}:{at.column}"
+        return f"{self.file}:{at.line}:{at.column} {at.path}".rstrip()
+
+
+def path_text(above: str, *steps: str | int) -> str:
+    """A step is a key, or a place in a list. A key that is no plain word is quoted."""
+    for step in steps:
+        if isinstance(step, int):
+            above += f"[{step}]"
+        elif WORD.fullmatch(step) and not SECRET_VALUE.search(step):
+            above += f".{step}" if above else step
+        else:
+            above += f"[{shown(step)}]"
+    return above
 
 
 def shown(text: str) -> str:

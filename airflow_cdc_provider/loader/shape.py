@@ -22,7 +22,7 @@ from airflow_cdc_provider.loader.forms import FORMS, duration
 from airflow_cdc_provider.loader.kinds import known_kinds, options_class
 from airflow_cdc_provider.loader.nodes import Broken, Mapping, Node, Scalar, Sequence
 from airflow_cdc_provider.loader.report import SECRET_KEY, Place, Report, shown
-from airflow_cdc_provider.loader.sparkconf import lacks_unit, refused
+from airflow_cdc_provider.loader.sparkconf import lacks_unit, misshapen, refused
 from airflow_cdc_provider.loader.wording import advice, expected, found
 
 Path = tuple[str | int, ...]
@@ -129,7 +129,10 @@ class Builder:
     def _missing(self, name: str, member: Field[Any], node: Node, path: Path) -> None:
         owner = f" of `{path[-1]}`" if path and isinstance(path[-1], str) else ""
         self.report.problem(
-            "DEF011", f"required key `{name}`{owner} is missing", node.at, do=str(member.metadata.get("doc", ""))
+            "DEF011",
+            f"required key `{name}`{owner} is missing",
+            node.at.below(name),
+            do=str(member.metadata.get("doc", "")),
         )
 
     def _secret_key(self, key: Scalar) -> bool:
@@ -205,6 +208,9 @@ class Builder:
         if more.get("form") == "cast" and FORMS["cast"].complaint(text):
             allowed = FORMS["cast"].allowed
             self._refuse("DEF055", f"{shown(key.text)} cannot be cast so", value, found=shown(text), allowed=allowed)
+        if more.get("form") == "spark" and (allowed := misshapen(key.text, text)):
+            what = f"{shown(key.text)} says what is not allowed: a value must not name code"
+            self._refuse("DEF030", what, value, found=shown(text), allowed=allowed)
         return text
 
     def _scalar(self, kind: Any, node: Scalar, more: Map[str, Any]) -> Any:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +16,8 @@ import requests
 
 from airflow_cdc_provider.sandbox.ports import free_ports
 
-START_LIMIT_S = 180
+START_LIMIT_S = 900
+"""Generous: on a busy machine it takes minutes, and a start that fails ends by itself."""
 STOP_LIMIT_S = 30
 ENDED = frozenset({"success", "failed"})
 
@@ -135,7 +136,7 @@ class EmbeddedAirflow:
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
-    def wait_for_dag(self, dag_id: str, limit_s: float = 60) -> None:
+    def wait_for_dag(self, dag_id: str, limit_s: float = 300) -> None:
         """Wait until the DAG is parsed, then unpause it. An import error ends the wait with its text."""
         end = time.monotonic() + limit_s
         while time.monotonic() < end:
@@ -153,13 +154,14 @@ class EmbeddedAirflow:
         body = {"logical_date": None, "conf": conf}
         return cast(str, self.request("POST", f"/dags/{dag_id}/dagRuns", json=body)["dag_run_id"])
 
-    def wait(self, dag_id: str, run_id: str, limit_s: float = 300) -> str:
-        """Wait for the end of a run; its state."""
+    def wait(self, dag_id: str, run_id: str, limit_s: float = 600, tell: Callable[[], None] = lambda: None) -> str:
+        """Wait for the end of a run; its state. ``tell`` is called again and again meanwhile."""
         end = time.monotonic() + limit_s
         while time.monotonic() < end:
             state = self.request("GET", f"/dags/{dag_id}/dagRuns/{run_id}")["state"]
             if state in ENDED:
                 return cast(str, state)
+            tell()
             time.sleep(0.5)
         raise TimeoutError(f"run {run_id} of {dag_id} did not end within {limit_s:.0f} s")
 

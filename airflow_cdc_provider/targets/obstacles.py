@@ -19,7 +19,7 @@ def catalog_name(catalog: str) -> Iterator[Problem]:
 
 
 def folder_not_writable(folder: str) -> Iterator[Problem]:
-    standing = _nearest_folder(Path(folder))
+    standing = nearest_folder(folder)
     if not os.access(standing, os.W_OK | os.X_OK):
         do = f"chown or chmod {standing} so that Airflow's and Spark's user may write"
         where = f"target.location {folder}"
@@ -53,5 +53,6 @@ def not_ours(place: str) -> Problem:
     return Problem("TGT012", "the target table is not ours", place, "no commit of this replicator", "", do)
 
 
-def _nearest_folder(path: Path) -> Path:
-    return path if path.exists() else _nearest_folder(path.parent)
+def nearest_folder(path: str | Path) -> Path:
+    """The folder itself, or the one that it would be made in."""
+    return Path(path) if Path(path).exists() else nearest_folder(Path(path).parent)

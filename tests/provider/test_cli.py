@@ -8,12 +8,20 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
+import yaml
+from airflow.cli.cli_config import GroupCommand
 
 from airflow_cdc_provider import connectors
+from airflow_cdc_provider.cli.definition import get_cli_commands
+from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.states import TableState
-from tests.provider.small_world import World
+from airflow_cdc_provider.core.tls import not_verified
+from tests.provider.small_world import FileSource, World, schema
 from tests.provider.typed import Said, replicated
 
 
@@ -101,6 +109,39 @@ def test_status_shows_what_was_last_seen_of_every_table(cdc: Callable[..., Said]
     assert "public.b" in cdc("status").out
 
 
+def test_every_answer_comes_in_airflow_s_own_formats(cdc: Callable[..., Said], world: World) -> None:
+    replicated(world)
+    whole = cdc("status", "shop", "--json").body
+    assert cdc("status", "shop", "--output", "json").body == whole
+    assert cdc("status", "shop", "-o", "json").body == whole
+    assert yaml.safe_load(cdc("status", "shop", "--output", "yaml").out) == whole
+    table = cdc("status", "shop", "--output", "table")
+    assert table.out == cdc("status", "shop").out and "==" in table.out
+    assert cdc("status", "shop", "--output", "xml").code == 64
+
+
+def test_plain_output_is_rows_alone(cdc: Callable[..., Said], world: World) -> None:
+    replicated(world)
+    cdc("resync", "shop", "--table", "public.b")
+    said = cdc("status", "shop", "--output", "plain")
+    head, *rows = said.out.splitlines()
+    assert head.split()[:3] == ["replicator", "table", "state"]
+    assert [row.split()[:3] for row in rows] == [["shop", f"public.{name}", "replicating"] for name in "ab"]
+    assert "request resync of shop: pending" in said.err
+
+
+def test_every_command_takes_output() -> None:
+    (group,) = get_cli_commands()
+    left = [group]
+    while left:
+        one = left.pop()
+        if isinstance(one, GroupCommand):
+            left += one.subcommands
+            continue
+        flags = {flag for argument in one.args for flag in argument.flags}
+        assert {"-o", "--output", "--json"} <= flags, one.name
+
+
 def test_status_tells_which_copies_catch_up(cdc: Callable[..., Said], world: World) -> None:
     replicated(world)
     state = world.replicator.state
@@ -132,6 +173,13 @@ def test_check_finds_a_ready_replicator_ready(cdc: Callable[..., Said], world: W
     assert (said.code, said.out.strip()) == (0, "shop is ready: 2 tables")
 
 
+def test_check_says_where_the_source_has_not_room_for_all_copies_at_once(
+    cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FileSource, "copies_at_once", lambda _: 1, raising=False)
+    assert "2 tables, copied 1 at a time" in cdc("check", "shop").out
+
+
 def test_check_shows_every_obstacle_at_once(
     cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,7 +189,45 @@ def test_check_shows_every_obstacle_at_once(
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark"}')
     said = cdc("check", "shop", "--json")
     assert said.code == 78
-    assert {problem["code"] for problem in said.body["problems"]} == {"SRC001", "STG010", "CON003"}
+    assert sorted(problem["code"] for problem in said.body["problems"]) == ["CON003", "SRC001", "STG010"]
+
+
+def test_check_says_each_problem_once(cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def down(self: object, tables: object = ()) -> list[Problem]:
+        raise SourceUnavailable(Problem("SRC001", "the source does not answer", found=f"attempt {uuid4()}"))
+
+    monkeypatch.setattr("tests.provider.small_world.FileSource.tables", down)
+    monkeypatch.setattr("tests.provider.small_world.FileSource.check", down)
+    said = cdc("check", "shop", "--json")
+    assert [problem["code"] for problem in said.body["problems"]] == ["SRC001"]
+
+
+def test_a_table_that_a_pattern_finds_no_more_is_told_as_gone_at_the_source(
+    cdc: Callable[..., Said], world: World
+) -> None:
+    replicated(world)
+    world.source.write(tables=[to_plain(schema("public.a"))])
+    world.run("r2")
+    (row,) = [one for one in cdc("status", "shop", "--json").body["tables"] if one["table"] == "public.b"]
+    assert row["state"] == "dropped"
+    assert "the source has it no longer" in row["reason"] and "public.*" in row["reason"] and "grant" in row["remedy"]
+    world.definition = replace(world.definition, tables=(TableRule("public.b"),))
+    world.source.write(tables=[to_plain(schema(table)) for table in ("public.a", "public.b")])
+    world.run("r3")
+    (row,) = [one for one in cdc("status", "shop", "--json").body["tables"] if one["table"] == "public.a"]
+    assert (row["state"], row["reason"]) == ("dropped", "the YAML no longer names it")
+
+
+def test_check_says_aloud_what_is_not_verified_and_is_ready_all_the_same(
+    cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warning = not_verified("shop_db", "tls_verify: false", "leave it out")
+    monkeypatch.setattr(FileSource, "unverified", lambda self: [warning], raising=False)
+    said = cdc("check", "shop")
+    assert said.code == 0
+    assert "warning: CON041 TLS is not verified" in said.out and "shop_db" in said.out
+    body = cdc("check", "shop", "--json").body
+    assert (body["ready"], [one["code"] for one in body["warnings"]]) == (True, ["CON041"])
 
 
 def test_check_refuses_folders_that_executors_elsewhere_cannot_reach(

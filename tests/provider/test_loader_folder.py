@@ -39,8 +39,8 @@ def test_of_two_files_with_one_name_neither_is_loaded_and_both_are_named(tmp_pat
     folder = load_folder(tmp_path)
     assert list(folder.loaded) == ["c"]
     assert [(p.code, p.where, p.found) for p in folder.problems] == [
-        ("DEF014", f"{tmp_path}/a.yaml:1", f"also in {tmp_path}/b.yaml:1"),
-        ("DEF014", f"{tmp_path}/b.yaml:1", f"also in {tmp_path}/a.yaml:1"),
+        ("DEF014", f"{tmp_path}/a.yaml:1 name", f"also in {tmp_path}/b.yaml:1"),
+        ("DEF014", f"{tmp_path}/b.yaml:1 name", f"also in {tmp_path}/a.yaml:1"),
     ]
 
 

@@ -17,7 +17,7 @@ PIECES = [
     "null", "no", "0x1f", "1e9", "1_0", "9" * 5000, ".nan", "12:30:45", "2024-13-45",
     "name", "source", "options", "where", "password", "{{ x }}",
 ]  # fmt: skip
-PLACE = re.compile(r"shop\.yaml:[1-9][0-9]*:[1-9][0-9]*")
+PLACE = re.compile(r"shop\.yaml:[1-9][0-9]*:[1-9][0-9]*( [^ ].*)?")
 
 
 @settings(max_examples=600, deadline=None)

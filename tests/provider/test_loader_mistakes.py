@@ -180,6 +180,7 @@ BAD = [
     ),
     ("D-27 a key in clear", swap("cdc_shop", "AKIAHUNTER2HUNTER222"), "DEF029", "3:60"),
     ("D-29 packages", GOOD + "spark: {conf: {spark.jars.packages: a:b:1}}\n", "DEF030", "8:16"),
+    ("D-29 a class", GOOD + "spark: {conf: {spark.io.compression.codec: x.Evil}}\n", "DEF030", "8:44"),
     ("D-29 the master", GOOD + "spark: {conf: {spark.master: yarn}}\n", "DEF030", "8:16"),
     ("D-29 the class path", GOOD + "spark: {conf: {spark.driver.extraClassPath: /x}}\n", "DEF030", "8:16"),
     ("D-29 Java options", GOOD + "spark: {conf: {spark.executor.extraJavaOptions: -Dx=y}}\n", "DEF030", "8:16"),
@@ -227,9 +228,41 @@ BAD = [
 def test_a_mistake_is_reported_once_with_its_code_and_place(text: str | bytes, code: str, place: str) -> None:
     found = problems(text)
     assert [problem.code for problem in found] == code.split()
-    assert [problem.where for problem in found] == [f"shop.yaml:{at}" for at in place.split()]
+    assert [problem.where.split(" ")[0] for problem in found] == [f"shop.yaml:{at}" for at in place.split()]
+    assert all(" " in problem.where or problem.code in OF_THE_FILE for problem in found), "the key is named"
     assert "hunter2" not in " ".join(map(str, found)).lower()
     assert all(len(problem.found) < 200 for problem in found)
+
+
+PATHS = [
+    (swap("tables:", "tabels:"), "tabels"),
+    (rule("on_delete: sofd"), "tables[0].on_delete"),
+    (GOOD.replace("staging:", "  - {source: b, on_delete: x}\nstaging:"), "tables[1].on_delete"),
+    (rule("key: [no]"), "tables[0].key[0]"),
+    (rule("key: [a, a]"), "tables[0].key[1]"),
+    (rule("key: []"), "tables[0].key"),
+    (rule("where: [{column: a, op: '='}]"), "tables[0].where[0].value"),
+    (rule("columns: {include: [_cdc_x]}"), "tables[0].columns.include[0]"),
+    (rule("columns: {exclude: [s]}\nwhere: [{column: s, op: is null}]"), "tables[0].where[0].column"),
+    (GOOD.replace("staging:", "  - source: public.ORDERS\nstaging:"), "tables[1].target"),
+    (GOOD.replace("staging:", "  - source: public.orders\nstaging:"), "tables[1].source"),
+    (swap(", publication: cdc_shop", ""), "source.publication"),
+    (swap("connection: shop_db, ", ""), "source.connection"),
+    (swap("target: {type: delta, location: /data/lake/shop}\n", ""), "target"),
+    (swap("7d", "7"), "staging.retain"),
+    (GOOD + "spark: {conf: {spark.master: yarn}}\n", "spark.conf['spark.master']"),
+    (GOOD + "name: shop2\n", "name"),
+    (swap("cdc_shop", "&x cdc_shop"), "source.publication"),
+    (swap("cdc_shop", "AKIAHUNTER2HUNTER222"), "source.publication"),
+    ("name: shop\ntables:\n  - {source: a]\n", "tables[0].source"),
+]
+OF_THE_FILE = ("DEF001", "DEF002", "DEF003", "DEF007", "DEF008", "DEF018")
+
+
+@pytest.mark.parametrize(("text", "path"), PATHS)
+def test_a_mistake_names_the_path_of_its_key(text: str, path: str) -> None:
+    (problem,) = problems(text)
+    assert problem.where.split(" ", 1)[1] == path
 
 
 NEAREST = [
@@ -309,7 +342,7 @@ def test_a_known_key_that_holds_a_tag_is_not_reported_as_missing_too() -> None:
 def test_a_template_is_plain_text_with_a_warning() -> None:
     loaded = load_text(swap("/data/lake/shop", "'/data/{{ ds }}'").replace(" ds ", "ds").encode(), "shop.yaml")
     assert loaded.definition.target.location == "/data/{{ds}}"
-    assert [(w.code, w.where) for w in loaded.warnings] == [("DEFW01", "shop.yaml:4:33")]
+    assert [(w.code, w.where) for w in loaded.warnings] == [("DEFW01", "shop.yaml:4:33 target.location")]
 
 
 def test_spark_settings_may_be_numbers_and_true_or_false_but_nothing_yaml_reads_its_own_way() -> None:

@@ -34,18 +34,23 @@ from airflow_cdc_provider.core.positions import epoch_prefix
 
 POSTGRESQL_ID = re.compile(r"(\d+):\d+")
 HEARTBEAT = frozenset({"ts_ms", "ts_us", "ts_ns"})
+TRANSACTION = ("BEGIN", "END")
+ENVELOPE = frozenset({"before", "after", "source", "op"})
+ROW_ALONE = "a row without envelope; where events went through ExtractNewRecordState: `unwrapped: true`"
 HISTORICAL = "historical"
 """The schema is as of the connector's first copy: it tells columns and is no change."""
 
 
 def decode(message: Message, payload: Mapping[str, Any], setting: Setting, options: DebeziumOptions) -> list[Item]:
     """Raises Unreadable where it is none of them."""
-    if "status" in payload and "id" in payload:
+    if payload.get("status") in TRANSACTION and "id" in payload:
         return [_transaction(message, payload, setting)]
     if "tableChanges" in payload or "ddl" in payload:
         return _schema_changes(message, payload, setting, options)
     if payload and payload.keys() <= HEARTBEAT:
         return [_whole_source(message, payload, setting, "heartbeat")]
+    if payload and ENVELOPE.isdisjoint(payload):
+        raise Unreadable(UNKNOWN_OPERATION, ROW_ALONE)
     raise Unreadable(UNKNOWN_OPERATION, "neither a row, nor a transaction, nor a schema")
 
 
@@ -64,7 +69,7 @@ def logical_message(message: Message, payload: Mapping[str, Any], block: Block, 
 def _transaction(message: Message, payload: Mapping[str, Any], setting: Setting) -> ChangeRecord:
     """``event_count`` of an END is how many events the transaction has, over all tables."""
     status, tx_id = payload["status"], payload["id"]
-    if status not in ("BEGIN", "END") or not isinstance(tx_id, str):
+    if not isinstance(tx_id, str):
         raise Unreadable(UNKNOWN_OPERATION, "a transaction that neither begins nor ends")
     record = _whole_source(message, payload, setting, f"transaction {status.lower()}")
     found = POSTGRESQL_ID.fullmatch(tx_id)
@@ -113,7 +118,7 @@ def _table_change(
 ) -> list[Item]:
     table = table_name(connector, change)
     if not setting.wants(table):
-        return [Ignored(1)]
+        return [Ignored(1, table)]
     source = payload["source"]
     told = {f"statement_{name}": one for name, one in payload.items() if name not in ("source", "tableChanges")}
     snapshot = snapshot_of(source, "")

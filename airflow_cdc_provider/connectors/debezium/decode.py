@@ -118,7 +118,7 @@ class DebeziumDecoder:
             return [control.logical_message(message, payload, block, self._setting)]
         table = table_of(connector, source)
         if not self._setting.wants(table):
-            return [Ignored(1)]
+            return [Ignored(1, table)]
         try:
             position = position_of(payload, value.raw)
             block = block_of(op, payload.get("transaction"), position, connector, source, table)

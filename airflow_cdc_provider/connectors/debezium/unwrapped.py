@@ -54,7 +54,7 @@ class UnwrappedRows:
         if not table:
             raise Unreadable(NO_KEY, "the topic does not tell which table it is of")
         if not self._setting.wants(table):
-            return [Ignored(1)]
+            return [Ignored(1, table)]
         gone = value.payload is None
         known = Understood(table, "delete" if gone else "", tail=f"{message.offset:016x}{'00' if gone else '01'}")
         try:

@@ -43,11 +43,13 @@ class Wanted:
 @dataclass(frozen=True)
 class Setting:
     """What a decoder is told. ``tables``: only these are decoded, all others counted; None decodes whatever comes.
-    ``options``: the keys of the source type in the YAML."""
+    ``options``: the keys of the source type in the YAML. ``guess``: a table whose schema nobody knows is shown as its
+    messages look, for people to look at; no copy is made of that."""
 
     epoch: int = 1
     tables: Mapping[str, Wanted] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    guess: bool = False
 
     def wants(self, table: str) -> bool:
         return self.tables is None or table in self.tables

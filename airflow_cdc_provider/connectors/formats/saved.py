@@ -11,6 +11,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from airflow_cdc_provider.connectors import FORMATS
@@ -33,9 +34,22 @@ def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[st
     messages tell everything."""
     known = table_schemas(schemas)
     tables = {schema.table: Wanted(TableRule(schema.table), schema) for schema in known} or None
-    decoder: Decoder = class_of("format", kind, FORMATS)(Setting(1, tables, options))
-    for message in messages(data, name, known[0].table if len(known) == 1 else "", decoder.reads_avro):
+    decoder: Decoder = class_of("format", kind, FORMATS)(Setting(1, tables, options, guess=tables is None))
+    table = known[0].table if len(known) == 1 else Path(name).stem
+    for message in messages(data, name, _topic(kind, table, options) or name, decoder.reads_avro):
         yield from decoder.decode(message)
+
+
+def _topic(kind: str, table: str, options: Mapping[str, Any]) -> str:
+    """How the topic of a table is called: messages that name none are of the only table of the schema file, else of
+    the one that the file is named for."""
+    match kind:
+        case "ydb":
+            return f"{table}/feed"
+        case "debezium":
+            return f"{options.get('topic_prefix') or 'topic'}.{table}"
+        case _:
+            return ""
 
 
 def table_schemas(told: Any) -> list[TableSchema]:
@@ -56,28 +70,31 @@ def table_schemas(told: Any) -> list[TableSchema]:
         ) from error
 
 
-def messages(data: bytes, name: str, table: str, whole_avro: bool) -> Iterator[Message]:
-    """``table``: whose messages they are, where they do not say so; its topic is then made up."""
-    plain = unpacked(data)
-    topic = f"{table}/feed" if table else name
+def messages(data: bytes, name: str, topic: str, whole_avro: bool) -> Iterator[Message]:
+    """``topic``: theirs, where they name none."""
+    plain = unpacked(data, name)
     if plain.startswith((AVRO, PARQUET)):
         from airflow_cdc_provider.connectors.formats import row_files
 
-        rows = row_files.avro_messages(plain, name, whole_avro)
-        yield from rows if plain.startswith(AVRO) else row_files.parquet_messages(plain, name)
+        if plain.startswith(AVRO):
+            yield from row_files.avro_messages(plain, name, whole_avro)
+        else:
+            yield from row_files.parquet_messages(plain, name)
         return
     for number, line in enumerate(plain.splitlines()):
         if line.strip():
             yield message_of_line(line, topic, number)
 
 
-def unpacked(data: bytes) -> bytes:
+def unpacked(data: bytes, name: str) -> bytes:
     if not data.startswith(GZIP):
         return data
     try:
         return gzip.decompress(data)
     except (EOFError, OSError, zlib.error) as error:
-        raise CommandRefused(Problem("CLI018", "the file cannot be unpacked", found=type(error).__name__)) from error
+        raise CommandRefused(
+            Problem("CLI018", "the file cannot be unpacked", where=name, found=type(error).__name__)
+        ) from error
 
 
 def message_of_line(line: bytes, topic: str, number: int) -> Message:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -60,7 +61,8 @@ class Decoder:
         self._touched: dict[str, None] = {}
         self._open = False
         self._tx_id = ""
-        self._tx_seq = self._ignored = 0
+        self._tx_seq = 0
+        self._ignored: Counter[str] = Counter()
 
     def feed(self, event: Event) -> None:
         """Raises IntegrityBroken (SRC030), naming the place, where an event cannot be understood that might be about
@@ -115,9 +117,8 @@ class Decoder:
             self.items.append(Boundary(position_of(event.file, event.end, self._gtid)))
 
     def _close(self) -> None:
-        if self._ignored:
-            self.items.append(Ignored(self._ignored))
-            self._ignored = 0
+        self.items += [Ignored(count, table) for table, count in self._ignored.items()]
+        self._ignored.clear()
         self._open, self._tx_id, self._tx_seq = False, "", 0
         self._touched.clear()
 
@@ -165,7 +166,7 @@ class Decoder:
             raise binlog.Malformed("rows of a table that was not told")
         table, raw = self._maps[number]
         if table not in self._tasks:
-            self._ignored += 1
+            self._ignored[table] += 1
             return
         self._touched[table] = None
         if raw not in self._layouts:
@@ -187,7 +188,7 @@ class Decoder:
                 self.items += make.put_aside(gone, what.key, canonical(to_plain(what.told)))
                 continue
             if row is None:
-                self._ignored += 1
+                self._ignored[""] += 1
             else:
                 self.items += make.of(row)
 

@@ -40,7 +40,7 @@ MARIADB_CHARSETS = ("utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32")
 def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[str, Any]) -> Iterator[StreamItem]:
     """``schemas`` say which tables are shown, and their keys. Raises CommandRefused where it is no file of a binlog, or
     tells no names of columns; IntegrityBroken where an event cannot be read."""
-    plain, file = unpacked(data), Path(name).name
+    plain, file = unpacked(data, name), Path(name).name
     if not plain.startswith(MAGIC):
         found = f"{plain[:4].hex()} at its beginning"
         raise CommandRefused(Problem("CLI017", "no file of a binlog", where=name, found=found, allowed=MAGIC.hex()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -16,6 +17,7 @@ from airflow_cdc_provider.core.changes import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.positions import epoch_prefix
+from airflow_cdc_provider.core.states import TAKES_CHANGES
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 
@@ -43,6 +45,7 @@ class Decoder:
         self._lo, self._limit = lo, limit
         self._tables: dict[int, Layout | None] = {}
         self._relations: dict[int, bytes] = {}
+        self._foreign: dict[int, str] = {}
         self._current: dict[str, TableSchema] = {}
         self._announced: set[str] = set()
         self._runs: dict[bytes, Run] = {}
@@ -51,7 +54,9 @@ class Decoder:
         self._passing = True
         self._transaction = Transaction("", "", None, "")
         self._lsn = -1
-        self._ordinal = self._ignored = self._ignored_before = 0
+        self._ordinal = 0
+        self._ignored: Counter[str] = Counter()
+        self._ignored_before: Counter[str] = Counter()
 
     def feed(self, received: Sequence[tuple[int, bytes]]) -> None:
         """Messages with their LSNs, up to the one with which the window has ended. A row change that cannot be
@@ -73,6 +78,31 @@ class Decoder:
         except messages.MALFORMED as error:
             raise _unreadable(lsn, data, error) from error
         self._flush()
+
+    def end(self) -> None:
+        """Everything up to the limit was fed. Adds the schemas of tables with new columns that no change has shown: the
+        catalogue had them before the limit was known."""
+        announced: list[StreamItem] = []
+        for task in self._tasks.values():
+            held = task.control.schema if task.control else None
+            before = self._current.get(task.table, held)
+            if before is not None and task.state in TAKES_CHANGES and set(task.schema.names) - set(before.names):
+                announced += [task.schema, self._new_columns(task)]
+        self.items += [*announced, Boundary(position_of(self._limit))] if announced else []
+
+    def _new_columns(self, task: TableTask) -> ChangeRecord:
+        order_key = f"{self._epoch}{self._limit:016x}{0:024x}{BEHIND}"
+        unclear = unclear_columns(task.schema, task, self._catalogue)
+        return ChangeRecord(
+            task.table,
+            Operation.SCHEMA,
+            order_key,
+            task.schema.schema_id,
+            after=canonical(to_plain(task.schema)),
+            position=f'{{"commit":"{lsn_text(self._limit)}"}}',
+            event_id=order_key,
+            warnings=("initial_unknown",) if unclear else (),
+        )
 
     def _take(self, lsn: int, data: bytes) -> None:
         match data[0]:
@@ -96,7 +126,7 @@ class Decoder:
             return
         run = self._touched.get(name) or self._run(*received[0])
         if run is None:
-            self._ignored += len(received)
+            self._ignored[self._foreign[messages.relation_of(received[0][1])]] += len(received)
             return
         places, told = zip(*received, strict=True)
         lsns = list(accumulate(places, max, initial=self._lsn))[1:]
@@ -121,16 +151,15 @@ class Decoder:
             run.ended = len(run.messages)
         self._touched.clear()
         self._ignored_before += self._ignored
-        self._ignored = 0
+        self._ignored.clear()
         self._committed = commit.end_lsn
 
     def _flush(self) -> None:
         """Give out what was taken: what belongs to transactions that have ended, and behind their Boundary the rest."""
         for run in self._runs.values():
             self.items += run.read(0, run.ended)
-        if self._ignored_before:
-            self.items.append(Ignored(self._ignored_before))
-            self._ignored_before = 0
+        self.items += [Ignored(count, table) for table, count in self._ignored_before.items()]
+        self._ignored_before.clear()
         if self._committed is not None:
             self.items.append(Boundary(position_of(self._committed)))
             self._committed = None
@@ -145,7 +174,7 @@ class Decoder:
         self._relations[relation.oid] = data
         task = self._tasks.get(relation.table)
         if task is None:
-            self._tables[relation.oid] = None
+            self._tables[relation.oid], self._foreign[relation.oid] = None, relation.table
             return
         schema = stream_schema(relation, task, self._catalogue)
         self._tables[relation.oid] = Layout(relation, task, schema)
@@ -174,7 +203,7 @@ class Decoder:
         for oid in truncate.oids:
             layout = self._table(oid)
             if layout is None:
-                self._ignored += 1
+                self._ignored[self._foreign[oid]] += 1
                 continue
             if self._current.get(layout.table) is not layout.schema:
                 self._announce(lsn, layout)

@@ -29,7 +29,11 @@ EVERYTHING = 1 << 64
 
 def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[str, Any]) -> Iterator[StreamItem]:
     """Raises CommandRefused where a line is none, IntegrityBroken where its bytes are no message."""
-    told = [_line(line, number) for number, line in enumerate(unpacked(data).splitlines(), 1) if line.strip()]
+    told = [
+        _line(line, f"{name}:{number}")
+        for number, line in enumerate(unpacked(data, name).splitlines(), 1)
+        if line.strip()
+    ]
     known = {schema.table: schema for schema in table_schemas(schemas)}
     for _, message in told:
         if message[:1] == b"R" and not schemas:
@@ -42,13 +46,13 @@ def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[st
         decoder.items.clear()
 
 
-def _line(line: bytes, number: int) -> tuple[int, bytes]:
+def _line(line: bytes, where: str) -> tuple[int, bytes]:
     parts = line.split()
     try:
         return parse_lsn(parts[0].decode()), bytes.fromhex(parts[-1].decode().removeprefix("\\x"))
     except (IndexError, UnicodeDecodeError, ValueError) as error:
         raise CommandRefused(
-            Problem("CLI017", "a line is no message of a slot", where=f"line {number}", allowed="16/B3748 \\x42…")
+            Problem("CLI017", "a line is no message of a slot", where=where, allowed="16/B3748 \\x42…")
         ) from error
 
 

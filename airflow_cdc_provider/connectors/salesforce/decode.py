@@ -62,7 +62,7 @@ class Decoder:
             return
         table = self._tables.get(read.header.entity)
         if table is None:
-            self.items.append(Ignored(len(read.header.ids)))
+            self.items.append(Ignored(len(read.header.ids), read.header.entity))
             return
         try:
             self._tell(event, read, read.header, table)

@@ -46,9 +46,9 @@ def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[st
         for table, one in objects.items()
     ]
     decoder = Decoder(tasks, objects.__getitem__, _reader(texts), name, Transactions(Place(b""), 1))
-    for number, line in enumerate(unpacked(data).splitlines(), 1):
+    for number, line in enumerate(unpacked(data, name).splitlines(), 1):
         if line.strip():
-            decoder.feed(Delivery((_event(line, number),)))
+            decoder.feed(Delivery((_event(line, f"{name}:{number}"),)))
             yield from decoder.items
             decoder.items.clear()
 
@@ -66,7 +66,7 @@ def _reader(texts: Mapping[str, str]) -> Callable[[str], EventSchema]:
     return schema
 
 
-def _event(line: bytes, number: int) -> Event:
+def _event(line: bytes, where: str) -> Event:
     try:
         told = json.loads(line)
         return Event(b64decode(told["replay_id"]), str(told["schema_id"]), b64decode(told["payload"]))
@@ -75,7 +75,7 @@ def _event(line: bytes, number: int) -> Event:
             Problem(
                 "CLI017",
                 "a line is no saved event",
-                where=f"line {number}",
+                where=where,
                 allowed='{"replay_id": …, "schema_id": …, "payload": …}, bytes in base64',
             )
         ) from error

@@ -12,6 +12,7 @@ from airflow_cdc_provider.connectors.formats import exact_json
 from airflow_cdc_provider.connectors.formats.images import Image, Images, as_row
 from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
 from airflow_cdc_provider.connectors.formats.unreadable import CONTRADICTION, NO_KEY, UNKNOWN_OPERATION, Unreadable
+from airflow_cdc_provider.connectors.ydb.guessed import guessed, marked
 from airflow_cdc_provider.connectors.ydb.places import moment_of
 from airflow_cdc_provider.connectors.ydb.records import EVERYTHING, Change
 from airflow_cdc_provider.connectors.ydb.tables import Tables
@@ -44,13 +45,20 @@ class DebeziumForm:
             if not isinstance(letter, str) or letter not in OPERATIONS:
                 raise Unreadable(UNKNOWN_OPERATION, "op is none that we know")
             op = Operation.DELETE if letter == "d" else Operation.UPSERT
-            images = self._tables.images(table)
+            known = self._tables.knows(table)
+            images = self._tables.images(table) if known else _guessed(table, message, payload)
             row = _key_row(message, payload, images)
             record = _row(letter, payload, row, images, change, source.get("snapshot") is True)
-            return [*self._tables.announced(images.schema), record]
+            return [*self._tables.announced(images.schema), record if known else marked(record)]
         except Unreadable as error:
             after = payload.get("after")
             return [change.unreadable(str(error), op, images, {**row, **(after if isinstance(after, dict) else {})})]
+
+
+def _guessed(table: str, message: Message, payload: Row) -> Images:
+    key = exact_json.parse(message.key) if message.key is not None else None
+    told = key.get("payload") if isinstance(key, dict) else None
+    return guessed(table, told if isinstance(told, dict) else {}, *(payload.get(name) for name in ("before", "after")))
 
 
 def _key_row(message: Message, payload: Row, images: Images) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class YdbDecoder:
     def decode(self, message: Message) -> list[Item]:
         table = self._table_of(message.topic)
         if not self._setting.wants(table):
-            return [Ignored(1)]
+            return [Ignored(1, table)]
         try:
             if message.value is None:
                 raise Unreadable(WRONG_VALUE, "a record without a value")

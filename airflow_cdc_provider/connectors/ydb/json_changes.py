@@ -16,6 +16,7 @@ from airflow_cdc_provider.connectors.formats.unreadable import (
     WRONG_VALUE,
     Unreadable,
 )
+from airflow_cdc_provider.connectors.ydb.guessed import guessed, marked, numbered
 from airflow_cdc_provider.connectors.ydb.options import Mode, YdbOptions
 from airflow_cdc_provider.connectors.ydb.places import GONE, Moment, moment_of
 from airflow_cdc_provider.connectors.ydb.records import EVERYTHING, Change
@@ -49,13 +50,17 @@ class JsonForm:
         try:
             kind = _kind(value)
             op = Operation.DELETE if kind == "erase" else Operation.UPSERT
-            images = self._tables.images(table)
             key = value.get("key")
+            known = self._tables.knows(table)
+            if known:
+                images = self._tables.images(table)
+            else:
+                images = guessed(table, numbered(key), *(value.get(part) for part in (kind, *IMAGES)))
             if not isinstance(key, list):
                 raise Unreadable(NO_KEY, "the key is no array")
             row = images.key_row(key)
             told = self._row(kind, value, row, images, change)
-            return [*self._tables.announced(images.schema), told]
+            return [*self._tables.announced(images.schema), told if known else marked(told)]
         except Unreadable as error:
             row = {**row, **{name: one for part in (*KINDS, *IMAGES[:1]) for name, one in _members(value, part)}}
             return [change.unreadable(str(error), op, images, row)]

@@ -21,6 +21,10 @@ class Tables:
         self._made: dict[str, Images] = {}
         self._announced: set[str] = set()
 
+    def knows(self, table: str) -> bool:
+        """False where all that can be said of a row is how it looks."""
+        return not self._setting.guess or self._setting.known(table) is not None
+
     def images(self, table: str) -> Images:
         """Raises Unreadable where nobody knows the table: names of key columns are in no record."""
         made = self._made.get(table)

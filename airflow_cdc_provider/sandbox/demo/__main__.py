@@ -19,9 +19,17 @@ from pathlib import Path
 from airflow_cdc_provider.sandbox import shop as database_shop
 from airflow_cdc_provider.sandbox.airflow import EmbeddedAirflow
 from airflow_cdc_provider.sandbox.demo import crm, shop
-from airflow_cdc_provider.sandbox.demo.stage import Stage, console
+from airflow_cdc_provider.sandbox.demo.stage import Failed, Stage, console
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.sandbox.salesforce.process import OrgProcess
+
+NEXT = """
+Next:
+  make demo KEEP=1                          the same, and Airflow's pages stay up to look at
+  less dags/replicators/shop.yaml           all there is to write for a source of your own; more in examples/ beside it
+  less docs/guides/sources.md               what each kind of source needs
+  .venv/bin/airflow cdc --help              what an operator asks and orders
+"""
 
 
 def main() -> int:
@@ -38,13 +46,28 @@ def main() -> int:
         database_shop.build(database.dsn(), database_shop.DEMO)
         stage.add(shop.NAME, shop.REPLICATOR.format(home=home))
         stage.add(crm.NAME, crm.REPLICATOR.format(home=home, pubsub_endpoint=org.pubsub_endpoint))
-        with contextlib.closing(stage), stage.airflow as airflow:
+        try:
+            with contextlib.closing(stage):
+                identical = perform(stage, database, org)
+        except (Failed, RuntimeError, TimeoutError) as error:
+            console.print(str(error), markup=False, style="red")
+            return 1
+    console.print(NEXT, markup=False)
+    return 0 if identical else 1
+
+
+def perform(stage: Stage, database: EmbeddedPostgres, org: OrgProcess) -> bool:
+    with contextlib.ExitStack() as up:
+        with stage.progress.shown():
+            stage.progress.tell("Airflow", "starting")
+            airflow = up.enter_context(stage.airflow)
+            stage.progress.end("Airflow")
             stage.say(f"Airflow is up at {airflow.url}")
             identical = side_by_side(stage, database, org)
-            stage.say("done" if identical else "the two sides differ")
-            if os.environ.get("KEEP"):
-                keep(airflow)
-    return 0 if identical else 1
+            stage.say("both copies are identical to their sources" if identical else "the two sides differ")
+        if os.environ.get("KEEP"):
+            keep(stage)
+    return identical
 
 
 def side_by_side(stage: Stage, database: EmbeddedPostgres, org: OrgProcess) -> bool:
@@ -60,9 +83,10 @@ def side_by_side(stage: Stage, database: EmbeddedPostgres, org: OrgProcess) -> b
     return all(identical)
 
 
-def keep(airflow: EmbeddedAirflow) -> None:
-    user, password = airflow.login
-    console.print(f"Airflow stays up: {airflow.url}  user {user}  password {password}  (Ctrl-C ends it)")
+def keep(stage: Stage) -> None:
+    user, password = stage.airflow.login
+    console.print(f"Airflow stays up: {stage.airflow.url}  user {user}  password {password}  (Ctrl-C ends it)")
+    console.print(f"In another terminal: . {stage.environment_file()}, then for example: airflow cdc status shop")
     with contextlib.suppress(KeyboardInterrupt):
         signal.pause()
 

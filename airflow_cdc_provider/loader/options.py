@@ -1,0 +1,28 @@
+"""Keys of a type that are given one by one, as they would stand in the YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow_cdc_provider.core.errors import DefinitionInvalid
+from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.loader.kinds import options_class
+from airflow_cdc_provider.loader.nodes import Mapping, read_tree
+from airflow_cdc_provider.loader.report import Report
+from airflow_cdc_provider.loader.shape import Builder, Unusable
+
+
+def load_options(registry: str, kind: str, given: Sequence[tuple[str, str]], where: str) -> dict[str, Any]:
+    """``given``: names and values. Raises DefinitionInvalid with every problem; ``where`` they were given."""
+    if not given:
+        return {}
+    report = Report(where)
+    tree = read_tree("\n".join(f"{name}: {value}" for name, value in given).encode(), report)
+    try:
+        if isinstance(tree, Mapping) and not report.problems:
+            options: dict[str, Any] = to_plain(Builder(report).build(options_class(registry, kind), tree))
+            return options
+    except Unusable:
+        pass
+    raise DefinitionInvalid(*report.problems)

@@ -1,0 +1,37 @@
+"""What goes on at the moment, in one line that moves. Only a terminal shows it; a pipe gets the other lines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.text import Text
+
+
+@dataclass
+class Progress:
+    """``doing``: by name of what is watched, what it does and since when."""
+
+    console: Console
+    doing: dict[str, tuple[str, float]] = field(default_factory=dict)
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        with self.console.status(self):
+            yield
+
+    def tell(self, name: str, text: str) -> None:
+        """Says it from now on; the clock goes on while the text is the same."""
+        if self.doing.get(name, ("", 0.0))[0] != text:
+            self.doing[name] = (text, time.monotonic())
+
+    def end(self, name: str) -> None:
+        self.doing.pop(name, None)
+
+    def __rich__(self) -> Text:
+        now = time.monotonic()
+        parts = [f"{name}: {text}, {now - since:.0f} s" for name, (text, since) in self.doing.copy().items()]
+        return Text("   ".join(parts), no_wrap=True, overflow="ellipsis")

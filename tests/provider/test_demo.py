@@ -1,0 +1,137 @@
+"""What ``make demo`` prints: its own lines, and on a terminal one that moves."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from airflow_cdc_provider.sandbox.demo import __main__ as demo
+from airflow_cdc_provider.sandbox.demo import stage as stages
+from airflow_cdc_provider.sandbox.demo.progress import Progress
+from airflow_cdc_provider.sandbox.demo.stage import Failed, Stage
+
+
+class Playback:
+    """An Airflow whose one run goes through these states of its tasks."""
+
+    python = "/bin/true"
+
+    def __init__(self, home: Path, *states: dict[str, str], ends: str = "success") -> None:
+        self.home, self.dags, self.environment = home, home, dict(os.environ) | {"AIRFLOW_HOME": str(home)}
+        self.states, self.ends, self.at = list(states), ends, 0
+        self.seen: list[str] = []
+        self.look: Any = lambda: ""
+
+    def trigger(self, dag: str) -> str:
+        return "run"
+
+    def tasks(self, dag: str, run: str) -> dict[str, str]:
+        return self.states[min(self.at, len(self.states) - 1)]
+
+    def wait(self, dag: str, run: str, limit_s: float, tell: Any) -> str:
+        for at in range(len(self.states)):
+            self.at = at
+            tell()
+            self.seen.append(str(self.look()))
+        return self.ends
+
+    def task_log(self, dag: str, run: str, task: str) -> str:
+        return "what went wrong"
+
+
+@pytest.fixture
+def paper(monkeypatch: pytest.MonkeyPatch) -> Console:
+    console = Console(file=io.StringIO(), highlight=False, soft_wrap=True)
+    monkeypatch.setattr(stages, "console", console)
+    return console
+
+
+def printed(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def staged(tmp_path: Path, console: Console, *states: dict[str, str], ends: str = "success") -> Stage:
+    airflow: Any = Playback(tmp_path, *states, ends=ends)
+    stage = Stage(tmp_path, airflow, progress=Progress(console))
+    airflow.look = stage.progress.__rich__
+    return stage
+
+
+RUN = ({"open": "running", "copy": "queued"}, {"open": "success", "copy": "running"}, {"open": "success"})
+
+
+def test_a_pipe_gets_plain_lines_only(tmp_path: Path, paper: Console) -> None:
+    stage = staged(tmp_path, paper, *RUN)
+    with stage.progress.shown():
+        stage.follow("shop", "first run")
+    assert printed(paper) == "[    0 s] shop: first run\n"
+
+
+def test_the_moving_line_names_what_runs_and_for_how_long(tmp_path: Path) -> None:
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=100)
+    stage = staged(tmp_path, terminal, *RUN)
+    airflow: Any = stage.airflow
+    with stage.progress.shown():
+        stage.progress.tell("crm", "verify")
+        stage.follow("shop", "first run")
+    assert airflow.seen == [
+        "crm: verify, 0 s   shop: open (0 of 2 tasks done), 0 s",
+        "crm: verify, 0 s   shop: copy (1 of 2 tasks done), 0 s",
+        "crm: verify, 0 s   shop: waiting (1 of 1 tasks done), 0 s",
+    ]
+    assert stage.progress.doing.keys() == {"crm"}, "a run that has ended is shown no more"
+    assert "crm: verify" in printed(terminal)
+
+
+def test_a_run_that_fails_shows_the_logs_of_its_failed_tasks(tmp_path: Path, paper: Console) -> None:
+    stage = staged(tmp_path, paper, {"open": "success", "copy": "failed"}, ends="failed")
+    with pytest.raises(Failed, match="run run of shop failed"):
+        stage.follow("shop", "first run")
+    assert "task copy failed:\nwhat went wrong" in printed(paper) and "task open" not in printed(paper)
+
+
+@pytest.mark.parametrize(("code", "identical"), [(0, True), (1, False)])
+def test_of_verify_only_the_table_is_printed(tmp_path: Path, paper: Console, code: int, identical: bool) -> None:
+    stage = staged(tmp_path, paper)
+    stage.airflow.python = program(tmp_path, f"echo the table; echo a log line of Airflow >&2; exit {code}")
+    assert stage.verify("shop") is identical
+    assert printed(paper) == "the table\n"
+
+
+def test_a_verify_that_fails_says_why(tmp_path: Path, paper: Console) -> None:
+    stage = staged(tmp_path, paper)
+    stage.airflow.python = program(tmp_path, "echo the reason >&2; exit 75")
+    with pytest.raises(Failed, match="75"):
+        stage.verify("shop")
+    assert "the reason" in printed(paper)
+
+
+def test_what_to_type_next_can_be_typed() -> None:
+    lines = [line.split("   ")[0].split() for line in demo.NEXT.splitlines() if line.startswith("  ")]
+    assert ["make", "demo", "KEEP=1"] in lines
+    assert all(Path(words[1]).is_file() for words in lines if words[0] == "less")
+
+
+def test_another_terminal_reaches_the_demo_s_airflow(tmp_path: Path, paper: Console) -> None:
+    stage = staged(tmp_path, paper)
+    path = stage.environment_file()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    told = subprocess.run(["sh", "-c", f". {path}; echo $AIRFLOW_HOME"], capture_output=True, text=True, env={})
+    assert told.stdout.strip() == str(tmp_path)
+
+
+def program(folder: Path, script: str) -> str:
+    path = folder / "python"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    assert sys.executable
+    return str(path)
