@@ -14,7 +14,7 @@ from airflow_cdc_provider.connectors.polling.canonical import told
 from airflow_cdc_provider.connectors.polling.pages import Row
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, unrepresentable_row
 from airflow_cdc_provider.core.errors import BadRecordMet, CheckFailed, Problem
-from airflow_cdc_provider.core.tables import Kind
+from airflow_cdc_provider.core.tables import Column, Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +28,7 @@ class Rows:
         self._schema = schema
         self._types = [column.type for column in schema.columns]
         self._members = [f"{encode_basestring(column.name)}:" for column in schema.columns]
-        self._key_types = [source.column(name).type for name in schema.key]
+        self._key_columns = [source.column(name) for name in schema.key]
         self._naive = source.column(selectable.stamp).type.kind is Kind.TIMESTAMP
         self._offset = selectable.offset
 
@@ -37,10 +37,10 @@ class Rows:
         width = len(self._types)
         stamp, taken = values[-2], values[-1]
         try:
-            key = self._key(values[width : width + len(self._key_types)])
+            key = self._key(values[width : width + len(self._key_columns)])
             texts = [
-                member + told(kind, plain(kind, value))
-                for member, kind, value in zip(self._members, self._types, values[:width], strict=True)
+                member + told(column.type, self._held(column, value))
+                for member, column, value in zip(self._members, self._schema.columns, values[:width], strict=True)
             ]
         except Unrepresentable as error:
             raise CheckFailed(self._lacking(values, error)) from error
@@ -55,10 +55,15 @@ class Rows:
         arrays = []
         for column, values in zip(self._schema.columns, columns[: len(self._types)], strict=True):
             try:
-                arrays.append(pa.array([plain(column.type, value) for value in values], arrow_type(column.type)))
+                arrays.append(pa.array([self._held(column, value) for value in values], arrow_type(column.type)))
             except Unrepresentable as error:
                 raise BadRecordMet(unrepresentable_row(self._schema, [column.name], str(error), False)) from error
         return pa.table(arrays, schema=arrow_schema(self._schema))
+
+    def _held(self, column: Column, value: Any) -> Any:
+        """To a database 0.0 and -0.0 are one key."""
+        held = plain(column.type, value)
+        return held + 0.0 if column.name in self._schema.key and isinstance(held, float) else held
 
     def _lacking(self, values: Sequence[Any], error: Unrepresentable) -> Problem:
         columns = []
@@ -70,7 +75,7 @@ class Rows:
         return unrepresentable_row(self._schema, columns or self._schema.key, str(error), False)
 
     def _key(self, values: Sequence[Any]) -> str:
-        parts = [told(kind, plain(kind, value)) for kind, value in zip(self._key_types, values, strict=True)]
+        parts = [told(one.type, self._held(one, value)) for one, value in zip(self._key_columns, values, strict=True)]
         return f"[{','.join(parts)}]"
 
     def _stamp(self, value: datetime | None) -> datetime | None:

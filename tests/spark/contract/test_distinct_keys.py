@@ -26,7 +26,7 @@ KEYS: dict[str, tuple[LogicalType, list[Any]]] = {
         LogicalType(Kind.TEXT),
         [*("a", "A", "a ", "a\t", "á", "a\u0301", "ß", "ss", "", " ", "\u0131", "i", "I", "\u200b", "null", "NULL")],
     ),
-    "zero characters": (LogicalType(Kind.TEXT), ["a", "a\0", "\0", ""]),
+    "zero characters": (LogicalType(Kind.TEXT), ["a", "a\0", "", "\0"]),
     "bytes": (LogicalType(Kind.BYTES), bytes_(b"", b"\0", b" ", b"a", b"a ", b"A", b"a\0")),
     "date": (
         LogicalType(Kind.DATE),

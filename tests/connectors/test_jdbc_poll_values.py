@@ -1,0 +1,49 @@
+"""Values of a driver that no target has: never another value, and never none at all."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from airflow_cdc_provider.connectors.jdbc_poll.catalog import Described
+from airflow_cdc_provider.connectors.jdbc_poll.rows import Rows
+from airflow_cdc_provider.connectors.jdbc_poll.select import Selectable
+from airflow_cdc_provider.core.errors import BadRecordMet, CheckFailed
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+
+AT = datetime(2026, 1, 1)
+
+
+def rows(kind: LogicalType) -> Rows:
+    columns = (Column("k", LogicalType(Kind.FLOAT64)), Column("v", kind), Column("at", LogicalType(Kind.TIMESTAMP)))
+    schema = TableSchema("shop.t", columns, ("k",))
+    described = Described("shop", "t", schema, {name: sa.types.NullType() for name in schema.names}, frozenset())
+    return Rows(Selectable(described, schema, "at", timedelta(), "mysql"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "what"),
+    [
+        (LogicalType(Kind.DATE), "0000-00-00", "zero date"),
+        (LogicalType(Kind.DATE), "infinity", "no calendar has"),
+        (LogicalType(Kind.TIMESTAMP), "0000-00-00 00:00:00", "zero date"),
+        (LogicalType(Kind.TIMESTAMPTZ), "-infinity", "no calendar has"),
+        (LogicalType(Kind.DECIMAL, 10, 2), Decimal("NaN"), "NaN"),
+    ],
+)
+def test_they_stop_their_table_and_name_the_column(kind: LogicalType, value: Any, what: str) -> None:
+    with pytest.raises(CheckFailed, match=f"CPY009.*v: .*{what}.*leave the column out"):
+        rows(kind).page_row((1.0, value, AT, 1.0, AT, True))
+    with pytest.raises(BadRecordMet, match=f"CPY009.*v: .*{what}"):
+        rows(kind).table([(1.0, value, AT)])
+
+
+def test_characters_of_a_text_stay_and_a_negative_zero_in_the_key_is_zero() -> None:
+    text = rows(LogicalType(Kind.TEXT))
+    row = text.page_row((-0.0, "a\0b", AT, -0.0, AT, True))
+    assert (row.key, row.image[:26]) == ("[0.0]", '{"k":0.0,"v":"a\\u0000b","a')
+    assert str(text.table([(-0.0, "a\0b", AT)]).to_pylist()[0]["k"]) == "0.0"
