@@ -95,9 +95,11 @@ def unseen_changes(known: TableIdentity, now: TableIdentity, held: TableSchema, 
 def _changed_columns(known: TableIdentity, now: TableIdentity, held: TableSchema, wanted: TableSchema) -> Iterator[str]:
     names = {column.number: name for name, column in now.columns.items()}
     for name in held.names:
-        if name not in known.columns:
+        before, after = known.columns.get(name), now.columns.get(name)
+        if before is None:
+            if after is not None:  # dropped before, without a change of a row that would have told
+                yield f"column {name} was dropped and another one was added under its name"
             continue
-        before, after = known.columns[name], now.columns.get(name)
         renamed = names.get(before.number, name)
         if renamed != name:
             yield f"column {name} was renamed to {renamed}"

@@ -111,6 +111,15 @@ def test_a_column_that_was_not_copied_before_and_is_older_than_the_copy() -> Non
     assert found.columns == ("column b was a generated one and is an ordinary one now",)
 
 
+def test_a_column_that_comes_back_where_the_copy_never_heard_that_it_was_gone() -> None:
+    known = replace(KNOWN, columns={"id": ID, "a": A})
+    now = replace(KNOWN, columns={"id": ID, "a": A, "b": ColumnIdentity(4, "text")}, last_number=4)
+    names = schema("id", "a", "b")
+    assert unseen_changes(known, now, names, names).columns == (
+        "column b was dropped and another one was added under its name",
+    )
+
+
 def test_labels_and_composite_types_are_compared_by_their_own_ids() -> None:
     assert seen(replace(KNOWN, labels={"7": "opened", "8": "done"})).rows == ("enum label open was renamed to opened",)
     assert not seen(replace(KNOWN, labels={**KNOWN.labels, "11": "late"}))
