@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench faults properties mutants docs jars java mariadb venv clean
+.PHONY: help demo test nightly lint bench faults properties mutants docs jars java mariadb venv clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -20,9 +20,13 @@ demo: jars  ## a shop database, copied and kept exact; KEEP=1 leaves Airflow's p
 	@$(READY)
 	KEEP="$(KEEP)" exec $(PYTHON) -m airflow_cdc_provider.sandbox.demo
 
-test: lint jars mariadb  ## lint, then every layer of tests within its budget; LAYERS="core spark" for some, TURN=all
+test: lint jars mariadb  ## lint, then every layer of tests, with the same seeds each time; LAYERS="core spark" for some
 	@$(READY)
 	exec $(PYTHON) -m tests.run_layers $(LAYERS)
+
+nightly: lint jars mariadb  ## the slow tests too, new seeds, long rounds; LAYERS="core spark" for some, SEED to repeat
+	@$(READY)
+	CDC_SEED="$(SEED)" exec $(PYTHON) -m tests.run_layers --nightly $(LAYERS)
 
 lint: $(INSTALLED)  ## style, types, import rules
 	@export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
@@ -38,7 +42,7 @@ bench: jars  ## the figures of docs, measured on this machine; FULL=1, PEERS=1 b
 
 faults: jars mariadb  ## every fault, each followed by the checker; ROUNDS, ONLY="words", SEED; writes docs/fault-report.md
 	@$(READY)
-	ROUNDS="$(ROUNDS)" ONLY="$(ONLY)" SEED="$(SEED)" exec $(PYTHON) -m tests.faults
+	ROUNDS="$(ROUNDS)" ONLY="$(ONLY)" CDC_SEED="$(SEED)" exec $(PYTHON) -m tests.faults
 
 properties: jars  ## N random histories (50,000) against the reference model; writes docs/properties-report.md
 	@$(READY)

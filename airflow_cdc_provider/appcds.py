@@ -21,8 +21,9 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from airflow_cdc_provider.jars import ensure, user_cache
+from airflow_cdc_provider.jars import user_cache
 from airflow_cdc_provider.java import Java, find_java
+from airflow_cdc_provider.logstore import class_path
 
 log = logging.getLogger(__name__)
 
@@ -168,4 +169,4 @@ def package_folder(name: str) -> Path:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    archive(ensure(sys.argv[1:]))
+    archive(class_path(sys.argv[1:]))

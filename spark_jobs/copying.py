@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from airflow_cdc_provider.connectors.source import Copy, HoldsCopies
+from airflow_cdc_provider.connectors.source import Copy, HoldsCopies, LimitsCopies
 from airflow_cdc_provider.core.cursors import ControlRecord, split_token
 from airflow_cdc_provider.core.errors import Fenced, PositionLost, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.states import State
-from airflow_cdc_provider.core.steps import Outcome, TableResult, TableTask
+from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.verdicts import hole_of
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.copied_rows import CopiedRows
@@ -46,6 +46,13 @@ def standing_before(job: Job, task: TableTask) -> Job:
             data="the target is as it was",
         )
     )
+
+
+def for_each_copy(job: Job, function: Callable[[TableWork], TableResult]) -> StepResult:
+    """The step's tables side by side, as many as the source has room for. Raises what the source raises when it is
+    asked for that."""
+    limit = job.source.copies_at_once() if isinstance(job.source, LimitsCopies) else None
+    return job.result(job.for_each_table(job.step.tables, function, limit))
 
 
 @contextmanager
@@ -90,6 +97,7 @@ def record_of(job: Job, task: TableTask, named: int, held: Held, copy: Copy, sta
         manifest_sha256=job.log.manifest_sha256(step.window),
         definition_sha256=task.definition_sha256,
         schema=copy.schema,
+        identity=copy.identity,
         source_identity=step.source_identity,
         committed_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         nonce=uuid.uuid4().hex,

@@ -120,13 +120,14 @@ class Job:
         return StepResult(self.step.kind, self.step.attempt, tuple(tables), window)
 
     def for_each_table(
-        self, tasks: Sequence[TableTask], function: Callable[[TableWork], TableResult]
+        self, tasks: Sequence[TableTask], function: Callable[[TableWork], TableResult], at_once: int | None = None
     ) -> tuple[TableResult, ...]:
-        """Work on the tables side by side, in their order. A table that fails is recorded and stops no other; raises
-        what starting Spark raised, which is no table's fault."""
+        """Work on the tables side by side, in their order, on no more than ``at_once``. A table that fails is recorded
+        and stops no other; raises what starting Spark raised, which is no table's fault."""
         if not tasks:
             return ()
-        with ThreadPoolExecutor(min(len(tasks), tables_at_once()), thread_name_prefix="table") as pool:
+        threads = min(len(tasks), tables_at_once(), at_once or len(tasks))
+        with ThreadPoolExecutor(threads, thread_name_prefix="table") as pool:
             results = tuple(pool.map(lambda task: self._one_table(task, function), tasks))
         if isinstance(self.application.started, Exception):
             raise self.application.started

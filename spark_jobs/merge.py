@@ -46,7 +46,7 @@ def merge_table(job: Job, attempt: str, work: TableWork, also: frozenset[TableSt
     batch = from_plain(Batch, json.loads(job.log.store.read(path)))
     control, held = require_standing(job, task, also)
     still_as(batch.fence, batch.lo_window, control, held)
-    record = _named(job, task, held, _record(job, control, batch))
+    record = _named(job, task, held, _record(job, task, control, batch))
     rows = StagedRows(work.session, job.log.store, batch)
     writer = open_writer(job.step.definition.target.type, work.session, job.tables)
     try:
@@ -91,7 +91,7 @@ def _tell_lost(task: TableTask, lost: int) -> None:
         )
 
 
-def _record(job: Job, control: ControlRecord, batch: Batch) -> ControlRecord:
+def _record(job: Job, task: TableTask, control: ControlRecord, batch: Batch) -> ControlRecord:
     """What the commit says: the batch's window is applied. One that leaves the cursor where it is raises the fence: a
     repair, and one that lets go what had waited."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -106,7 +106,13 @@ def _record(job: Job, control: ControlRecord, batch: Batch) -> ControlRecord:
     )
     if batch.repair:
         return replace(record, fence=control.fence + 1)
-    record = replace(record, carry=batch.carry, retired_below=batch.retired_below, schema=batch.schema)
+    record = replace(
+        record,
+        carry=batch.carry,
+        retired_below=batch.retired_below,
+        schema=batch.schema,
+        identity=task.identity or control.identity,
+    )
     if batch.window == control.window:
         return replace(record, fence=control.fence + 1)
     manifest = job.log.manifest(batch.window)

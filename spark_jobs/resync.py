@@ -19,7 +19,7 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import StepResult, TableResult
 from spark_jobs import harness
 from spark_jobs.copied_rows import CopiedRows, framed
-from spark_jobs.copying import commit_copy, look, opened_copy, prepare_copy, record_of, standing_before
+from spark_jobs.copying import commit_copy, for_each_copy, look, opened_copy, prepare_copy, record_of, standing_before
 from spark_jobs.job import Job, TableWork
 from spark_jobs.key_audit import audit_keys, audit_window
 from spark_jobs.missing_rows import Missing, absent, live, require_yes
@@ -31,7 +31,7 @@ from spark_jobs.writers import open_writer
 
 
 def run(job: Job) -> StepResult:
-    return job.result(job.for_each_table(job.step.tables, partial(copy_again, job)))
+    return for_each_copy(job, partial(copy_again, job))
 
 
 def copy_again(job: Job, work: TableWork) -> TableResult:

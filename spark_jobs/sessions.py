@@ -30,6 +30,7 @@ TARGET_SETTINGS: dict[str, dict[str, str]] = {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.delta.logStore.file.impl": "airflow_cdc_provider.logstore.HardLinkLogStore",
         "spark.delta.logStore.s3.impl": "airflow_cdc_provider.logstore.ConditionalLogStore",
     },
     "iceberg": {

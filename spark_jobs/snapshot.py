@@ -15,14 +15,14 @@ from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult
 from spark_jobs import harness
 from spark_jobs.copied_rows import rows_of
-from spark_jobs.copying import commit_copy, look, opened_copy, prepare_copy, record_of, standing_before
+from spark_jobs.copying import commit_copy, for_each_copy, look, opened_copy, prepare_copy, record_of, standing_before
 from spark_jobs.job import Job, TableWork
 
 TAKES_A_FIRST_COPY = frozenset({TableState.PENDING, TableState.SNAPSHOTTING, TableState.DROPPED})
 
 
 def run(job: Job) -> StepResult:
-    return job.result(job.for_each_table(job.step.tables, partial(first_copy, job)))
+    return for_each_copy(job, partial(first_copy, job))
 
 
 def first_copy(job: Job, work: TableWork) -> TableResult:

@@ -10,13 +10,18 @@ rows from being cleaned up for as long as the whole proof takes.
 Of a source without exact snapshots nobody knows A: the window goes as far as the stream does, and the result says
 ``inexact``.
 
-``step.tables`` must name every captured table, since each window says of all of them what it holds. Writes what a run
-of the stream writes; dies at any point: the next run goes on from the log and the cursors.
+``step.tables`` names every captured table, since each window says of all of them what it holds; those of
+``step.compare`` are compared. Writes what a run of the stream writes; dies at any point: the next run goes on from the
+log and the cursors.
+
+A table that was compared because its rows had been rewritten goes on where both sides are identical. Where they differ
+it is blocked or, with ``reconcile: auto``, copied again by the next run.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -24,18 +29,22 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import Copy, HoldsCopies
-from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.definition import OnDelete, Reconcile
+from airflow_cdc_provider.core.errors import CheckFailed, Fenced, Problem, SourceUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import checksums_sql, live_rows, rows_sql
 from airflow_cdc_provider.targets.sparksql.types import literal
+from airflow_cdc_provider.targets.target import Held
 from spark_jobs import harness
 from spark_jobs.batch_plan import before_hole
 from spark_jobs.copying import opened_copy
 from spark_jobs.extract import land_window
 from spark_jobs.job import Job, TableWork
+from spark_jobs.landing import Cut
 from spark_jobs.readers.jdbc import quoted
 from spark_jobs.replay import replay_table
 from spark_jobs.source_side import SourceSide, source_side
@@ -49,7 +58,7 @@ VIEW = "held_rows"
 def run(job: Job) -> StepResult:
     """The tables one after the other: each proof ends a window of its own."""
     results: list[TableResult] = []
-    for task in job.step.tables:
+    for task in (task for task in job.step.tables if task.table in job.step.compare):
         results += job.for_each_table([task], partial(prove, job))
         if job.log.sealed() >= job.step.window:
             manifest = job.log.manifest(job.step.window)
@@ -65,25 +74,64 @@ def prove(job: Job, work: TableWork) -> TableResult:
         raise Fenced(_has_no_rows(job, task))
     with opened_copy(job, task, job.step.window - 1) as copy:
         with work.phase("catch up"):
-            landed = replace(job, step=replace(job.step, limit=dict(copy.position)))
-            land_window(landed)
+            landed = _land(replace(job, step=replace(job.step, limit=dict(copy.position))))
             caught_up = replay_table(landed, work)
         if caught_up.outcome not in (Outcome.DONE, Outcome.UNCHANGED):
             return caught_up
         control, held = require_standing(job, task, frozenset())
-        if before_hole(job.log, control, job.step.window) < job.step.window:
+        if before_hole(job.log, control, landed.step.window) < landed.step.window:
             raise Fenced(_has_hole(job, task))
         failpoint("verify.before_compare")
         with work.phase("compare"), source_side(job, work, copy) as source:
             detail = compare(job, work, copy, source, held.version)
-    return work.result(
+    result = work.result(
         Outcome.DONE,
         rows=detail["target_rows"],
         counts=caught_up.counts,
-        fence=caught_up.fence,
-        window=job.step.window,
+        fence=control.fence,
+        window=landed.step.window,
         detail=detail,
     )
+    if task.identity is not None or copy.identity is None:
+        return result
+    return _after_rewrite(job, task, held, replace(control.fenced(), attempt=job.step.attempt), copy, result)
+
+
+def _after_rewrite(
+    job: Job, task: TableTask, held: Held, record: ControlRecord, copy: Copy, result: TableResult
+) -> TableResult:
+    """What a comparison means for a table whose rows were rewritten at the source. Raises Fenced where it moved on."""
+    if result.detail["identical"]:
+        committed = job.tables.fence(task.target, held, replace(record, identity=copy.identity))
+        return replace(result, fence=committed.fence)
+    problem = Problem(
+        "SRC101",
+        f"the rows of {task.table} were rewritten at the source, and its stream does not carry the new values",
+        where=task.table,
+        found=f"{result.detail['source_rows']:,} rows at the source, {result.detail['target_rows']:,} in the copy,"
+        f" first differences: {', '.join(result.detail['differences'][:3]) or 'none shown'}",
+        allowed="a rewrite that keeps every value, such as VACUUM FULL",
+        do=f"airflow cdc resync {job.step.definition.name} --table {task.table}",
+        data="the copy holds the old values; later changes are kept in the change log",
+    )
+    if job.step.definition.source.reconcile is not Reconcile.AUTO:
+        return replace(result, outcome=Outcome.BLOCKED, problem=problem)
+    since = datetime.now(UTC).isoformat(timespec="milliseconds")
+    state = State(TableState.RESYNCING, since, problem.what, problem.do, set_by=job.step.run_id)
+    committed = job.tables.fence(task.target, held, replace(record, state=state))
+    return replace(result, fence=committed.fence)
+
+
+def _land(job: Job) -> Job:
+    """Windows up to ``step.limit``, since a schema change or a hole of any table ends one early. Returns the job of the
+    last. A window that cannot be landed is the trouble of the stream: no table is blocked for it."""
+    try:
+        manifest, window = land_window(job)
+    except CheckFailed as error:
+        raise SourceUnavailable(*error.problems) from error
+    if window.cut == Cut.LIMIT:
+        return job
+    return _land(replace(job, step=replace(job.step, window=manifest.window + 1, lo=manifest.hi)))
 
 
 def _has_no_rows(job: Job, task: TableTask) -> Problem:

@@ -14,7 +14,7 @@ from types import TracebackType
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.sandbox.ports import free_ports
 
-START_LIMIT_S = 60
+START_LIMIT_S = 300
 KEY, SECRET = "AKIDTESTS", "tests-secret-key"
 
 

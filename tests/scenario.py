@@ -99,7 +99,7 @@ class Scenario:
     def start(self, **conf: Any) -> str:
         return self.airflow.trigger(self.name, **conf)
 
-    def finish(self, run: str, limit_s: float = 300) -> dict[str, str]:
+    def finish(self, run: str, limit_s: float = 600) -> dict[str, str]:
         """Wait for a run; the states of its tasks and, under ``run``, its own."""
         state = self.airflow.wait(self.name, run, limit_s)
         return {"run": state, **self.airflow.tasks(self.name, run)}

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from airflow_cdc_provider.cli import answer as a
 from airflow_cdc_provider.cli.answer import Answer
 from airflow_cdc_provider.cli.finding import find, opened
 from airflow_cdc_provider.cli.running import command
 from airflow_cdc_provider.cli.sharing import unshared
+from airflow_cdc_provider.connectors.source import LimitsCopies
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.errors import CdcError, Problem
+from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.selection import select
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tls import ReachesUnverified
 from airflow_cdc_provider.hooks.spark import spark_master
 from airflow_cdc_provider.java import find_java
 from airflow_cdc_provider.staging.store import creates_exclusively
@@ -29,9 +33,24 @@ def check(args: argparse.Namespace) -> Answer:
     problems += _asked(lambda: _staging(replicator))
     problems += _asked(lambda: _spark(replicator))
     problems = list({(problem.code, problem.where, problem.what): problem for problem in problems}.values())
-    body = {"replicator": replicator.name, "ready": not problems, "tables": [task.table for task in tables]}
-    lines = [] if problems else [f"{replicator.name} is ready: {len(tables)} tables"]
+    warnings = _unverified(replicator)
+    body = {
+        "replicator": replicator.name,
+        "ready": not problems,
+        "tables": [task.table for task in tables],
+        "warnings": [to_plain(warning) for warning in warnings],
+    }
+    lines = [f"warning: {warning}" for warning in warnings]
+    if not problems:
+        lines.append(f"{replicator.name} is ready: {len(tables)} tables{_at_once(replicator, len(tables))}")
     return Answer(body, lines=lines, problems=problems, code=a.CONFIGURATION if problems else a.OK)
+
+
+def _at_once(replicator: Replicator, tables: int) -> str:
+    """Where the source has not room to copy all of them side by side."""
+    source = replicator.source
+    room = source.copies_at_once() if isinstance(source, LimitsCopies) else tables
+    return f", copied {room} at a time: the source has no room for more" if room < tables else ""
 
 
 def _asked(ask: Callable[[], Iterable[Problem]]) -> list[Problem]:
@@ -40,6 +59,16 @@ def _asked(ask: Callable[[], Iterable[Problem]]) -> list[Problem]:
         return list(ask())
     except CdcError as error:
         return list(error.problems)
+
+
+def _unverified(replicator: Replicator) -> list[Problem]:
+    """What may be, and is said all the same. An extra that cannot be followed is one of the problems already."""
+    ends = [end for end in (replicator.source, replicator.target) if isinstance(end, ReachesUnverified)]
+    warnings: list[Problem] = []
+    for end in ends:
+        with suppress(CdcError):
+            warnings += end.unverified()
+    return list(dict.fromkeys(warnings))
 
 
 def _tables(replicator: Replicator) -> tuple[list[Problem], list[TableTask]]:

@@ -12,6 +12,7 @@ from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.core.changelog import Bridge
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
@@ -102,7 +103,7 @@ class Copy:
 
     What the source knows by its own statistics: about how many ``rows`` there are, which columns are ``various`` (hold
     many different values), and the order of which columns the rows keep, or nearly (``in_order``). ``untold`` are
-    columns of whose changes the stream does not tell.
+    columns of whose changes the stream does not tell. ``identity``: what the catalogue said of the table in this view.
     """
 
     floor: str
@@ -113,6 +114,7 @@ class Copy:
     various: tuple[str, ...] = ()
     in_order: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()
+    identity: TableIdentity | None = None
 
 
 @runtime_checkable
@@ -121,6 +123,14 @@ class SharesRows(Protocol):
 
     def read_share(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one share of a copy, in the table's types. Runs wherever a task runs."""
+
+
+@runtime_checkable
+class LimitsCopies(Protocol):
+    """A source that holds something scarce for each copy while it lasts."""
+
+    def copies_at_once(self) -> int:
+        """How many it has room for now, beside the stream: at least one."""
 
 
 @runtime_checkable
@@ -164,6 +174,20 @@ class KeepsForUs(Protocol):
 
     def kept_bytes(self) -> int | None:
         """How much it keeps for our stream now; None where there is no such stream."""
+
+
+@runtime_checkable
+class HasIdentities(Protocol):
+    """A source whose catalogue shows changes of a table that its stream does not carry."""
+
+    def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
+        """What the catalogue says of these tables now. A table that is gone is left out."""
+
+    def not_streamed(
+        self, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool
+    ) -> UnseenChanges:
+        """What is left of ``changes`` of one table with what the stream carries behind ``position``. ``truncated``: a
+        TRUNCATE of the table stands in the change log already, and not yet in the copy."""
 
 
 @runtime_checkable

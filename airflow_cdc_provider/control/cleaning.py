@@ -6,7 +6,7 @@ decisions of operators and the highest fence of each table stay for ever: they g
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -19,10 +19,13 @@ from airflow_cdc_provider.core import changelog
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.index import LEASE_S, Claim, Lane
 from airflow_cdc_provider.core.steps import StepKind
 
 CONTROLS_EVERY_WINDOWS = 100
 """How often control records are looked through: each time every target table is asked how far back it reaches."""
+
+Tell = Callable[[str], None]
 
 BATCHED = (StepKind.STAGE.value, "reconcile.replay", StepKind.VERIFY.value)
 
@@ -38,14 +41,35 @@ class Stand:
     control: ControlRecord | None
 
 
-def clean(replicator: Replicator, run_id: str, stands: Iterable[Stand], now: str) -> None:
-    """Remove old windows and control records, the batches of this run, and the step files of old runs."""
+def clean(replicator: Replicator, run_id: str, stands: Iterable[Stand], now: str, tell: Tell) -> None:
+    """Remove old windows and control records, the batches of this run, and the step files of old runs. An error is
+    logged and stops neither the run nor the rest of the cleaning: what is left, a later run removes.
+
+    Nothing is removed while another run follows the stream: it reads the windows that a quiet table is moved over here.
+    """
+    if not replicator.state.acquire(replicator.name, Lane.STREAM, run_id, LEASE_S):
+        tell("another run follows the stream: it cleans up at its end")
+        return
     stands = list(stands)
-    old = _clean_windows(replicator, run_id, stands, now)
+    chores: tuple[tuple[str, Callable[[], None]], ...] = (
+        ("windows and control records", lambda: _clean_log(replicator, run_id, stands, now)),
+        ("batches of this run", lambda: _clean_batches(replicator, run_id)),
+        ("step files of old runs", lambda: _clean_runs(replicator, run_id, now)),
+    )
+    for what, chore in chores:
+        try:
+            chore()
+        # Whatever it is: the data are in their tables, and the run is judged by them.
+        except Exception as error:
+            tell(f"cleaning up the {what} failed, the next run tries again: {type(error).__name__} {error}")
+
+
+def _clean_log(replicator: Replicator, run_id: str, stands: list[Stand], now: str) -> None:
+    claims = replicator.state.claims(replicator.name)
+    old = _clean_windows(replicator, run_id, stands, claims, now)
     if any(number % CONTROLS_EVERY_WINDOWS == 0 for number in old):
-        clean_controls(replicator, stands)
-    _clean_batches(replicator, run_id)
-    _clean_runs(replicator, run_id, now)
+        copied = {claim.table for claim in claims if claim.run_id != run_id}
+        clean_controls(replicator, [stand for stand in stands if stand.table not in copied])
 
 
 def clean_controls(replicator: Replicator, stands: Iterable[Stand]) -> None:
@@ -54,10 +78,11 @@ def clean_controls(replicator: Replicator, stands: Iterable[Stand]) -> None:
         replicator.log.forget_controls(stand.table, replicator.target.oldest_token(stand.table, stand.target))
 
 
-def _clean_windows(replicator: Replicator, run_id: str, stands: list[Stand], now: str) -> list[int]:
+def _clean_windows(
+    replicator: Replicator, run_id: str, stands: list[Stand], claims: Iterable[Claim], now: str
+) -> list[int]:
     log = replicator.log
-    claims = [claim.sealed_window for claim in replicator.state.claims(replicator.name)]
-    limit = min([log.sealed() - 1, *claims, *(stand.passed for stand in stands)])
+    limit = min([log.sealed() - 1, *(claim.sealed_window for claim in claims), *(stand.passed for stand in stands)])
     numbers = [int(name) for name in log.store.names(changelog.WINDOWS)]
     old = _too_old(replicator, [number for number in numbers if number <= limit], now)
     if not old:
@@ -118,15 +143,17 @@ def _clean_batches(replicator: Replicator, run_id: str) -> None:
 
 def _clean_runs(replicator: Replicator, run_id: str, now: str) -> None:
     """Run ids sort by time within their kind (``scheduled__…``, ``manual__…``): the oldest of each kind come first. A
-    run that died before it had decided is as old as the next one of its kind that had."""
+    run that died before it had decided is as old as the next one of its kind that had. One that still copies is kept,
+    however long that takes."""
     store = replicator.log.store
     before = datetime.fromisoformat(now) - replicator.definition.staging.retain
     runs = sorted(map(unquote, store.names(changelog.STEPS)))
+    kept = {run_id, *(claim.run_id for claim in replicator.state.claims(replicator.name))}
     for _, kind in groupby(runs, key=lambda name: name.partition("__")[0]):
         older: list[str] = []
         for other in kind:
             decided = decided_at(replicator, other)
-            if other == run_id or (decided is not None and decided >= before):
+            if other in kept or (decided is not None and decided >= before):
                 break
             older.append(other)
             if decided is not None:

@@ -82,7 +82,7 @@ def _close(replicator: Replicator, decision: Decision, failed: Sequence[str], te
     if decision.stop is None and log.sealed and _all_known(decision, rows):
         if decision.lost is None:
             acknowledged = _acknowledge(replicator, decision, rows, log)
-        clean(replicator, plan.run_id, _stands(plan.tables, rows, log), at)
+        clean(replicator, plan.run_id, _stands(plan.tables, rows, log), at, tell)
     end_requests(replicator, decision, rows, results)
     for line in (*decision.notes, *_waiting(replicator.name, rows.values())):
         tell(line)
@@ -235,19 +235,17 @@ def _block(
 def _log(replicator: Replicator, decision: Decision, rows: Mapping[str, TableRow]) -> LogFacts:
     """The log as it is now, with the manifests behind the lowest cursor that still moves."""
     log, plan = replicator.log, decision.plan
-    sealed = log.sealed()
-    if not sealed:
-        return LogFacts(plan.log_id)
     lowest = plan.sealed
     for task in plan.tables:
         control, row = task.control, rows.get(task.table)
         if control and control.state.name in TAKES_CHANGES and control.log_id == plan.log_id:
             known = row.passed if row and (row.window, row.fence) == (control.window, control.fence) else 0
             lowest = min(lowest, max(control.window, known))
-    oldest = log.oldest()
-    manifests = {number: log.manifest(number) for number in range(max(oldest, lowest), sealed + 1)}
-    last = log.manifest(sealed)
-    return LogFacts(plan.log_id, oldest, sealed, last.epoch, last.hi, manifests)
+    manifests = {manifest.window: manifest for manifest in log.manifests(lowest)}
+    if not manifests:
+        return LogFacts(plan.log_id)
+    last = manifests[max(manifests)]
+    return LogFacts(plan.log_id, log.oldest(), last.window, last.epoch, last.hi, manifests)
 
 
 def _all_known(decision: Decision, rows: Mapping[str, TableRow]) -> bool:
@@ -266,8 +264,8 @@ def _acknowledge(replicator: Replicator, decision: Decision, rows: Mapping[str, 
             behind = None if row.passed >= log.sealed else row.passed + 1
             stands.append((row.control.state.name, row.control.window, behind))
     window = acknowledgeable(log.sealed, stands)
-    if window >= log.oldest:
-        replicator.source.acknowledge(replicator.log.manifest(window).hi)
+    if manifest := log.manifests.get(window):
+        replicator.source.acknowledge(manifest.hi)
     return window
 
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from airflow_cdc_provider.connectors.source import HoldsCopies
+from airflow_cdc_provider.connectors.source import HasIdentities, HoldsCopies
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.core.changelog import Manifest
+from airflow_cdc_provider.core.changes import Operation
 from airflow_cdc_provider.core.errors import IdentityChanged, PositionLost, Retryable
 from airflow_cdc_provider.core.facts import Facts, LogFacts, StreamFacts, TableFacts
+from airflow_cdc_provider.core.identity import TableIdentity, unseen_changes
 from airflow_cdc_provider.core.index import Claim, Lane, TableRow
 from airflow_cdc_provider.core.runs import Mode
 from airflow_cdc_provider.core.selection import Selection, select
@@ -49,7 +51,18 @@ class Gathered:
 
 def gather(replicator: Replicator, run: Run) -> Gathered:
     """Raises SourceUnavailable or StagingUnavailable where a retry can help, StagingInvalid where the log is damaged. A
-    target table that cannot be read is that table's trouble only."""
+    target table that cannot be read is that table's trouble only.
+
+    Another run may clean up meanwhile: then a cursor and the log that was read after it need not fit together, and
+    everything is read again."""
+    while True:
+        oldest = replicator.log.oldest()
+        gathered = _gather(replicator, run)
+        if replicator.log.oldest() == oldest:
+            return gathered
+
+
+def _gather(replicator: Replicator, run: Run) -> Gathered:
     at = utc_now()
     log, state, name = replicator.log, replicator.state, replicator.name
     rows, commands, claims = state.tables(name), state.pending(name), state.claims(name)
@@ -67,6 +80,9 @@ def gather(replicator: Replicator, run: Run) -> Gathered:
     copying = _alive(replicator, claims, run.run_id)
     tables = tuple(_facts(s, read.get(s.table), rows.get(s.table), copying.get(s.table, "")) for s in selections)
     held = {table: found for table, found in read.items() if isinstance(found, Held)}
+    log_facts = _log(replicator, last, tables, rows, everything=run.interval is not None)
+    if stream.lost is None:
+        tables = _with_identities(replicator, tables, log_facts)
 
     facts = Facts(
         definition=replicator.definition,
@@ -75,7 +91,7 @@ def gather(replicator: Replicator, run: Run) -> Gathered:
         at=at,
         owner=state.owner(),
         source_identity=replicator.source.identity(),
-        log=_log(replicator, last, tables, rows, everything=run.interval is not None),
+        log=log_facts,
         stream=stream,
         tables=tables,
         unselected=problems,
@@ -95,6 +111,31 @@ def _news(replicator: Replicator, last: Manifest | None, tables: Sequence[str]) 
     except (PositionLost, IdentityChanged) as error:
         return StreamFacts(lost=error.problems[0])
     return StreamFacts(news.anything, news.limit, news.idle, bridge=news.bridge)
+
+
+def _with_identities(replicator: Replicator, tables: tuple[TableFacts, ...], log: LogFacts) -> tuple[TableFacts, ...]:
+    """With what the source's catalogue says of the tables, read behind the limit of the stream: whatever led to the
+    changes up to there is seen."""
+    source = replicator.source
+    if not isinstance(source, HasIdentities) or not log.sealed:
+        return tables
+    now = source.identities([table.task.table for table in tables])
+    return tuple(_with_identity(source, table, now.get(table.task.table), log) for table in tables)
+
+
+def _with_identity(source: HasIdentities, table: TableFacts, now: TableIdentity | None, log: LogFacts) -> TableFacts:
+    control = table.task.control
+    if now is None or control is None or control.identity is None or control.schema is None:
+        return replace(table, identity=now)
+    changes = unseen_changes(control.identity, now, control.schema, table.task.schema)
+    if changes.attached or changes.rewritten:
+        truncated = any(
+            Operation.TRUNCATE in part.counts
+            for number, manifest in log.manifests.items()
+            if number > control.window and (part := manifest.tables.get(control.table))
+        )
+        changes = source.not_streamed(log.hi, now, changes, truncated)
+    return replace(table, identity=now, unseen=changes)
 
 
 def _silent(replicator: Replicator, told: Sequence[TableSchema], rows: Iterable[TableRow]) -> list[TableSchema]:
@@ -178,7 +219,7 @@ def _log(
         sealed=sealed,
         epoch=last.epoch,
         hi=last.hi,
-        manifests={number: log.manifest(number) for number in range(first, sealed + 1)},
+        manifests={manifest.window: manifest for manifest in log.manifests(first) if manifest.window <= sealed},
         sha256={window: _sha256(replicator, window) for window in {control.window for control in ours}},
     )
 

@@ -32,12 +32,11 @@ def find_holes(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str, ..
     plan = run.plan()
     holes: dict[str, str] = {}
     asked_for = set()
-    for number in range(plan.sealed + 1, replicator.log.sealed() + 1):
-        manifest = replicator.log.manifest(number)
+    for manifest in replicator.log.manifests(plan.sealed + 1):
         for task in plan.named(plan.stream):
             hole = hole_of(manifest, task.table, task.control.floor if task.control else "")
             if hole and hole.kind != "schema":
-                holes[task.table] = f"{hole.kind} in window {number}"
+                holes[task.table] = f"{hole.kind} in window {manifest.window}"
                 asked_for |= {task.table} if hole.kind in ASKED_FOR else set()
     for table, what in holes.items():
         tell(f"{table}: {what}")

@@ -74,8 +74,7 @@ def _announce(replicator: Replicator, command: Command, standing: Standing, held
     control, log = standing.control, replicator.log
     assert control is not None
     oldest = log.oldest()
-    kept = (log.manifest(number) for number in range(oldest, log.sealed() + 1) if number)
-    window = wanted_window(str(command.arguments["to"]), kept)
+    window = wanted_window(str(command.arguments["to"]), log.manifests(oldest))
     past = replicator.target.version_behind(standing.table, standing.target, window)
     if problem := refusal(command, control, window, past.control if past else None, oldest):
         raise CommandRefused(problem)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_cdc_provider.core.carry import NOTHING, CarryOver
+from airflow_cdc_provider.core.identity import TableIdentity
 from airflow_cdc_provider.core.states import State
 from airflow_cdc_provider.core.tables import TableSchema
 
@@ -50,7 +51,8 @@ class ControlRecord:
     ``retired_below`` is expected of an unordered source.
     ``accounting``: what became of the records that the batch had read (``core.quarantine.account``).
     ``definition_sha256`` fingerprints what the YAML says of the content. ``schema`` is the table's schema as the target
-    now holds it.
+    now holds it, ``identity`` what the source's catalogue said of the table when it had these rows; None where the
+    source has no such catalogue.
     """
 
     replicator: str
@@ -68,6 +70,7 @@ class ControlRecord:
     high: int | None = None
     definition_sha256: str = ""
     schema: TableSchema | None = None
+    identity: TableIdentity | None = None
     source_identity: dict[str, str] = field(default_factory=dict)
     holes: tuple[dict[str, Any], ...] = ()
     carry: CarryOver = NOTHING

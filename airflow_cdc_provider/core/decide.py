@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from airflow_cdc_provider.core.changelog import Bridge, Manifest
 from airflow_cdc_provider.core.commands import ABOUT_RECORDS, CommandKind
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.facts import Facts
+from airflow_cdc_provider.core.facts import Facts, TableFacts
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.runs import Mode, RunPlan
 from airflow_cdc_provider.core.states import HOLDS_ACKNOWLEDGEMENT, TableState
+from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.verdicts import Cause, Move, Verdict, judge, last_hole
 
 SNAPSHOT, EXTRACT, STAGE, VERIFY = "snapshot", "extract", "stage", "verify"
@@ -62,7 +63,7 @@ def decide(facts: Facts) -> Decision:
         owner=facts.owner,
         epoch=facts.log.epoch,
         source_identity=facts.source_identity,
-        tables=tuple(table.task for table in facts.tables),
+        tables=tuple(_task(table, verdict) for table, verdict in zip(facts.tables, verdicts, strict=True)),
         sealed=facts.log.sealed,
         lo=dict(facts.log.hi),
         limit=dict(facts.stream.limit),
@@ -78,6 +79,12 @@ def decide(facts: Facts) -> Decision:
     if facts.stream.bridge and facts.stream_lane:
         return replace(base, bridge=facts.stream.bridge)
     return _stream(facts, base)
+
+
+def _task(table: TableFacts, verdict: Verdict) -> TableTask:
+    """Only what the stream leads to may become the identity of the copy."""
+    led_to = verdict.move is Move.STREAM and not verdict.compare
+    return replace(table.task, identity=table.identity if led_to else None)
 
 
 _NO_STREAM_LANE = "another run holds the stream lane; extract, stage and merge are left to it"
@@ -145,40 +152,55 @@ def _stream(facts: Facts, base: Decision) -> Decision:
     if (copy or reconcile) and not facts.copy_lane:
         copy, reconcile = (), ()
         notes.append(_NO_COPY_LANE)
-    new = facts.stream.anything and facts.stream.lost is None
+    new = (facts.stream.anything or _new_columns(facts, base.verdicts)) and facts.stream.lost is None
     behind = any(v.move is Move.STREAM and (v.behind is not None or v.dirty) for v in base.verdicts)
     verify = tuple(command.id for command in facts.commands if command.kind is CommandKind.VERIFY)
-    if verify and (copy or reconcile):
-        notes.append("verify waits until the copies of this run are done")
-        verify = ()
-    let_go = () if verify else _about_records(facts, of[Move.STREAM])
-    if (new or behind or verify or let_go) and not facts.stream_lane:
+    rewritten = tuple(v.table for v in base.verdicts if v.compare)
+    if (verify or rewritten) and (copy or reconcile):
+        notes.append("comparisons wait until the copies of this run are done")
+        verify, rewritten = (), ()
+    let_go = () if verify or rewritten else _about_records(facts, of[Move.STREAM])
+    if (new or behind or verify or rewritten or let_go) and not facts.stream_lane:
         notes.append(_NO_STREAM_LANE)
-        new, behind, verify, let_go = False, False, (), ()
+        new, behind, verify, rewritten, let_go = False, False, (), (), ()
     behind = behind or bool(let_go)
 
-    mode = Mode.VERIFY if verify else Mode.STREAM
-    extract = new and not verify
+    comparing = bool(verify or rewritten)
+    extract = new and not comparing
     started = {v.command for v in base.verdicts if v.command and v.table in (*copy, *reconcile)}
     plan = replace(
         base.plan,
-        mode=mode,
+        mode=Mode.VERIFY if comparing else Mode.STREAM,
         extract=extract,
         copy=copy,
-        stream=of[Move.STREAM] if extract or behind or verify else (),
+        stream=of[Move.STREAM] if extract or behind or comparing else (),
         reconcile=reconcile,
+        compare=of[Move.STREAM] if verify else rewritten,
         commands=tuple(c.id for c in facts.commands if c.id in started or c.id in verify or c.id in let_go),
     )
     follow = [SNAPSHOT] if copy else []
-    if verify:
+    if comparing:
         follow.append(VERIFY)
     elif extract or behind:
         follow.append(EXTRACT if extract else STAGE)
     if reconcile:
         follow.append(PAUSE_STREAM)
     fence = tuple(v.table for v in base.verdicts if v.fence and v.table in plan.stream)
-    idle = facts.stream.idle if facts.stream_lane and facts.stream.lost is None and not (new or verify) else None
+    idle = facts.stream.idle if facts.stream_lane and facts.stream.lost is None and not (new or comparing) else None
     return replace(base, plan=plan, idle=idle, raise_fence=fence, follow=(*follow, CLOSE_WINDOW), notes=tuple(notes))
+
+
+def _new_columns(facts: Facts, verdicts: Iterable[Verdict]) -> bool:
+    """A column was added to a table that may not change for a long time: its values in older rows are due now."""
+    return any(
+        verdict.move is Move.STREAM
+        and verdict.behind is None
+        and table.identity is not None
+        and table.task.control is not None
+        and table.task.control.schema is not None
+        and not set(table.task.schema.names) <= set(table.task.control.schema.names)
+        for table, verdict in zip(facts.tables, verdicts, strict=True)
+    )
 
 
 def _about_records(facts: Facts, moving: tuple[str, ...]) -> tuple[str, ...]:

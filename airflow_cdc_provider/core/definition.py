@@ -38,6 +38,11 @@ class OnBadRecord(StrEnum):
     QUARANTINE = "quarantine"
 
 
+class OnUnrepresentable(StrEnum):
+    STOP = "stop"
+    SET_NULL = "set_null"
+
+
 class Reconcile(StrEnum):
     MANUAL = "manual"
     AUTO = "auto"
@@ -74,6 +79,11 @@ class Columns:
         "Columns to copy; all others are left out. Not together with `exclude`.", tuple, filled=True
     )
     exclude: tuple[str, ...] = doc("Columns to leave out. Their values never reach staging or target.", tuple)
+    cast: dict[str, str] = doc(
+        "Columns that the target holds as text, exactly as the source spells their values: `{valid_to: text}`.",
+        dict,
+        form="cast",
+    )
 
 
 @dataclass(frozen=True)
@@ -107,6 +117,12 @@ class TableRule:
         OnBadRecord.STOP,
     )
     quarantine: Quarantine = doc("How much may be put aside; above it the table is blocked.", Quarantine)
+    on_unrepresentable: OnUnrepresentable = doc(
+        "A value outside the key that the column's type has not (an infinite time, a year before 1 or after 9999, a "
+        "zero date, NaN as a decimal): `stop` makes its record a bad one, `set_null` makes it NULL and puts its text "
+        "into a column beside it, `_cdc_text_<column>`.",
+        OnUnrepresentable.STOP,
+    )
 
 
 @dataclass(frozen=True)
@@ -190,11 +206,14 @@ def written(length: timedelta) -> str:
 
 def rule_fingerprint(definition: Definition, rule: TableRule) -> str:
     """SHA-256 over what decides the content of a target table. A change of it needs a resync."""
+    columns = to_plain(rule.columns)
     content = {
         "source": [definition.source.type, definition.source.connection],
-        "columns": to_plain(rule.columns),
+        "columns": columns if rule.columns.cast else {name: columns[name] for name in columns if name != "cast"},
         "where": to_plain(rule.where),
         "key": list(rule.key),
         "on_delete": rule.on_delete.value,
     }
+    if rule.on_unrepresentable is not OnUnrepresentable.STOP:
+        content["on_unrepresentable"] = rule.on_unrepresentable.value
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

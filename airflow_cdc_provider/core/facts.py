@@ -9,6 +9,7 @@ from airflow_cdc_provider.core.changelog import Bridge, Manifest
 from airflow_cdc_provider.core.commands import Command
 from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.identity import NOTHING_UNSEEN, TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.runs import Mode
 from airflow_cdc_provider.core.steps import TableTask
@@ -18,7 +19,9 @@ from airflow_cdc_provider.core.steps import TableTask
 class TableFacts:
     """A selected table. ``exists``: the target holds a table at its place, ours or not. ``restored``: somebody took it
     back to an earlier version. ``known``: it was replicated before. ``copied_by``: another live run that copies it.
-    ``problem``: what stands in the target could not be read."""
+    ``problem``: what stands in the target could not be read. ``identity``: what the source's catalogue says of the
+    table now; ``unseen``: what has happened to the table since the state that its copy holds, and is not in the
+    stream."""
 
     task: TableTask
     exists: bool = False
@@ -26,6 +29,8 @@ class TableFacts:
     known: bool = False
     copied_by: str = ""
     problem: Problem | None = None
+    identity: TableIdentity | None = None
+    unseen: UnseenChanges = NOTHING_UNSEEN
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -10,7 +11,16 @@ from typing import Any
 from airflow_cdc_provider.core.definition import Comparison, Condition, Scalar
 from airflow_cdc_provider.core.tables import Kind
 
-Value = bool | int | float | Decimal | str | date | datetime
+
+@dataclass(frozen=True)
+class Beyond:
+    """A time before all that the YAML can name, or after."""
+
+    kind: Kind
+    after: bool
+
+
+Value = bool | int | float | Decimal | str | date | datetime | Beyond
 
 
 def matches(conditions: Sequence[Condition], values: Mapping[str, Value | None]) -> bool:
@@ -65,6 +75,8 @@ def kind_of(value: Value) -> Kind:
             return Kind.DATE
         case str():
             return Kind.TEXT
+        case Beyond():
+            return value.kind
 
 
 def _number(kind: Kind, given: Scalar) -> Value:
@@ -110,9 +122,15 @@ def _items(condition: Condition) -> tuple[Scalar, ...]:
 
 def _comparable(value: Value) -> Any:
     """NaN equals itself and is above all other numbers, as in SQL."""
-    if isinstance(value, float):
-        return (True, 0.0) if value != value else (False, value)
-    return value
+    match value:
+        case float():
+            return (True, 0.0) if value != value else (False, value)
+        case date():
+            return 0, value
+        case Beyond():
+            return 1 if value.after else -1, None
+        case _:
+            return value
 
 
 def _compare(op: Comparison, here: Any, there: Any) -> bool:

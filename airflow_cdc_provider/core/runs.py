@@ -22,7 +22,7 @@ class RunPlan:
 
     ``sealed`` is the last sealed window at the start of the run, ``lo`` its end (or where the stream begins), ``limit``
     how far the next window may reach. ``extract`` says whether there is anything new to land. ``commands`` are the ids
-    of the requests this run carries out.
+    of the requests this run carries out. ``compare`` names the tables that a run of mode ``verify`` compares.
     """
 
     run_id: str
@@ -39,6 +39,7 @@ class RunPlan:
     copy: tuple[str, ...] = ()
     stream: tuple[str, ...] = ()
     reconcile: tuple[str, ...] = ()
+    compare: tuple[str, ...] = ()
     repair: tuple[int, ...] = ()
     commands: tuple[str, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)

@@ -14,12 +14,18 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import Definition, OnDelete, TableRule, rule_fingerprint
+from airflow_cdc_provider.core.definition import (
+    Definition,
+    OnDelete,
+    OnUnrepresentable,
+    TableRule,
+    rule_fingerprint,
+)
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.nearest import did_you_mean
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Regime, TableSchema
+from airflow_cdc_provider.core.tables import LIMITED, TEXT_OF, Column, Kind, LogicalType, Regime, TableSchema
 
 MAX_TABLES = 500
 RESERVED_PREFIX = "_cdc_"
@@ -90,11 +96,27 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 def selected_schema(rule: TableRule, schema: TableSchema) -> TableSchema:
     """The columns the rule takes, in the source's order, under the key in force."""
-    columns = tuple(column for column in schema.columns if takes(rule, column.name))
+    columns = taken(rule, schema.columns, rule.key or schema.key)
     if not rule.key or set(rule.key) == set(schema.key):
         return replace(schema, columns=columns, key=rule.key or schema.key)
     regime = Regime.DOUBLE if schema.regime is Regime.SINGLE else schema.regime
     return replace(schema, columns=columns, key=rule.key, regime=regime)
+
+
+def taken(rule: TableRule, columns: Iterable[Column], key: Sequence[str]) -> tuple[Column, ...]:
+    """Those of the source's columns that the rule takes, as it wants them."""
+    wanted = list[Column]()
+    for column in columns:
+        if not takes(rule, column.name):
+            continue
+        if column.name in rule.columns.cast:
+            wanted.append(replace(column, type=LogicalType(Kind.TEXT), initial=None))
+            continue
+        wanted.append(column)
+        apart = rule.on_unrepresentable is OnUnrepresentable.SET_NULL and column.name not in key
+        if apart and column.type.kind in LIMITED:
+            wanted.append(Column(f"{TEXT_OF}{column.name}", LogicalType(Kind.TEXT)))
+    return tuple(wanted)
 
 
 def takes(rule: TableRule, column: str) -> bool:
@@ -147,8 +169,9 @@ def _pattern_obstacles(rule: TableRule, found: list[TableSchema]) -> list[Proble
         ]
     known = {name for schema in found for name in schema.names}
     return [
-        _unknown_column(rule.source, "columns.exclude", name, known)
-        for name in rule.columns.exclude
+        _unknown_column(rule.source, field, name, known)
+        for field, names in (("columns.exclude", rule.columns.exclude), ("columns.cast", rule.columns.cast))
+        for name in names
         if name not in known
     ]
 
@@ -159,13 +182,14 @@ def _obstacles(rule: TableRule, schema: TableSchema) -> list[Problem]:
     named = [
         *(("columns.include", name) for name in rule.columns.include),
         *(("columns.exclude", name) for name in exclusions),
+        *(("columns.cast", name) for name in (() if is_pattern(rule.source) else rule.columns.cast)),
         *(("key", name) for name in rule.key),
         *(("where", condition.column) for condition in rule.where),
         *(("cluster_by", name) for name in rule.cluster_by),
     ]
     unknown = [_unknown_column(schema.table, f, n, schema.names) for f, n in named if n not in schema.names]
     selected = selected_schema(rule, schema)
-    return unknown + _left_out(rule, selected, schema) + _bad_names(selected) + _keyless(rule, selected)
+    return unknown + _left_out(rule, selected, schema) + _bad_names(schema, selected) + _keyless(rule, selected)
 
 
 def _unknown_column(where: str, field: str, column: str, known: Iterable[str]) -> Problem:
@@ -200,7 +224,7 @@ def _left_out(rule: TableRule, selected: TableSchema, schema: TableSchema) -> li
     ]
 
 
-def _bad_names(selected: TableSchema) -> list[Problem]:
+def _bad_names(schema: TableSchema, selected: TableSchema) -> list[Problem]:
     problems = [
         Problem(
             "DEF026",
@@ -211,7 +235,7 @@ def _bad_names(selected: TableSchema) -> list[Problem]:
             do=f"leave it out: `columns: {{exclude: [{name}]}}`",
         )
         for name in selected.names
-        if name.lower().startswith(RESERVED_PREFIX)
+        if name in schema.names and name.lower().startswith(RESERVED_PREFIX)
     ]
     for names in _same_when_folded(selected.names):
         problems.append(

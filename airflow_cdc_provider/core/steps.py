@@ -10,6 +10,7 @@ from airflow_cdc_provider.core.carry import NOTHING, CarryOver
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.definition import Definition, TableRule
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.identity import TableIdentity
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.tables import Column, TableSchema
 
@@ -30,6 +31,7 @@ class TableTask:
 
     ``schema`` holds the selected columns as the source describes them now, with the key in force (the YAML's, else the
     source's own). ``control`` is the newest control record of the target, None where the target holds no table of ours.
+    ``identity``: what the source's catalogue says of the table, where the stream carries all that has led to it.
     """
 
     table: str
@@ -39,6 +41,7 @@ class TableTask:
     definition_sha256: str
     state: TableState
     control: ControlRecord | None = None
+    identity: TableIdentity | None = None
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,8 @@ class Step:
 
     ``window`` is the window to land (extract, verify) or the last sealed window to apply (stage, merge, replay), or the
     one sealed before a copy's anchor (snapshot, resync). ``lo`` is where the window starts, ``limit`` where it must end
-    at the latest. ``repair`` names the first and last window of a slice to apply again. ``merge_of`` is the attempt
-    whose batches a merge applies.
+    at the latest. ``compare`` names the tables that a verify compares. ``repair`` names the first and last window of a
+    slice to apply again. ``merge_of`` is the attempt whose batches a merge applies.
     """
 
     kind: StepKind
@@ -66,6 +69,7 @@ class Step:
     window: int = 0
     lo: dict[str, str] = field(default_factory=dict)
     limit: dict[str, str] = field(default_factory=dict)
+    compare: tuple[str, ...] = ()
     repair: tuple[int, ...] = ()
     merge_of: str = ""
     jars: tuple[str, ...] = ()

@@ -34,6 +34,13 @@ class Kind(StrEnum):
     TIMESTAMPTZ = "timestamptz"
 
 
+LIMITED = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.DECIMAL})
+"""Kinds that lack values which a source's type may have: infinite times, years before 1 or after 9999, NaN."""
+
+TEXT_OF = "_cdc_text_"
+"""How the name of a column begins that holds the source's text of what the column beside it lacks."""
+
+
 @dataclass(frozen=True)
 class LogicalType:
     """``precision`` and ``scale`` (digits) are set for DECIMAL only."""
@@ -56,6 +63,11 @@ class Column:
     nullable: bool = True
     native: str = ""
     initial: str | None = None
+
+    @property
+    def text_of(self) -> str:
+        """The column whose lacking values this one holds as text; empty for a column of the source."""
+        return self.name.removeprefix(TEXT_OF) if self.name.startswith(TEXT_OF) else ""
 
 
 class Regime(StrEnum):
@@ -83,6 +95,10 @@ class TableSchema:
 
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
+
+    def has_text_of(self, name: str) -> bool:
+        """What the column ``name`` lacks is NULL there, and stands in a column of its own."""
+        return f"{TEXT_OF}{name}" in self.names
 
     @cached_property
     def schema_id(self) -> str:

@@ -44,7 +44,8 @@ class Cause(StrEnum):
 class Verdict:
     """``behind`` is the first sealed window after the cursor that holds records of the table; None where there is none.
     ``dirty``: rows wait to be fetched from the source. ``command`` is the request that asked for the move. ``fence``:
-    the table was taken back by somebody, so a fence must be raised before anything else."""
+    the table was taken back by somebody, so a fence must be raised before anything else. ``compare``: the rows were
+    rewritten at the source, and only a comparison shows whether they are what they were."""
 
     table: str
     move: Move
@@ -55,6 +56,7 @@ class Verdict:
     cause: Cause = Cause.TABLE
     fence: bool = False
     dirty: bool = False
+    compare: bool = False
 
 
 def judge(facts: Facts, table: TableFacts) -> Verdict:
@@ -210,6 +212,8 @@ def _moving(facts: Facts, table: TableFacts, control: ControlRecord) -> Verdict:
         return Verdict(name, Move.BLOCKED, problem.what, problem)
     if hole := first_hole(facts.log, control):
         return _with_hole(facts, name, hole)
+    if unseen := _unseen(facts, table, control):
+        return unseen
     behind = first_behind(facts.log, control)
     if facts.stream.lost and behind is None:
         auto = facts.definition.source.reconcile is Reconcile.AUTO
@@ -217,7 +221,30 @@ def _moving(facts: Facts, table: TableFacts, control: ControlRecord) -> Verdict:
             return Verdict(name, Move.BLOCKED, facts.stream.lost.what, facts.stream.lost, cause=Cause.SOURCE)
         return Verdict(name, Move.RECONCILE, facts.stream.lost.what)
     reason = f"window {behind} to {facts.log.sealed} not applied yet" if behind else ""
-    return Verdict(name, Move.STREAM, reason, behind=behind, fence=table.restored, dirty=control.carry.dirty > 0)
+    compare = table.unseen.rewritten
+    reason = reason or ("its rows were rewritten at the source" if compare else "")
+    dirty = control.carry.dirty > 0
+    return Verdict(name, Move.STREAM, reason, behind=behind, fence=table.restored, dirty=dirty, compare=compare)
+
+
+def _unseen(facts: Facts, table: TableFacts, control: ControlRecord) -> Verdict | None:
+    """A table that its stream does not lead to what it is now. What became of columns, people decide."""
+    name, unseen = table.task.table, table.unseen
+    if not unseen.columns and not unseen.rows:
+        return None
+    what = f"{name} changed at the source in a way that its stream does not carry"
+    if facts.definition.source.reconcile is Reconcile.AUTO and not unseen.columns:
+        return Verdict(name, Move.RECONCILE, what)
+    problem = Problem(
+        "SRC100",
+        what,
+        where=name,
+        found="; ".join((*unseen.columns, *unseen.rows)),
+        allowed="new columns with one value in all older rows, dropped columns, statements that change no row",
+        do=resync_line(facts, name),
+        data=f"the copy stands at window {control.window}; later changes are kept in the change log",
+    )
+    return Verdict(name, Move.BLOCKED, what, problem)
 
 
 def _with_hole(facts: Facts, name: str, hole: Hole) -> Verdict:

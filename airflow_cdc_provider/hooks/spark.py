@@ -22,15 +22,18 @@ from airflow_cdc_provider import appcds, bundle, jars, logstore
 from airflow_cdc_provider.core.connections import SECRETS_FILE
 from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.extras import followed
 from airflow_cdc_provider.core.places import place_of
 from airflow_cdc_provider.core.steps import StepKind
-from airflow_cdc_provider.hooks.connections import find_connection
+from airflow_cdc_provider.hooks.connections import connection_info
 from airflow_cdc_provider.java import find_java
 
 AIRFLOWS_OWN = ("AIRFLOW_CONN_", "AIRFLOW_VAR_", "AIRFLOW__")
 UTC = "-Duser.timezone=UTC"
 READS_WHOLE = frozenset({StepKind.SNAPSHOT, StepKind.RESYNC, StepKind.VERIFY})
 """Steps that read tables whole; the others live from starting fast."""
+EXTRA = frozenset({"deploy-mode", "keytab", "namespace", "principal", "queue", "spark-binary"})
+"""What a Spark connection may say beside its master; Airflow's hook reads it, the submission is in client mode."""
 MANY_ROWS = 1_000_000
 """From here on the full compiler saves more time than it takes."""
 
@@ -107,10 +110,10 @@ class SparkJob:
 
 def submission(definition: Definition, kind: StepKind, step_url: str, rows: int | None) -> Submission:
     """Everything for one step. ``rows`` of its tables, None where nobody has counted them yet. Raises CheckFailed:
-    CON001 or CON003 where the Spark connection is missing or empty (the Spark provider would fall back to YARN), ENV001
-    without a usable Java; NotInstalled or Retryable for jars."""
+    CON001 or CON003 where the Spark connection is missing or empty (the Spark provider would fall back to YARN), CON040
+    where it says what is not allowed, ENV001 without a usable Java; NotInstalled or Retryable for jars."""
     local = spark_master(definition.spark.connection).startswith("local")
-    class_path = job_class_path(job_jars(definition))
+    class_path = logstore.class_path(job_jars(definition))
     options = [UTC, *java_options(kind, rows, class_path)]
     return Submission(
         name=f"cdc-{definition.name}-{kind}",
@@ -130,7 +133,8 @@ def java_options(kind: StepKind, rows: int | None, class_path: Sequence[Path]) -
 
 
 def spark_master(connection_id: str) -> str:
-    found = find_connection(connection_id)
+    found = connection_info(connection_id)
+    followed(found, EXTRA)
     if not found.host:
         raise CheckFailed(
             Problem(
@@ -184,9 +188,3 @@ def job_jars(definition: Definition) -> list[str]:
     schemes = {place_of(location).scheme for location in (definition.target.location, definition.staging.location)}
     wanted = (definition.target.type, *sorted(schemes))
     return [name for name in wanted if name in jars.read_lock()]
-
-
-def job_class_path(groups: Sequence[str]) -> list[Path]:
-    """The jars of these groups, and the log store that makes Delta safe in a bucket."""
-    class_path = jars.ensure(groups)
-    return [*class_path, logstore.build(jars.ensure(["delta", "s3"]))] if {"delta", "s3"} <= set(groups) else class_path

@@ -10,6 +10,9 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from sqlalchemy.engine import make_url
 
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.extras import followed
+from airflow_cdc_provider.core.postgres_access import libpq_parameters
+from airflow_cdc_provider.hooks.connections import connection_info
 from airflow_cdc_provider.state.store import StateStore
 
 CONNECTION = "cdc_state"
@@ -18,17 +21,20 @@ ONE_HOST = frozenset({"LocalExecutor", "SequentialExecutor"})
 
 def open_state() -> StateStore:
     """The state store of this Airflow. Raises CheckFailed (STA020) where tasks may run on several hosts and no
-    connection ``cdc_state`` says where they share one."""
+    connection ``cdc_state`` says where they share one, CON040 where that says what is not allowed."""
     try:
         connection = BaseHook.get_connection(CONNECTION)
     except AirflowNotFoundException:
         return StateStore(_file_url())
     url = make_url(connection.get_uri())
+    info, postgres = connection_info(CONNECTION), url.drivername.startswith("postgres")
+    query = libpq_parameters(info) if postgres else followed(info, frozenset())
     # SQLAlchemy's own choice of driver for a plain postgresql:// is psycopg2; psycopg 3 is what this provider brings.
     return StateStore(
-        url.set(drivername="postgresql+psycopg" if url.drivername.startswith("postgres") else url.drivername)
-        .difference_update_query(["__extra__"])
-        .render_as_string(hide_password=False)
+        url.set(
+            drivername="postgresql+psycopg" if postgres else url.drivername,
+            query={name: str(value) for name, value in query.items()},
+        ).render_as_string(hide_password=False)
     )
 
 

@@ -10,6 +10,7 @@ from airflow_cdc_provider.core.definition import (
     Comparison,
     Condition,
     OnBadRecord,
+    OnUnrepresentable,
     Quarantine,
     Source,
     Staging,
@@ -18,7 +19,14 @@ from airflow_cdc_provider.core.definition import (
 )
 from airflow_cdc_provider.core.places import FOLDER, place_of
 from airflow_cdc_provider.core.selection import RESERVED_PREFIX, is_pattern, takes
-from airflow_cdc_provider.loader.kinds import NEEDS, options_class, table_naming, target_places
+from airflow_cdc_provider.loader.kinds import (
+    KEEPS_TEXTS,
+    NEEDS,
+    known_kinds,
+    options_class,
+    table_naming,
+    target_places,
+)
 from airflow_cdc_provider.loader.report import Place, Report, shown
 from airflow_cdc_provider.loader.shape import Builder, Path
 
@@ -44,6 +52,7 @@ def check(builder: Builder) -> None:
             case _:
                 pass
     _check_twice(rules, builder)
+    _check_texts(rules, builder)
     _check_bucket(builder)
     _check_retain(builder)
 
@@ -117,6 +126,29 @@ def _check_target(target: Target, at: Callable[..., Place], report: Report) -> N
         report.problem("DEF051", what, at(key), found=shown(str(getattr(target, key))), allowed=allowed)
 
 
+def _check_texts(rules: Mapping[Path, TableRule], builder: Builder) -> None:
+    """Not every source tells what the values of a column are as text."""
+    source = builder.built.get(("source",))
+    if not isinstance(source, Source) or getattr(options_class("sources", source.type), KEEPS_TEXTS, False):
+        return
+    for path, rule in rules.items():
+        asked: list[tuple[str, ...]] = [("columns", "cast")] if rule.columns.cast else []
+        asked += [("on_unrepresentable",)] if rule.on_unrepresentable is not OnUnrepresentable.STOP else []
+        for field in asked:
+            builder.report.problem(
+                "DEF056",
+                f"a {source.type} source does not tell the texts of its values",
+                _finder(builder, path)(*field),
+                found=f"`{'.'.join(field)}`",
+                allowed="sources that do: " + ", ".join(_keeping_texts()),
+                do="remove it; leave out columns whose values the target cannot hold",
+            )
+
+
+def _keeping_texts() -> list[str]:
+    return [kind for kind in known_kinds("sources") if getattr(options_class("sources", kind), KEEPS_TEXTS, False)]
+
+
 def _check_bucket(builder: Builder) -> None:
     """Spark is told its credentials bucket by bucket."""
     target, staging = builder.built.get(("target",)), builder.built.get(("staging",))
@@ -171,6 +203,15 @@ def _check_rule(rule: TableRule, at: Callable[..., Place], report: Report) -> No
             found=f"`on_bad_record: {rule.on_bad_record}`",
             do="add `on_bad_record: quarantine`, or remove the limits",
         )
+    for column in rule.columns.cast:
+        if not takes(rule, column):
+            report.problem(
+                "DEF021",
+                f"`cast` column {shown(column)} is left out by `columns`",
+                at("columns", "cast", column),
+                found=shown(column),
+                do="take the column, or remove it from `cast`",
+            )
     for name, index, column in _needed(rule):
         if not takes(rule, column):
             report.problem(

@@ -94,6 +94,7 @@ FORMS: dict[str, Form] = {
         "DEF013", "the name of an Airflow asset: 1 to 1,500 characters of ASCII", r"^[!-~]([ -~]{0,1498}[!-~])?$"
     ),
     "filter": Form("DEF027", "a list of {column, op, value}; SQL text is not taken"),
+    "cast": Form("DEF055", "`text`", "^text$"),
     "spark": Form("DEF030", "a mapping of Spark settings"),
     "version": Form("DEF012", "1; a later version needs a later airflow-cdc-provider"),
 }

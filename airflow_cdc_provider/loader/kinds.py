@@ -27,6 +27,9 @@ GROUPS = {
 NEEDS = "needs_connection"
 """What the options of a source say that can do without a connection: False."""
 
+KEEPS_TEXTS = "keeps_texts"
+"""What the options of a source say that can tell a value of any type as the source's own text: True."""
+
 
 def known_kinds(registry: str) -> list[str]:
     """Names of the types in ``registry`` (``sources``, ``formats`` or ``targets``), sorted."""

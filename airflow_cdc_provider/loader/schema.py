@@ -88,6 +88,8 @@ def _schema(kind: Any, more: Mapping[str, Any]) -> dict[str, Any]:
     if origin is tuple:
         least = {"minItems": 1} if more.get("filled") else {}
         return {"type": "array", "items": _schema(arguments[0], more), **least}
+    if origin is dict and more.get("form") == "cast":
+        return {"type": "object", "additionalProperties": {"enum": ["text"]}}
     if origin is dict:
         return {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
     if is_dataclass(kind):

@@ -22,7 +22,7 @@ from airflow_cdc_provider.loader.forms import FORMS, duration
 from airflow_cdc_provider.loader.kinds import known_kinds, options_class
 from airflow_cdc_provider.loader.nodes import Broken, Mapping, Node, Scalar, Sequence
 from airflow_cdc_provider.loader.report import SECRET_KEY, Place, Report, shown
-from airflow_cdc_provider.loader.sparkconf import lacks_unit, refused
+from airflow_cdc_provider.loader.sparkconf import lacks_unit, misshapen, refused
 from airflow_cdc_provider.loader.wording import advice, expected, found
 
 Path = tuple[str | int, ...]
@@ -205,6 +205,12 @@ class Builder:
             self._refuse(
                 "DEF031", f"{shown(key.text)} needs a unit", value, found=shown(text), allowed="k, m, g or t: `2g`"
             )
+        if more.get("form") == "cast" and FORMS["cast"].complaint(text):
+            allowed = FORMS["cast"].allowed
+            self._refuse("DEF055", f"{shown(key.text)} cannot be cast so", value, found=shown(text), allowed=allowed)
+        if more.get("form") == "spark" and (allowed := misshapen(key.text, text)):
+            what = f"{shown(key.text)} says what is not allowed: a value must not name code"
+            self._refuse("DEF030", what, value, found=shown(text), allowed=allowed)
         return text
 
     def _scalar(self, kind: Any, node: Scalar, more: Map[str, Any]) -> Any:

@@ -1,15 +1,57 @@
-"""Which Spark settings a definition may carry.
+"""Which Spark settings a definition may carry, and what they may say.
 
 An allow-list: a setting can load code, open ports, write files or undo what exactness rests on (commit tokens, time
-zone, class path). What is not listed is refused with the reason where there is a particular one.
+zone, class path). Most of what is allowed is a figure: numbers, sizes, times, true and false name no class. Where words
+are taken, they are listed or have a form. What is refused is told with the reason where there is a particular one.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-ALLOWED = (
+
+@dataclass(frozen=True)
+class Form:
+    """What a value must be: as a pattern, and in words."""
+
+    pattern: str
+    words: str
+
+
+FIGURE = Form(
+    r"true|false|-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?(b|[kmgtp]b?|us|ms|s|min|h|d)?",
+    "a number, a size, a time, true or false",
+)
+CODEC = Form("lz4|lzf|snappy|zstd", "lz4, lzf, snappy, zstd")
+NAME = Form(r"[a-z0-9][a-z0-9._/@-]*", "a name: letters, digits, `.`, `_`, `-`, `/`, `@`")
+FOLDER = Form(r"(file:/{0,2}|s3a?:/)?/[a-z0-9._/+@=~-]*", "a folder: /path, file:///path, s3a://bucket/path")
+
+FORMS = {
+    "spark.eventLog.compression.codec": CODEC,
+    "spark.eventLog.dir": FOLDER,
+    "spark.hadoop.hive.metastore.kerberos.principal": NAME,
+    "spark.hadoop.hive.metastore.uris": Form(
+        r"thrift://[a-z0-9.-]+:[0-9]+(,thrift://[a-z0-9.-]+:[0-9]+)*", "thrift://host:port, several with commas"
+    ),
+    "spark.hadoop.javax.jdo.option.ConnectionURL": Form(
+        r"jdbc:derby:;databaseName=/[a-z0-9._/+@=~-]*(;create=true)?", "jdbc:derby:;databaseName=/folder;create=true"
+    ),
+    "spark.io.compression.codec": CODEC,
+    "spark.kubernetes.namespace": NAME,
+    "spark.kubernetes.node.selector.*": NAME,
+    "spark.local.dir": Form(r"/[a-z0-9._/+@=~-]*(,/[a-z0-9._/+@=~-]*)*", "/folder, several with commas"),
+    "spark.shuffle.mapStatus.compression.codec": CODEC,
+    "spark.sql.catalogImplementation": Form("hive|in-memory", "hive, in-memory"),
+    "spark.sql.parquet.compression.codec": Form(
+        "none|uncompressed|snappy|gzip|lz4|lz4_raw|zstd", "none, uncompressed, snappy, gzip, lz4, lz4_raw, zstd"
+    ),
+    "spark.sql.warehouse.dir": FOLDER,
+    "spark.yarn.queue": NAME,
+}
+
+FIGURES = (
     "spark.cleaner.*",
     "spark.cores.max",
     "spark.databricks.delta.*",
@@ -28,15 +70,16 @@ ALLOWED = (
     "spark.executor.memoryOverhead",
     "spark.executor.memoryOverheadFactor",
     "spark.executor.pyspark.memory",
-    "spark.hadoop.*",
+    "spark.hadoop.datanucleus.schema.*",
+    "spark.hadoop.fs.s3a.*",
+    "spark.hadoop.hive.metastore.*",
+    "spark.hadoop.io.file.buffer.size",
+    "spark.hadoop.parquet.*",
     "spark.io.*",
     "spark.kubernetes.driver.limit.cores",
     "spark.kubernetes.driver.request.cores",
     "spark.kubernetes.executor.limit.cores",
     "spark.kubernetes.executor.request.cores",
-    "spark.kubernetes.namespace",
-    "spark.kubernetes.node.selector.*",
-    "spark.local.dir",
     "spark.locality.*",
     "spark.memory.*",
     "spark.network.timeout",
@@ -48,11 +91,17 @@ ALLOWED = (
     "spark.sql.*",
     "spark.storage.*",
     "spark.task.*",
-    "spark.ui.*",
-    "spark.yarn.queue",
 )
 
+CODE = "it loads code"
+
 REFUSED = {
+    "spark.*extraListeners": CODE,
+    "spark.hadoop.*.impl": CODE,
+    "spark.hadoop.*.class": CODE,
+    "spark.hadoop.fs.s3a.*credential*": "an Airflow connection says how a bucket is reached",
+    "spark.hadoop.fs.s3a.bucket.*": "an Airflow connection says how a bucket is reached",
+    "spark.hadoop.fs.s3a.connection.ssl.*": "an Airflow connection says how a bucket is reached",
     "spark.jars*": "jars come from the provider's own list",
     "spark.master": "the Spark connection says where jobs run",
     "spark.submit.*": "the Spark connection says how jobs are submitted",
@@ -61,8 +110,15 @@ REFUSED = {
     "spark.*.extraLibraryPath": "the library path is the provider's",
     "spark.sql.extensions": "the target sets it",
     "spark.sql.catalog.*": "the target sets it",
-    "spark.sql.queryExecutionListeners": "it loads code",
-    "spark.sql.streaming.streamingQueryListeners": "it loads code",
+    "spark.plugins*": CODE,
+    "spark.serializer": CODE,
+    "spark.shuffle.manager": CODE,
+    "spark.shuffle.sort.io.plugin.*": CODE,
+    "spark.sql.files.ignore*": "a copy must not leave out files in silence",
+    "spark.sql.hive.metastore.*": CODE,
+    "spark.sql.queryExecutionListeners": CODE,
+    "spark.sql.streaming.streamingQueryListeners": CODE,
+    "spark.ui.*": "jobs show no page; their progress is in the task's log",
     "spark.sql.session.timeZone": "copies are exact in UTC only",
     "spark.sql.ansi.enabled": "copies are exact under the provider's setting only",
     "spark.sql.datetime.java8API.enabled": "copies are exact under the provider's setting only",
@@ -72,6 +128,8 @@ REFUSED = {
     "spark.sql.iceberg.snapshot-property.*": "commit metadata is the provider's",
     "spark.hadoop.hadoop.security.credential.provider.path": "secrets belong into an Airflow connection",
 }
+
+KEY = re.compile(r"[\w./-]+")
 
 SIZES = re.compile(
     r"spark\.(driver|executor)\.(memory|memoryOverhead|maxResultSize|pyspark\.memory)|spark\.memory\.offHeap\.size"
@@ -84,7 +142,22 @@ def refused(key: str) -> str:
     for pattern, reason in REFUSED.items():
         if fnmatchcase(key, pattern):
             return reason
-    return "" if any(fnmatchcase(key, pattern) for pattern in ALLOWED) else "it is not on the list"
+    return "" if _form(key) else "it is not on the list"
+
+
+def misshapen(key: str, value: str) -> str:
+    """What an allowed setting may say, where it says something else; empty where it does not."""
+    form = _form(key)
+    return "" if form is None or re.fullmatch(form.pattern, value, re.IGNORECASE) else form.words
+
+
+def _form(key: str) -> Form | None:
+    if KEY.fullmatch(key) is None:
+        return None
+    for pattern, form in FORMS.items():
+        if fnmatchcase(key, pattern):
+            return form
+    return FIGURE if any(fnmatchcase(key, pattern) for pattern in FIGURES) else None
 
 
 def lacks_unit(key: str, value: str) -> bool:

@@ -1,4 +1,4 @@
-"""The jar with our log store for Delta on S3: one class, compiled on first use by the compiler that Spark brings."""
+"""The jars with our log stores for Delta: one class each, compiled on first use by the compiler that Spark brings."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
-from airflow_cdc_provider.jars import user_cache
+from airflow_cdc_provider.jars import ensure, user_cache
 from airflow_cdc_provider.java import find_java
 
-SOURCE = Path(__file__).with_name("ConditionalLogStore.java")
+STORES = {"HardLinkLogStore": ("delta",), "ConditionalLogStore": ("delta", "s3")}
+"""Class → the groups of jars that it is compiled against. Jobs that have these groups get it."""
+
 COMPILE_LIMIT_S = 120
 # In a child, because this module must not import pyspark; it writes the jar itself.
 COMPILE = """
@@ -32,22 +34,35 @@ gateway.shutdown()
 """
 
 
-def build(jars: Sequence[Path]) -> Path:
-    """``jars``: those of the groups ``delta`` and ``s3``, which it is compiled against. Raises CheckFailed (ENV015)
-    where that fails."""
-    facts = [SOURCE.read_text(encoding="utf-8"), *(jar.name for jar in jars)]
+def class_path(groups: Sequence[str]) -> list[Path]:
+    """The class path of jobs with these groups of jars. Raises CheckFailed (ENV015), and what ``jars.ensure`` does."""
+    return [*ensure(groups), *stores(groups)]
+
+
+def stores(groups: Collection[str]) -> list[Path]:
+    """The log stores that make Delta safe where it is used with these groups."""
+    return [build(source_of(name), ensure(needed)) for name, needed in STORES.items() if set(needed) <= set(groups)]
+
+
+def source_of(name: str) -> Path:
+    return Path(__file__).with_name(f"{name}.java")
+
+
+def build(source: Path, jars: Sequence[Path]) -> Path:
+    """``jars``: what it is compiled against. Raises CheckFailed (ENV015) where that fails."""
+    facts = [source.read_text(encoding="utf-8"), *(jar.name for jar in jars)]
     digest = hashlib.sha256("\0".join(facts).encode()).hexdigest()
     built = user_cache() / "logstore" / f"cdc-logstore-{digest[:16]}.jar"
     if not built.exists():
         built.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=built.parent, prefix=".building-") as scratch:
             partial = Path(scratch) / built.name
-            _compile(jars, partial, Path(scratch) / "output")
+            _compile(source, jars, partial, Path(scratch) / "output")
             os.replace(partial, built)
     return built
 
 
-def _compile(jars: Sequence[Path], jar: Path, output: Path) -> None:
+def _compile(source: Path, jars: Sequence[Path], jar: Path, output: Path) -> None:
     spark = {
         "JAVA_HOME": str(find_java().home),
         "PYSPARK_SUBMIT_ARGS": f"--driver-class-path {os.pathsep.join(map(str, jars))} pyspark-shell",
@@ -55,7 +70,7 @@ def _compile(jars: Sequence[Path], jar: Path, output: Path) -> None:
     try:
         with output.open("wb") as said:
             subprocess.run(
-                [sys.executable, "-c", COMPILE, str(SOURCE), str(jar)],
+                [sys.executable, "-c", COMPILE, str(source), str(jar)],
                 env=os.environ | spark,
                 stdin=subprocess.DEVNULL,
                 stdout=said,
@@ -67,8 +82,8 @@ def _compile(jars: Sequence[Path], jar: Path, output: Path) -> None:
         raise CheckFailed(
             Problem(
                 "ENV015",
-                "the log store of Delta on S3 could not be compiled",
-                where=str(SOURCE),
+                "a log store of Delta could not be compiled",
+                where=str(source),
                 found="\n".join(output.read_text(errors="replace").splitlines()[-15:]) or str(error),
                 allowed="Spark 4.1 with its own Janino, and the jars of jars.lock.json",
                 do="install the pyspark of constraints.txt; without the log store two drivers could lose a commit",

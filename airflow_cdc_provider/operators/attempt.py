@@ -224,6 +224,7 @@ class Attempt:
             window=inputs.window,
             lo=inputs.lo,
             limit=inputs.limit,
+            compare=inputs.compare,
             repair=inputs.repair,
             merge_of=inputs.merge_of,
         )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
-from airflow_cdc_provider.core.runs import Mode, RunPlan
+from airflow_cdc_provider.core.runs import RunPlan
 from airflow_cdc_provider.core.states import TAKES_CHANGES, TableState
 from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult, TableTask, has_batch
 from airflow_cdc_provider.staging.log import ChangeLog
@@ -24,6 +24,7 @@ class Inputs:
     window: int = 0
     lo: dict[str, str] = field(default_factory=dict)
     limit: dict[str, str] = field(default_factory=dict)
+    compare: tuple[str, ...] = ()
     repair: tuple[int, ...] = ()
     merge_of: str = ""
 
@@ -99,18 +100,19 @@ def _replay(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
     resynced = run.latest("reconcile.resync")
     copied = resynced[1].tables if resynced else ()
     names = tuple(table.table for table in copied if table.outcome is Outcome.DONE)
-    return Inputs(plan.named(names), window=log.sealed())
+    tasks = (replace(task, identity=None) for task in plan.named(names))  # that of the new copy is a later one
+    return Inputs(tuple(tasks), window=log.sealed())
 
 
 def _verify(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
-    """A window of its own, from the end of the log to where both sides are compared."""
+    """A window of its own, from the end of the log to where both sides are compared. It captures every table."""
     sealed = log.sealed()
-    asked = plan.stream if plan.mode is Mode.VERIFY and plan.stream else tuple(task.table for task in plan.tables)
     return Inputs(
-        tuple(task for task in plan.named(asked) if task.state in TAKES_CHANGES),
+        plan.tables if plan.compare else (),
         window=sealed + 1,
         lo=log.manifest(sealed).hi if sealed > plan.sealed else plan.lo,
         limit=plan.limit,
+        compare=plan.compare,
     )
 
 

@@ -136,7 +136,7 @@ class EmbeddedAirflow:
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
-    def wait_for_dag(self, dag_id: str, limit_s: float = 60) -> None:
+    def wait_for_dag(self, dag_id: str, limit_s: float = 300) -> None:
         """Wait until the DAG is parsed, then unpause it. An import error ends the wait with its text."""
         end = time.monotonic() + limit_s
         while time.monotonic() < end:
@@ -154,7 +154,7 @@ class EmbeddedAirflow:
         body = {"logical_date": None, "conf": conf}
         return cast(str, self.request("POST", f"/dags/{dag_id}/dagRuns", json=body)["dag_run_id"])
 
-    def wait(self, dag_id: str, run_id: str, limit_s: float = 300, tell: Callable[[], None] = lambda: None) -> str:
+    def wait(self, dag_id: str, run_id: str, limit_s: float = 600, tell: Callable[[], None] = lambda: None) -> str:
         """Wait for the end of a run; its state. ``tell`` is called again and again meanwhile."""
         end = time.monotonic() + limit_s
         while time.monotonic() < end:

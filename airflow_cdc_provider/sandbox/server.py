@@ -16,7 +16,7 @@ from typing import ClassVar, Self, TypedDict
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
 HOST = "127.0.0.1"
-START_LIMIT_S = 60
+START_LIMIT_S = 180
 STOP_LIMIT_S = 20
 # Ends the server when the pipe on its input closes, which the kernel does for us however our own process ends.
 WATCH = 'read -r _; kill -"$1" "$2"'

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.staging.store import leads_out, require_inside
+
+HAS_HARD_LINKS = "a file system with hard links: ext4, XFS, Btrfs, ZFS, NFS"
+NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+"""By these a file system says that it knows no ``link()``."""
 
 
 class LocalStore:
@@ -22,6 +28,7 @@ class LocalStore:
         self.root = root.removeprefix("file://").rstrip("/")
 
     def url(self, path: str) -> str:
+        self._path(path)
         return f"{self.root}/{path}"
 
     def read(self, path: str) -> bytes:
@@ -38,6 +45,8 @@ class LocalStore:
                 os.link(temporary, target)
             except FileExistsError:
                 return False
+            except OSError as error:
+                raise (self._no_hard_links(path, error) if error.errno in NO_HARD_LINKS else error) from None
             _sync_folder(target.parent)
         return True
 
@@ -67,12 +76,19 @@ class LocalStore:
     def delete(self, path: str) -> None:
         target = self._path(path)
         with self._guarded("delete", path):
-            if target.is_dir():
-                shutil.rmtree(target)
-            else:
-                target.unlink(missing_ok=True)
+            while target.is_dir():
+                # What another process removes meanwhile is found missing: the rest is left to both.
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.rmtree(target)
+            target.unlink(missing_ok=True)
 
     def _path(self, path: str) -> Path:
+        require_inside(self.root, path)
+        at = Path(self.root)
+        for step in PurePosixPath(path).parts:
+            at /= step
+            if at.is_symlink():
+                raise leads_out(self.root, str(at.relative_to(self.root)))
         return Path(self.root, path)
 
     @contextlib.contextmanager
@@ -88,6 +104,19 @@ class LocalStore:
             yield temporary
         finally:
             temporary.unlink(missing_ok=True)
+
+    def _no_hard_links(self, path: str, error: OSError) -> StagingUnavailable:
+        return StagingUnavailable(
+            Problem(
+                "STG011",
+                "the file system cannot create a file exclusively",
+                where=f"{self.root}/{path}",
+                found=f"link(): {error.strerror}",
+                allowed=HAS_HARD_LINKS,
+                do="move the folder to such a file system; without it two writers could both win",
+                data="sealed windows and target tables are unchanged",
+            )
+        )
 
     @contextlib.contextmanager
     def _guarded(self, act: str, path: str) -> Iterator[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from airflow_cdc_provider.core import changelog
 from airflow_cdc_provider.core.carry import CarryOver
@@ -69,6 +69,16 @@ class ChangeLog:
                     do="restore the staging folder, or resync the tables whose cursor is before this window",
                 )
             ) from None
+
+    def manifests(self, first: int) -> Iterator[Manifest]:
+        """Those of all windows kept from ``first`` on, in their order. Another run may remove the oldest meanwhile.
+        Raises StagingInvalid as ``manifest`` does."""
+        for window in range(max(first, self.oldest(), 1), self.sealed() + 1):
+            try:
+                yield self.manifest(window)
+            except StagingInvalid:
+                if window >= self.oldest():
+                    raise
 
     def manifest_sha256(self, window: int) -> str:
         """SHA-256 of the manifest's bytes; empty for window 0."""

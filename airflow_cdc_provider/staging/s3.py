@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
 from airflow_cdc_provider.core.places import place_of
 from airflow_cdc_provider.core.s3 import S3Access
 from airflow_cdc_provider.staging.object_files import ObjectInput, ObjectOutput
+from airflow_cdc_provider.staging.store import require_inside
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig, S3Config, S3Credential
@@ -60,6 +61,7 @@ class S3Store:
         )
 
     def url(self, path: str) -> str:
+        require_inside(self.root, path)
         return f"{self.root}/{path}"
 
     def read(self, path: str) -> bytes:
@@ -121,6 +123,7 @@ class S3Store:
 
     @contextlib.contextmanager
     def _guarded(self, act: str, path: str) -> Iterator[None]:
+        require_inside(self.root, path)
         try:
             yield
         except FileNotFoundError:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import uuid
+from pathlib import PurePosixPath
 from typing import BinaryIO, Protocol
+
+from airflow_cdc_provider.core.errors import Problem, StagingInvalid
 
 
 class Store(Protocol):
     """A folder or bucket prefix. Paths are relative to it, with ``/``. Every method raises StagingUnavailable (STG010)
-    where the storage fails; missing files raise FileNotFoundError."""
+    where the storage fails, and StagingInvalid (STG007) for a path that leads out of it; missing files raise
+    FileNotFoundError."""
 
     root: str
     """Absolute folder or URL."""
@@ -37,7 +41,27 @@ class Store(Protocol):
         """Names of files and folders directly under ``path``, sorted; empty where there is no such folder."""
 
     def delete(self, path: str) -> None:
-        """Remove a file or a folder with all in it. Nothing there is no error."""
+        """Remove a file or a folder with all in it. Nothing there is no error, nor that others remove it too."""
+
+
+def require_inside(root: str, path: str) -> None:
+    """Paths stand in files of staging, too: in manifests and plans. Raises StagingInvalid (STG007)."""
+    if path.startswith("/") or ".." in PurePosixPath(path).parts:
+        raise leads_out(root, path)
+
+
+def leads_out(root: str, found: str) -> StagingInvalid:
+    return StagingInvalid(
+        Problem(
+            "STG007",
+            "a path in staging leads out of it, or is a link",
+            where=root,
+            found=found,
+            allowed="files and folders below it, no links and no `..`; the folder itself may be a link",
+            do="find out who wrote there; put what the link points to in its place, or restore the staging folder",
+            data="nothing was read or written there; target tables are unchanged",
+        )
+    )
 
 
 def creates_exclusively(store: Store) -> bool:

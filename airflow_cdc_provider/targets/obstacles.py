@@ -19,7 +19,7 @@ def catalog_name(catalog: str) -> Iterator[Problem]:
 
 
 def folder_not_writable(folder: str) -> Iterator[Problem]:
-    standing = _nearest_folder(Path(folder))
+    standing = nearest_folder(folder)
     if not os.access(standing, os.W_OK | os.X_OK):
         do = f"chown or chmod {standing} so that Airflow's and Spark's user may write"
         where = f"target.location {folder}"
@@ -33,7 +33,8 @@ def in_the_definition(task: TableTask, engine: str) -> Iterator[Problem]:
     if twins:
         found, do = ", ".join(twins), "exclude one of each pair in tables.columns"
         yield Problem("TGT014", "column names differ only in case", task.table, found, f"{engine} ignores case", do)
-    reserved = [name for name in task.schema.names if name.lower().startswith(RESERVED_PREFIX)]
+    own = [column.name for column in task.schema.columns if not column.text_of]
+    reserved = [name for name in own if name.lower().startswith(RESERVED_PREFIX)]
     if reserved:
         found, do = ", ".join(reserved), "exclude them in tables.columns"
         yield Problem("TGT015", f"column names starting {RESERVED_PREFIX} are ours", task.table, found, "", do)
@@ -52,5 +53,6 @@ def not_ours(place: str) -> Problem:
     return Problem("TGT012", "the target table is not ours", place, "no commit of this replicator", "", do)
 
 
-def _nearest_folder(path: Path) -> Path:
-    return path if path.exists() else _nearest_folder(path.parent)
+def nearest_folder(path: str | Path) -> Path:
+    """The folder itself, or the one that it would be made in."""
+    return Path(path) if Path(path).exists() else nearest_folder(Path(path).parent)

@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 
-from delta.exceptions import DeltaConcurrentModificationException
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    DeltaConcurrentModificationException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -45,6 +54,18 @@ APP_ID = "spark.databricks.delta.write.txnAppId"
 VERSION = "spark.databricks.delta.write.txnVersion"
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 MATERIALIZE = "spark.databricks.delta.merge.materializeSource"
+
+LOST_RACE = (
+    DeltaConcurrentModificationException,
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
+"""Another commit came first. In Java the first of these is above the others, in Python it is not."""
 
 SMALL_TABLE_ROWS = 200_000
 """Few rows go into a table up to this size without compiled code."""
@@ -88,14 +109,15 @@ class DeltaWriter:
         """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the
         token stands, and the same batch can never apply twice."""
         self._register(task)
-        plan = merge_plan(task, rows.batch, self._grow(task, rows.batch.added))
+        with self._losing_is_fenced(task, record):
+            added = self._grow(task, rows.batch.added)
+        plan = merge_plan(task, rows.batch, added)
         before = self.tables.held(task.table, task.target)
         counts = self._here.merge(task, rows, plan, record, before)
         return counts or self._merge_in_spark(task, rows, plan, record, before)
 
     def _copy_in_spark(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
         schema = task.schema
-        self._take_any_name(task, schema.names)
         writer = (
             frame.write.format("delta")
             .mode("overwrite")
@@ -106,6 +128,7 @@ class DeltaWriter:
             .option("userMetadata", record_text(record))
         )
         with self._losing_is_fenced(task, record):
+            self._take_any_name(task, schema.names)
             failpoint("overwrite.before")
             writer.save(self.tables.locate(task.target))
             failpoint("overwrite.after")
@@ -145,7 +168,7 @@ class DeltaWriter:
             ):
                 rows = spark.sql(statement).collect()
             failpoint("merge.after_commit")
-        except DeltaConcurrentModificationException:
+        except LOST_RACE:
             return None
         except (Py4JJavaError, PySparkException):
             if not is_ours(self.tables.held(task.table, task.target), record):
@@ -187,7 +210,7 @@ class DeltaWriter:
     def _losing_is_fenced(self, task: TableTask, record: ControlRecord) -> Iterator[None]:
         try:
             yield
-        except DeltaConcurrentModificationException:
+        except LOST_RACE:
             self._require_ours(task, record)
         except (Py4JJavaError, PySparkException):
             if not is_ours(self.tables.held(task.table, task.target), record):

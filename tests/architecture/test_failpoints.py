@@ -6,6 +6,10 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
+from airflow_cdc_provider.logstore import source_of
+from tests.faults.breakpoints import BREAKPOINTS
 from tests.faults.matrix import PLACES, cases
 
 REPOSITORY = Path(__file__).parents[2]
@@ -16,7 +20,13 @@ def test_the_names_in_the_code_are_those_of_the_matrix() -> None:
     code = [path for room in ("airflow_cdc_provider", "spark_jobs") for path in (REPOSITORY / room).rglob("*.py")]
     found = {word for path in code if path.name != "failpoints.py" for word in CALL.findall(path.read_text())}
     assert all(word.startswith('"') for word in found), "a name that is put together cannot be looked for"
-    assert sorted(word.strip('"') for word in found) == sorted(place.name for place in PLACES)
+    assert sorted([*(word.strip('"') for word in found), *BREAKPOINTS]) == sorted(place.name for place in PLACES)
+
+
+@pytest.mark.parametrize("name", BREAKPOINTS)
+def test_a_breakpoint_finds_its_statement(name: str) -> None:
+    there = BREAKPOINTS[name]
+    assert source_of(there.store).read_text().count(there.before) == 1
 
 
 def test_every_place_is_struck() -> None:

@@ -15,8 +15,10 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("breakage", BREAKAGES, ids=lambda one: one.what)
 def test_a_breakage_fits_its_file_and_leaves_a_program(breakage: Breakage) -> None:
-    broken = ast.parse(breakage.broken(ROOT))
-    assert ast.dump(broken) != ast.dump(ast.parse((ROOT / breakage.file).read_text()))
+    whole, broken = (ROOT / breakage.file).read_text(), breakage.broken(ROOT)
+    assert broken != whole
+    if breakage.file.endswith(".py"):
+        assert ast.dump(ast.parse(broken)) != ast.dump(ast.parse(whole))
 
 
 @pytest.mark.parametrize("test", sorted({test for one in BREAKAGES for test in one.tests}))

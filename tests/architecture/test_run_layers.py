@@ -1,4 +1,4 @@
-"""The runner of the layers: what it counts, and that it does not wait for ever."""
+"""The runner of the layers: what it counts and tells, and what becomes of a test that hangs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "tests" / "quick").mkdir(parents=True)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     monkeypatch.setitem(run_layers.BUDGETS_S, "quick", 60)
+    monkeypatch.setattr(run_layers, "ALONE", {"quick", "quick/inner"})
     return tmp_path / "tests"
 
 
@@ -44,11 +45,19 @@ def test_a_layer_inside_of_another_is_counted_once(tests: Path, monkeypatch: pyt
     assert [run_layers.run(layer, tests).counts["passed"] for layer in ("quick", "quick/inner")] == [1, 1]
 
 
-SERVED = """
+def test_a_layer_over_its_budget_is_told_and_has_not_failed() -> None:
+    outcomes = [Outcome("core", 0, 300.0, {"passed": 1}), Outcome("spark", 0, 100.0, {"passed": 1})]
+    assert not any(outcome.failed for outcome in outcomes)
+    _, core, spark = run_layers.table(outcomes).splitlines()
+    assert core.split()[:3] == ["core", "300", "75%"] and core.endswith("over its budget")
+    assert spark.split()[:3] == ["spark", "100", "25%"] and "over" not in spark
+
+
+HANGING = """
 import subprocess, sys, time
 import pytest
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server():
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "{mark}"], start_new_session=True)
     yield
@@ -57,20 +66,36 @@ def server():
 
 def test_endless(server):
     time.sleep(600)
+
+def test_after_it(server):
+    pass
 """
 
 
-def test_a_layer_past_its_budget_is_stopped_with_its_servers_and_has_failed(
-    tests: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_test_that_hangs_fails_alone_tells_its_stack_and_leaves_no_server(
+    tests: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(run_layers.BUDGETS_S, "quick", 8)
+    monkeypatch.setattr(run_layers, "ALONE", ())
     mark = f"server-{uuid4()}"
-    (tests / "quick" / "test_some.py").write_text(SERVED.format(mark=mark))
-    outcome = run_layers.run("quick", tests)
-    assert outcome.late and outcome.failed
-    assert outcome.took_s < 60
-    assert "too slow" in run_layers.table([outcome])
+    (tests / "quick" / "test_some.py").write_text(HANGING.format(mark=mark))
+    outcome = run_layers.run("quick", tests, ["-o", "timeout=2"])
+    assert outcome.failed and outcome.counts == {"passed": 1, "failed": 1, "skipped": 0, "errors": 0}
+    told = capfd.readouterr().out
+    assert "Timeout" in told and "time.sleep(600)" in told
     assert not [process.info for process in psutil.process_iter(["cmdline"]) if mark in (process.info["cmdline"] or ())]
+
+
+def test_a_test_that_no_signal_reaches_ends_its_layer(tests: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tests.parent / "pytest.ini").write_text("[pytest]\nfaulthandler_exit_on_timeout = true\n")
+    (tests / "quick" / "test_some.py").write_text(
+        "import signal, time\n"
+        "def test_deaf():\n"
+        "    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\n"
+        "    time.sleep(600)\n"
+    )
+    outcome = run_layers.run("quick", tests, ["-o", "timeout=1", "-o", "faulthandler_timeout=3"])
+    assert outcome.failed
+    assert "in test_deaf" in capfd.readouterr().err
 
 
 def test_the_closing_line_is_written_as_pytest_writes_it() -> None:
@@ -84,3 +109,14 @@ def test_the_closing_line_is_written_as_pytest_writes_it() -> None:
 def test_a_layer_that_was_cut_short_is_never_a_pass() -> None:
     outcomes = [Outcome("core", -9, 2.0, {})]
     assert run_layers.closing_line(outcomes).strip("= ") == "1 errors in 2.00s"
+
+
+def test_what_is_too_slow_for_every_run_is_left_to_the_nightly_one_also_single_parameters(tests: Path) -> None:
+    (tests.parent / "pytest.ini").write_text("[pytest]\naddopts = -m 'not nightly'\nmarkers = nightly: slow\n")
+    (tests / "quick" / "test_some.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.parametrize('n', [1, pytest.param(2, marks=pytest.mark.nightly)])\n"
+        "def test_some(n): pass\n"
+    )
+    assert run_layers.run("quick", tests).counts["passed"] == 1
+    assert run_layers.run("quick", tests, run_layers.NIGHTLY).counts["passed"] == 2

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider import __version__
+from airflow_cdc_provider.logstore import STORES
 
 REPOSITORY = Path(__file__).parents[2]
 METADATA = f"airflow_cdc_provider-{__version__}.dist-info"
@@ -45,8 +46,9 @@ def test_it_holds_the_lock_of_the_jars(wheel: zipfile.ZipFile) -> None:
     assert wheel.read(lock) == (REPOSITORY / lock).read_bytes()
 
 
-def test_it_holds_the_source_of_the_log_store(wheel: zipfile.ZipFile) -> None:
-    assert b"class ConditionalLogStore" in wheel.read("airflow_cdc_provider/logstore/ConditionalLogStore.java")
+def test_it_holds_the_sources_of_the_log_stores(wheel: zipfile.ZipFile) -> None:
+    for name in STORES:
+        assert f"class {name}".encode() in wheel.read(f"airflow_cdc_provider/logstore/{name}.java")
 
 
 def test_airflow_finds_what_its_entry_points_name(wheel: zipfile.ZipFile) -> None:

@@ -13,9 +13,10 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import TableRule, Target
 from airflow_cdc_provider.core.steps import Step, StepKind, StepResult
 from airflow_cdc_provider.hooks.spark import UTC, java_options
+from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.bench.figures import seconds
-from tests.spark.replicator import Replicator, class_path
+from tests.spark.replicator import Replicator
 
 ITEMS = """
 create table {name} (

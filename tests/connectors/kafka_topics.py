@@ -32,7 +32,7 @@ from tests.blocks import unpacked
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.simulator import Simulator
 
-WAIT_S = 30
+WAIT_S = 300
 MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
 
 

@@ -15,7 +15,7 @@ from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleMet, News
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import Columns, Condition, Source, TableRule
+from airflow_cdc_provider.core.definition import Columns, Condition, OnUnrepresentable, Source, TableRule
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.selection import selected_schema
 from airflow_cdc_provider.core.states import State, TableState
@@ -73,10 +73,17 @@ class Shop:
         columns: Columns | None = None,
         where: Sequence[Condition] = (),
         key: Sequence[str] = (),
+        on_unrepresentable: OnUnrepresentable = OnUnrepresentable.STOP,
     ) -> TableTask:
         """As a run would see the table now. ``held``: the schema of the target."""
         table = self.table(name)
-        rule = TableRule(table, columns=columns or Columns(), where=tuple(where), key=tuple(key))
+        rule = TableRule(
+            table,
+            columns=columns or Columns(),
+            where=tuple(where),
+            key=tuple(key),
+            on_unrepresentable=on_unrepresentable,
+        )
         schema = selected_schema(rule, next(s for s in self.source.tables() if s.table == table))
         control = None
         if held is not None:

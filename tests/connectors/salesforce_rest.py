@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import requests
 
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
+from tests.waiting import until
 
 V = "/services/data/v66.0"
 
@@ -36,11 +36,8 @@ class Client(requests.Session):
 
     def wait(self, job: str, state: str = "JobComplete") -> Any:
         """The job as it tells of itself when it has come so far."""
-        give_up = time.monotonic() + 10
-        while (told := self.get(job).json())["state"] != state:
-            assert time.monotonic() < give_up, told
-            time.sleep(0.005)
-        return told
+        until(lambda: self.get(job).json()["state"] == state, f"{state} of {job}", every_s=0.005)
+        return self.get(job).json()
 
     def admin(self, command: str, **body: Any) -> Any:
         answer = self.post(f"/admin/{command}", json=body)

@@ -34,7 +34,7 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from tests.blocks import unpacked as with_records
-from tests.connectors.formats import datastream_goldens
+from tests.connectors.formats import avro_writer, datastream_goldens
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.simulator import Simulator
 
@@ -200,6 +200,47 @@ def test_a_file_that_still_grows_is_left_alone_until_it_is_stable(feed: Feed) ->
     assert feed.source.news(lo, []).anything
 
 
+@pytest.mark.parametrize("link", ["a/link.jsonl", "b"])
+def test_links_in_the_folder_are_refused_with_where_they_are(feed: Feed, tmp_path: Path, link: str) -> None:
+    lines = "\n".join(map(line, messages()))
+    feed.write("a/1.jsonl", lines)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.jsonl").write_text(lines)
+    (feed.folder / "a/_being_written").symlink_to(outside)
+    assert len(feed.source.folder.files()) == 1
+    (feed.folder / link).symlink_to(outside if link == "b" else outside / "secret.jsonl")
+    with pytest.raises(CheckFailed, match=rf"SRC079 .*where: {feed.folder} \| found: {link} \|"):
+        feed.source.news(feed.source.open_stream([]), [])
+    (problem,) = feed.source.check([])
+    assert problem.code == "SRC079"
+
+
+def test_a_file_that_becomes_a_link_before_it_is_read_is_not_read(feed: Feed, tmp_path: Path) -> None:
+    feed.write("a/1.jsonl", "{}")
+    (tmp_path / "secret").write_text("secret")
+    (feed.folder / "a/1.jsonl").unlink()
+    (feed.folder / "a/1.jsonl").symlink_to(tmp_path / "secret")
+    (feed.folder / "linked").symlink_to(tmp_path)
+    for path in ("a/1.jsonl", "linked/secret", "../secret", str(tmp_path / "secret")):
+        with pytest.raises(CheckFailed, match="SRC079"):
+            feed.source.folder.pieces(path)
+    assert feed.source.folder.pieces("a/2.jsonl") is None
+
+
+def test_the_folder_itself_may_be_a_link_and_one_that_is_not_mounted_leaves_no_hole(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "events").symlink_to(tmp_path / "disk")
+    feed = Feed(tmp_path / "events")
+    feed.write("a/1.jsonl", "{}")
+    (file,) = feed.source.folder.files()
+    pieces = feed.source.folder.pieces(file.path)
+    assert pieces is not None and b"".join(pieces) == b"{}"
+    (tmp_path / "events").unlink()
+    with pytest.raises(SourceUnavailable, match="SRC074"):
+        feed.source.folder.pieces(file.path)
+
+
 def test_what_was_written_anew_is_another_file(feed: Feed) -> None:
     feed.write("1.jsonl", "\n".join(map(line, messages())))
     tasks, lo = feed.tasks(), feed.source.open_stream([])
@@ -272,7 +313,7 @@ def test_lines_are_whole_however_the_pieces_come(size: int) -> None:
 
 def test_datastream_s_avro_files_are_read_record_by_record(tmp_path: Path) -> None:
     feed = Feed(tmp_path, format="datastream")
-    feed.write("s_t/2026/01/f.avro", datastream_goldens.GOLDENS[-2].message.value or b"")
+    feed.write("s_t/2026/01/f.avro", avro_writer.file(datastream_goldens.PLAIN, datastream_goldens.OUT_OF_ORDER))
     assert [item.key for item in feed.everything() if isinstance(item, ChangeRecord)] == ["[1]", "[2]", "[3]"]
 
 
@@ -320,6 +361,25 @@ def test_what_cannot_be_kept_is_refused(feed: Feed) -> None:
         pass
     unwrapped = Feed(feed.folder, unwrapped=True)
     assert "SRC076" in [one.code for one in unwrapped.source.check([])]
+
+
+def test_an_old_oracle_stream_tells_no_keys_and_is_copied_by_those_of_the_yaml(tmp_path: Path) -> None:
+    rows = [datastream_goldens.event(datastream_goldens.OLD, "oracle-cdc-logminer")]
+    (tmp_path / "f.avro").write_bytes(avro_writer.file(datastream_goldens.OLD_ORACLE, rows))
+    os.utime(tmp_path / "f.avro", (0, 0))
+    options = {"format": "datastream", "location": str(tmp_path)}
+    source = FilesSource(Source("files", "", options=options), ConnectionInfo(), "shop")
+    (schema,) = source.tables()
+    rule = TableRule("ROOT.T")
+    task = TableTask("ROOT.T", "t", schema, rule, "", TableState.PENDING)
+    (problem,) = source.check([task])
+    assert (problem.code, "`key: [column, …]` beside ROOT.T" in problem.do) == ("SRC073", True)
+    keyed = replace(task, rule=replace(rule, key=("id",)), schema=replace(schema, key=("id",)))
+    assert list(source.check([keyed])) == []
+    limit = source.news(source.open_stream([]), []).limit
+    items = [item for part in source.partitions({}, limit) for item in with_records(source.read(part, [keyed], 1))]
+    (record,) = [item for item in items if isinstance(item, ChangeRecord)]
+    assert (record.key, record.warnings) == ("[1]", ())
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

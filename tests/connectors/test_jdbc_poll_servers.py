@@ -114,7 +114,7 @@ def test_the_servers_clock_counts_and_no_zone_of_anybody(database: Database) -> 
     polling = of(database)
     position = polling.source.open_stream(["public.t"])
     upto = place_of(position["public.t"]).upto
-    assert 0 < (datetime.now(UTC) - upto).total_seconds() < 30
+    assert 0 < (datetime.now(UTC) - upto).total_seconds() < 1800
 
 
 def test_a_right_that_is_missing_is_named_and_nothing_looks_deleted(database: Database) -> None:
@@ -187,7 +187,7 @@ def test_rows_of_mariadb_come_by_a_timestamp_that_the_server_keeps(mariadb: Embe
         copy = polling.copy(task)
         ((_, row),) = images(polling.window(task))
         stamp = datetime.fromisoformat(row.pop("updated_at"))
-        assert 50 < (datetime.now(UTC) - stamp).total_seconds() < 120
+        assert 50 < (datetime.now(UTC) - stamp).total_seconds() < 1800
         assert row == {
             "id": "18446744073709551615", "lang": "en", "n": 4294967295, "t": -1, "price": "1.500", "note": "ü",
             "doc": '{"a": 1}', "raw": "AP8=", "kind": "b", "tags": "x,y", "y": row["y"],

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.kafka.access import client_settings
+from airflow_cdc_provider.connectors.kafka.access import client_settings, unverified
 from airflow_cdc_provider.connectors.kafka.news import WINDOW_MESSAGES, news_behind
 from airflow_cdc_provider.connectors.kafka.positions import (
     SHARE_MESSAGES,
@@ -125,8 +125,32 @@ def test_a_connection_is_followed_and_login_is_that_of_sasl() -> None:
         {},
         {"bootstrap.servers": "a", "plugin.library.paths": "x.so"},
         {"bootstrap.servers": "a", "sasl.kerberos.kinit.cmd": "rm"},
+        {"bootstrap.servers": "a", "sasl.kerberos.principal": "x; touch /tmp/x #"},
+        {"bootstrap.servers": "a", "sasl.kerberos.keytab": "/tmp/x$(touch /tmp/x)"},
+        {"bootstrap.servers": "a", "security.protocol": "SSL", "ssl.engine.location": "/tmp/x.so"},
+        {"bootstrap.servers": "a", "security.protocol": "SSL", "ssl.providers": "legacy,x"},
+        {"bootstrap.servers": "a", "security.protocol": "SSL", "ssl.ca.location": "ca.pem"},
+        {"bootstrap.servers": "a", "security.protocol": "SSL", "ssl.key.location": "/keys/../../etc/shadow"},
+        {"bootstrap.servers": "a", "sasl.oauthbearer.config": "x"},
+        {"bootstrap.servers": "a", "sasl.oauthbearer.token.endpoint.url": "file:///etc/passwd"},
+        {"bootstrap.servers": "a", "sasl.oauthbearer.assertion.private.key.file": "/etc/shadow"},
+        {"bootstrap.servers": "a", "ssl.ca.location": "/ca.pem"},
+        {"bootstrap.servers": "a", "security.protocol": "SASL_PLAINTEXT", "ssl.ca.location": "/ca.pem"},
     ],
 )
 def test_a_connection_that_asks_for_code_or_names_no_server_is_refused(extra: dict[str, str]) -> None:
-    with pytest.raises(CheckFailed, match="CON030"):
+    with pytest.raises(CheckFailed, match=r"CON030 .*extra of connection k") as caught:
         client_settings(ConnectionInfo("k", extra=extra))
+    assert all(name in caught.value.problems[0].found for name in list(extra)[-1:])
+
+
+def test_what_a_connection_does_not_verify_is_said() -> None:
+    def said(**settings: object) -> list[str]:
+        given = {name.replace("_", "."): value for name, value in settings.items()}
+        info = ConnectionInfo("k", extra={"bootstrap.servers": "a", "security.protocol": "SASL_SSL", **given})
+        return [problem.found for problem in unverified(info)]
+
+    assert said() == said(enable_ssl_certificate_verification=True) == []
+    assert said(enable_ssl_certificate_verification=False) == ["enable.ssl.certificate.verification: false"]
+    assert said(ssl_endpoint_identification_algorithm="none") == ["ssl.endpoint.identification.algorithm: none"]
+    assert said(security_protocol="PLAINTEXT", enable_ssl_certificate_verification="false") == []

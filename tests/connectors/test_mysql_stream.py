@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -21,6 +20,7 @@ from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Shop, holes, records
 from tests.mariadb import embedded
+from tests.waiting import until
 
 pytestmark = pytest.mark.server
 
@@ -236,10 +236,13 @@ def test_news_tells_of_our_tables_only_and_an_idle_position_moves_on(shop: Shop)
 def test_a_file_that_is_gone_is_a_lost_position(shop: Shop) -> None:
     shop.sql("INSERT INTO t VALUES (1, '', 1)", "FLUSH BINARY LOGS")
     last = shop.ask("SHOW MASTER STATUS")[0][0]
-    give_up = time.monotonic() + 20
-    while len(shop.ask("SHOW BINARY LOGS")) > 1 and time.monotonic() < give_up:  # not before the engine wrote its own
+
+    def purged() -> bool:
+        """Not before the engine wrote its own."""
         shop.sql(f"PURGE BINARY LOGS TO '{last}'")
-        time.sleep(0.1)
+        return len(shop.ask("SHOW BINARY LOGS")) == 1
+
+    until(purged, "an older binlog purged")
     with pytest.raises(PositionLost, match="SRC013"):
         shop.news("t")
     with pytest.raises(PositionLost, match="SRC013"):

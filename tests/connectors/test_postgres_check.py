@@ -188,7 +188,7 @@ def test_a_server_without_logical_decoding_is_told_all_its_settings() -> None:
         problems = database.source.check([database.task("public.item")])
         assert codes(problems) == ["SRC001", "SRC002", "SRC003", "SRC004"]
         with (
-            pytest.raises(SourceUnavailable, match=r"SRC011.*max_wal_senders.*airflow cdc check"),
+            pytest.raises(SourceUnavailable, match=r"SRC026.*max_wal_senders"),
             database.source.client.session("read", replication=True),
         ):
             pass

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.definition import Comparison, Condition
+from airflow_cdc_provider.core.definition import Comparison, Condition, OnUnrepresentable
 from airflow_cdc_provider.core.tables import TableSchema
 from tests.connectors.conftest import Database, records
 
@@ -56,7 +56,9 @@ FILTERS = [
     Condition("n", Comparison.GREATER, 1.25),
     Condition("b", Comparison.EQUAL, True),
     Condition("d", Comparison.LESS, "2024-01-01"),
-    Condition("d", Comparison.EQUAL, "9999-12-31"),
+    Condition("d", Comparison.GREATER, "9999-12-31"),
+    Condition("z", Comparison.LESS, "0001-01-01T00:00:00Z"),
+    Condition("s", Comparison.LESS_OR_EQUAL, "9999-12-31T23:59:59.999999"),
     Condition("s", Comparison.GREATER, "2024-01-01T12:00:00"),
     Condition("z", Comparison.LESS_OR_EQUAL, "2024-01-01T12:00:00+02:00"),
     Condition("e", Comparison.EQUAL, "ok"),
@@ -91,7 +93,7 @@ def filtered(server: Any) -> Any:
 @pytest.mark.parametrize("condition", FILTERS, ids=lambda c: f"{c.column} {c.op}")
 def test_a_row_filter_takes_the_same_rows_from_stream_and_copy(filtered: Any, condition: Condition) -> None:
     database, start = filtered
-    task = database.task("public.item", where=[condition])
+    task = database.task("public.item", where=[condition], on_unrepresentable=OnUnrepresentable.SET_NULL)
     by_stream = {record.key for record in records(database.read(start, task))}
     with database.source.copy(task, 1, {}, 1) as copy:
         rows = database.copied(copy)

@@ -10,10 +10,10 @@ import pytest
 
 from airflow_cdc_provider.connectors.postgres import rows, slots, stream
 from airflow_cdc_provider.connectors.postgres.positions import lsn_of
-from airflow_cdc_provider.connectors.postgres.types import Converter, Warn, converter
+from airflow_cdc_provider.connectors.postgres.types import Converter, converters
 from airflow_cdc_provider.connectors.source import Boundary, Ignored
 from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable
-from airflow_cdc_provider.core.tables import Kind, TableSchema
+from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres, bundle_folder
 from tests.connectors.conftest import Database, ends, records
 
@@ -92,15 +92,17 @@ def test_a_row_that_no_decoder_knows_stops_nothing_and_is_read_once_one_does(
 ) -> None:
     """A provider that is too old for a value, and its successor."""
 
-    def too_old(kind: Kind, warn: Warn) -> Converter:
-        known = converter(kind, warn)
-        return lambda cell: known(cell) if cell != "news" else known("\xff")
+    def too_old(schema: TableSchema) -> list[Converter]:
+        def without_news(known: Converter) -> Converter:
+            return lambda cell: known(cell) if cell != "news" else known("\xff")
+
+        return list(map(without_news, converters(schema)))
 
     start = shop.source.open_stream([ITEM])
     shop.sql("INSERT INTO item VALUES (1, 'a', 0), (2, 'news', 0)", "UPDATE item SET id = 3 WHERE id = 2")
     task = shop.task(ITEM)
     wanted = records(shop.read(start, task))
-    monkeypatch.setattr(rows, "converter", too_old)
+    monkeypatch.setattr(rows, "converters", too_old)
     found = records(shop.read(start, task))
     assert [(record.op, record.key_before, record.key) for record in found] == [
         ("insert", None, "[1]"),

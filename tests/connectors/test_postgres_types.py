@@ -32,7 +32,7 @@ CASES = [
     ("oid", "int64", ["0", "4294967295"]),
     ("real", "float32", ["0.1", "-0", "3.4028235e38", "1e-40", "'NaN'", "'Infinity'", "'-Infinity'", "16777216"]),
     ("double precision", "float64", ["0.1", "'-0'", "1e308", "5e-324", "1e15", "1e16", "'NaN'", "'-Infinity'", "1e-7"]),
-    ("numeric(10,2)", "decimal(10,2)", ["1.5", "-99999999.99", "0", "'NaN'"]),
+    ("numeric(10,2)", "decimal(10,2)", ["1.5", "-99999999.99", "0"]),
     ("numeric(38,0)", "decimal(38,0)", ["99999999999999999999999999999999999999"]),
     ("numeric(38,38)", "decimal(38,38)", ["0.00000000000000000000000000000000000001"]),
     ("numeric(5)", "decimal(5,0)", ["12345"]),
@@ -54,18 +54,11 @@ CASES = [
     ("jsonb", "json", ['\'{"b": [1, 2.50], "a": "\\n"}\'', "'null'", "'\"x\"'"]),
     ("uuid", "uuid", ["'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'"]),
     ("bytea", "bytes", ["'\\x'", "'\\x00ff10'"]),
-    ("date", "date", ["'2024-02-29'", "'0001-01-01'", "'1582-10-10'", "'infinity'", "'-infinity'"]),
-    ("date", "date", ["'0044-03-15 BC'", "'10000-01-01'", "'9999-12-31'"]),
+    ("date", "date", ["'2024-02-29'", "'0001-01-01'", "'1582-10-10'", "'9999-12-31'"]),
     ("timestamp", "timestamp", ["'2024-02-29 12:34:56.7'", "'2024-01-01'", "'1582-10-10 01:02:03.000001'"]),
-    (
-        "timestamp",
-        "timestamp",
-        ["'infinity'", "'-infinity'", "'0044-03-15 10:00:00.5 BC'", "'12024-01-01 00:00:00.25'"],
-    ),
     ("timestamp", "timestamp", ["'0001-01-01'", "'9999-12-31 23:59:59.999999'", "'1900-01-01 00:00:00'"]),
     ("timestamp(0)", "timestamp", ["'2024-02-29 12:34:56.7'"]),
-    ("timestamptz", "timestamptz", ["'2024-02-29 12:34:56.789012+05:30'", "'1883-11-18 12:03:57.5-08'", "'infinity'"]),
-    ("timestamptz", "timestamptz", ["'-infinity'", "'0044-03-15 10:00:00.5+00 BC'", "'12024-01-01 00:00:00+02'"]),
+    ("timestamptz", "timestamptz", ["'2024-02-29 12:34:56.789012+05:30'", "'1883-11-18 12:03:57.5-08'"]),
     ("timestamptz", "timestamptz", ["'0001-01-01 00:00:00+00'", "'1969-12-31 23:59:59.999999+00'"]),
     ("time", "text", ["'12:34:56.7'", "'24:00:00'"]),
     ("timetz", "text", ["'12:34:56.7+05:30'"]),
@@ -198,19 +191,6 @@ def test_the_texts_of_types_without_counterpart_do_not_depend_on_the_settings_of
     assert by_type["timestamptz[]"] == '{"2023-12-31 22:00:00.5+00"}'
 
 
-def test_what_a_target_cannot_hold_is_said(things: Database) -> None:
-    start = things.source.open_stream(["public.thing"])
-    things.sql(
-        "CREATE TABLE odd (id int PRIMARY KEY, n numeric(5,2), d date, t timestamptz)",
-        "ALTER PUBLICATION cdc ADD TABLE odd",
-        "INSERT INTO odd VALUES (1, 'NaN', 'infinity', '0044-03-15 10:00:00+00 BC'), (2, 1, '2024-01-01', now())",
-    )
-    odd, plain = records(things.read(start, things.task("public.odd")))
-    assert odd.warnings == ("nan_lost", "infinity_sentinel", "year_out_of_range")
-    assert odd.after == '{"id":1,"n":null,"d":"9999-12-31","t":"0001-01-01T00:00:00Z"}'
-    assert plain.warnings == ()
-
-
 @pytest.mark.parametrize(
     ("kind", "text", "expected"),
     [
@@ -225,7 +205,7 @@ def test_what_a_target_cannot_hold_is_said(things: Database) -> None:
     ],
 )
 def test_canonical_values(kind: Kind, text: str, expected: str) -> None:
-    assert converter(kind, pytest.fail)(as_cell(text)) == expected
+    assert converter(kind)(as_cell(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -244,4 +224,4 @@ def test_canonical_values(kind: Kind, text: str, expected: str) -> None:
 )
 def test_a_text_that_is_no_value_of_its_type_is_refused(kind: Kind, text: str) -> None:
     with pytest.raises(ValueError):
-        converter(kind, pytest.fail)(as_cell(text))
+        converter(kind)(as_cell(text))

@@ -44,6 +44,24 @@ def test_case_01_a_null_counts_only_where_the_field_changed() -> None:
     assert Reading().after(event(changed=[bits], nulled=[bits], Industry=None)) == {"Industry": None}
 
 
+def test_a_value_of_an_unknown_type_is_fetched_and_a_null_is_a_null(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A field's ``doc`` tells what its type means. Of a meaning that nobody knows only the source can tell values."""
+    unknown = org.field("Founded__c", "Fortnight", "long")
+    fields = [unknown if one["name"] == "Founded__c" else one for one in org.ACCOUNT_FIELDS]
+    monkeypatch.setitem(org.SCHEMAS, "account-1", org.avro_schema("AccountChangeEvent", fields))
+    (record,) = Reading().says(updated(Founded__c=7))
+    assert (json.loads(record.after or ""), record.refetch) == ({"Id": ADA}, ("Founded__c",))
+    (record,) = Reading().says(updated(Founded__c=None))
+    assert (json.loads(record.after or ""), record.refetch) == ({"Id": ADA, "Founded__c": None}, ())
+    (record,) = Reading().says(event("CREATE", Name="Ada", Founded__c=None))
+    assert "Founded__c" not in record.refetch and json.loads(record.after or "")["Founded__c"] is None
+
+
+def test_an_amount_that_a_double_cannot_tell_is_fetched() -> None:
+    (record,) = Reading().says(updated(AnnualRevenue=9007199254740993.0, Phone="1"))
+    assert (json.loads(record.after or ""), record.refetch) == ({"Id": ADA, "Phone": "1"}, ("AnnualRevenue",))
+
+
 def test_case_02_an_event_with_a_nested_bitmap_alone_changes_only_those_members() -> None:
     where = {"Street": None, "City": None, "Latitude": 12.5, "Longitude": -3.25}
     changed = [f"{org.INDEX['ShippingAddress']}-0x0180"]

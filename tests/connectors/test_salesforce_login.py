@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from airflow_cdc_provider.connectors.salesforce.access import Access, Flow, access_of
 from airflow_cdc_provider.connectors.salesforce.oauth import Login
 from airflow_cdc_provider.connectors.salesforce.options import Environment, SalesforceOptions, read_options
+from airflow_cdc_provider.connectors.salesforce.org import Org
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, IdentityChanged, SourceUnavailable
 from tests.connectors.salesforce_http import ORG, USER, Answer, HttpServer, access
@@ -103,6 +104,32 @@ def test_a_private_key_may_be_a_file_or_a_text_with_written_newlines(pem: str, t
 )
 def test_tokens_are_issued_where_yaml_or_connection_say(info: ConnectionInfo, options: Any, url: str) -> None:
     assert granted(info, **options).login_url == url
+
+
+@pytest.mark.parametrize(
+    ("extra", "options", "found"),
+    [
+        ({"instance_url": "http://acme.my.salesforce.com"}, {}, "http://acme.my.salesforce.com"),
+        ({}, {"login_url": "http://login.salesforce.com"}, "http://login.salesforce.com"),
+        ({"refresh_token_file": "tokens/../../root/.ssh/authorized_keys"}, {}, "refresh_token_file"),
+        ({"private_key_file_path": "key.pem"}, {}, "private_key_file_path"),
+        ({"session_class": "os.system"}, {}, "session_class"),
+        ({"verify": False}, {}, "verify"),
+    ],
+)
+def test_what_a_connection_may_not_say_is_refused_by_name(extra: Any, options: Any, found: str) -> None:
+    with pytest.raises(CheckFailed, match=r"CON040 .*extra of connection crm") as caught:
+        granted(given(**{**CLIENT, **extra}), **options)
+    assert found in caught.value.problems[0].found
+
+
+def test_the_token_goes_to_no_other_host_without_tls() -> None:
+    def pubsub(endpoint: str) -> object:
+        return Org(given(**CLIENT), SalesforceOptions(pubsub_endpoint=endpoint, pubsub_tls=False), "crm").pubsub
+
+    assert pubsub("127.0.0.1:7443")
+    with pytest.raises(CheckFailed, match=r"SRC033 .*api\.pubsub\.salesforce\.com:7443"):
+        pubsub("api.pubsub.salesforce.com:7443")
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
+from tests.waiting import until
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
-WAIT_S = 30
+WAIT_S = 300
 ORPHAN = """
 import os
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
@@ -58,11 +58,12 @@ def test_it_dies_with_the_process_that_started_it() -> None:
     done = subprocess.run([sys.executable, "-c", ORPHAN], capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
     pid = int(done.stdout.split()[0])
-    give_up = time.monotonic() + WAIT_S
-    while time.monotonic() < give_up:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"process {pid} is alive")
+    until(lambda: not alive(pid), f"the end of process {pid}")
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

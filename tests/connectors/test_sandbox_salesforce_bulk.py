@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -14,6 +13,7 @@ import requests
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.faults import BulkFault
 from tests.connectors.salesforce_rest import Client, V, refusal
+from tests.waiting import until
 
 pytestmark = pytest.mark.server
 
@@ -101,9 +101,7 @@ def test_a_job_reads_while_others_commit(org: SalesforceOrg, client: Client) -> 
     keys = org.load("Account", [{"Name": "before"} for _ in range(100)])
     org.faults.bulk.append(BulkFault("InProgress", hold_after_rows=40))
     job = client.job("SELECT Name FROM Account")
-    give_up = time.monotonic() + 10
-    while client.get(job).json().get("numberRecordsProcessed") != 40:
-        assert time.monotonic() < give_up
+    until(lambda: client.get(job).json().get("numberRecordsProcessed") == 40, "the job's 40 records")
     with org.transaction() as tx:
         tx.update_many("Account", keys, {"Name": "after"})
     assert refusal(client.get(f"{job}/results")) == (400, "INVALIDJOBSTATE")

@@ -34,7 +34,7 @@ def client(org: SalesforceOrg) -> Iterator[Salesforce]:
         session.verify = str(org.certificate)
         session.trust_env = False  # a bundle of certificates that the machine names would come first
         form = {"grant_type": "client_credentials", "client_id": org.client_id, "client_secret": org.client_secret}
-        token = session.post(f"{org.tls_url}/services/oauth2/token", data=form, timeout=10).json()
+        token = session.post(f"{org.tls_url}/services/oauth2/token", data=form, timeout=60).json()
         assert token["instance_url"] == org.tls_url
         yield Salesforce(
             instance_url=token["instance_url"], session_id=token["access_token"], session=session, version="66.0"
@@ -90,7 +90,7 @@ def test_nothing_is_left_behind() -> None:
         assert org.certificate is not None and org.certificate.stat().st_mode & 0o077 == 0
     assert not org.certificate.parent.exists()
     with pytest.raises(requests.ConnectionError):
-        requests.get(org.instance_url, timeout=10)
+        requests.get(org.instance_url, timeout=60)
 
 
 def test_it_sees_when_its_session_ends(org: SalesforceOrg, client: Salesforce) -> None:

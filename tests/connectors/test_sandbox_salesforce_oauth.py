@@ -32,7 +32,7 @@ def client(org: SalesforceOrg) -> Iterator[Client]:
 
 
 def token(org: SalesforceOrg, **form: str) -> requests.Response:
-    return requests.post(f"{org.instance_url}/services/oauth2/token", data=form, timeout=10)
+    return requests.post(f"{org.instance_url}/services/oauth2/token", data=form, timeout=60)
 
 
 def test_client_credentials_give_a_token_of_the_run_as_user(org: SalesforceOrg) -> None:
@@ -43,7 +43,7 @@ def test_client_credentials_give_a_token_of_the_run_as_user(org: SalesforceOrg) 
     assert body["access_token"].startswith(f"{org.org_id[:15]}!")
     assert "expires_in" not in body and "refresh_token" not in body
     headers = {"Authorization": f"Bearer {body['access_token']}"}
-    info = requests.get(f"{org.instance_url}/services/oauth2/userinfo", headers=headers, timeout=10).json()
+    info = requests.get(f"{org.instance_url}/services/oauth2/userinfo", headers=headers, timeout=60).json()
     assert info["organization_id"] == org.org_id
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 
 import grpc
@@ -370,10 +369,8 @@ def test_many_streams_wait_side_by_side(org: SalesforceOrg, subscriber: Subscrib
         for stream in opened:
             stream.ask(1)
             stream.next()
-        started = time.monotonic()
         write(org, "A")
         assert all(next(one for one in iter(stream.next, None) if one.events) for stream in opened)
-        assert time.monotonic() - started < 5
     finally:
         for one in streams:
             one.__exit__(None, None, None)

@@ -68,7 +68,7 @@ def test_a_process_that_is_stopped_goes_on_where_it_stood(token: Path, monkeypat
         time.sleep(0.01)
     assert not token.exists()
     process.send_signal(signal.SIGCONT)
-    assert process.communicate(timeout=10) == ("on\n", None)
+    assert process.communicate() == ("on\n", None)
 
 
 def test_a_process_without_a_jvm_has_none_to_kill(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSch
 from spark_jobs.job import Job
 from spark_jobs.side_by_side import side_by_side
 from tests.spark.hand_made import HandMade
+from tests.waiting import until
 
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable=False),), ("id",))
 
@@ -27,7 +27,7 @@ from spark_jobs.processes import pool
 if __name__ == "__main__":
     processes = pool(1)
     print(processes.submit(os.getpid).result(), flush=True)
-    processes.submit(time.sleep, 60).result()
+    processes.submit(time.sleep, 900).result()
 """
 
 
@@ -58,10 +58,7 @@ def test_processes_end_with_a_driver_that_is_killed(tmp_path: Path) -> None:
         child = int(driver.stdout.readline())
         assert _is_there(child)
         driver.send_signal(signal.SIGKILL)
-    end = time.monotonic() + 20
-    while _is_there(child):
-        assert time.monotonic() < end, "the child is still there"
-        time.sleep(0.05)
+    until(lambda: not _is_there(child), "the end of a child whose driver is gone")
 
 
 def _is_there(pid: int) -> bool:

@@ -51,6 +51,42 @@ def test_of_many_processes_that_seal_a_window_one_wins_and_all_get_its_manifest(
     assert len({attempt for _, attempt in said}) == 1
 
 
+def test_links_and_steps_upwards_are_not_followed_whatever_is_asked_for(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret")
+    store = LocalStore(str(tmp_path / "shop"))
+    store.write("windows/1/file", b"ours")
+    (tmp_path / "shop/windows/2").symlink_to(outside)
+    (tmp_path / "shop/windows/1/link").symlink_to(outside / "secret")
+    asked = [
+        lambda path: store.read(path),
+        lambda path: store.exists(path),
+        lambda path: store.create(path, b"x"),
+        lambda path: store.write(path, b"x"),
+        lambda path: store.open_output(path),
+        lambda path: store.open_input(path),
+        lambda path: store.names(path),
+        lambda path: store.delete(path),
+        lambda path: store.url(path),
+    ]
+    for path in ("windows/2/secret", "windows/2", "windows/1/link", "../outside/secret", str(outside / "secret")):
+        for ask in asked:
+            with pytest.raises(StagingInvalid, match=rf"STG007 .*where: {store.root} \| found: "):
+                ask(path)
+    assert (outside / "secret").read_text() == "secret" and os.listdir(outside) == ["secret"]
+    store.delete("windows/1")
+    assert (outside / "secret").exists()
+
+
+def test_the_folder_of_staging_itself_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "staging").symlink_to(tmp_path / "disk")
+    store = LocalStore(str(tmp_path / "staging"))
+    assert store.create("a", b"x")
+    assert store.read("a") == b"x"
+
+
 def test_a_created_file_is_whole_and_leaves_nothing_else(tmp_path: Path) -> None:
     store = LocalStore(str(tmp_path))
     assert store.create("deep/er/file", b"content")

@@ -12,7 +12,15 @@ from tests.debezium.reached import reached
 
 PREFIX = "pg"
 DATABASE = "shop"
-KEYED = ("public.kinds", "public.people", "public.whole", "public.pairs", "public.emptied", "public.changing")
+KEYED = (
+    "public.kinds",
+    "public.arrays",
+    "public.people",
+    "public.whole",
+    "public.pairs",
+    "public.emptied",
+    "public.changing",
+)
 KEYLESS = "public.keyless"
 
 AS_TOLD = {
@@ -29,7 +37,16 @@ AS_TOLD = {
         # A year has 365.25 days there, a month a twelfth of that.
         "span": "(extract(epoch FROM span - date_trunc('month', span)) * 1000000)::bigint"
         " + (extract(year FROM span) * 12 + extract(month FROM span))::bigint * 2629800000000",
-    }
+    },
+    "public.arrays": {
+        **dict.fromkeys(
+            ("prices", "free", "days", "at3", "at6", "moments", "flags", "halves", "uids", "moods", "hosts"),
+            "to_json({})::text",
+        ),
+        "zoned": "replace(to_json(zoned)::text, '+00:00', 'Z')",
+        "blobs": "(SELECT to_json(array_agg(encode(one, 'base64')))::text FROM unnest(blobs) one)",
+        "docs": "to_json(docs::text[])::text",
+    },
 }
 """How a column must be read where the change log has it in another form than the driver."""
 
@@ -41,6 +58,11 @@ CREATE TABLE kinds (
     at3 time(3), at6 time(6), atz timetz, moment timestamp, moment3 timestamp(3), zoned timestamptz, span interval,
     uid uuid, doc json, docb jsonb, numbers int[], words text[], mood mood, host inet, money money, one_bit bit(1),
     bits bit(12), varbits varbit(12), span4 int4range
+);
+CREATE TABLE arrays (
+    id int PRIMARY KEY, prices numeric(20, 4)[], free numeric[], days date[], at3 time(3)[], at6 time[],
+    moments timestamp[], zoned timestamptz[], blobs bytea[], flags boolean[], halves real[], uids uuid[], docs jsonb[],
+    moods mood[], hosts inet[]
 );
 CREATE TABLE people (id int PRIMARY KEY, name text, wide text, blob bytea, amount numeric(10, 2));
 ALTER TABLE people ALTER wide SET STORAGE EXTERNAL, ALTER blob SET STORAGE EXTERNAL;
@@ -63,6 +85,13 @@ INSERT INTO kinds VALUES (
     '00000000-0000-0000-0000-000000000001', '{"b": 1,  "a": [1, null]}', '{"b": 1.50, "a": "é"}', '{1,NULL,3}',
     '{"a,b",NULL,"q\\"x"}', 'so so', '10.0.0.1/8', '-12.34', B'1', B'000011110000', B'101', '[1,5)'
 );
+INSERT INTO arrays VALUES (
+    1, '{-1234567890123456.7891, 0, NULL}', '{1.5, NULL, 1e20}', '{2024-02-29, NULL, 0001-01-01}', '{12:34:56.5}',
+    '{23:59:59.999, 00:00:00}', '{2024-02-29 12:34:56.123456, NULL}', '{2024-02-29 12:34:56.123456+02}',
+    '{"\\\\x00ff", NULL}', '{t, f, NULL}', '{1.5, NaN}', '{11111111-2222-3333-4444-555555555555}',
+    array['{"a": [1, "x"]}'::jsonb, NULL], '{happy}', '{10.0.0.1/8}'
+);
+INSERT INTO arrays (id) VALUES (2);
 INSERT INTO people SELECT n, 'p' || n, repeat(chr(64 + n), 2500), decode(repeat('0' || n, 2500), 'hex'), n * 1.25
     FROM generate_series(1, 6) n;
 INSERT INTO whole SELECT n, 'w' || n, repeat(chr(96 + n), 2500) FROM generate_series(1, 4) n;
@@ -82,6 +111,8 @@ AFTER = (
         B'111111111111', B'', 'empty'
     )""",
     "UPDATE kinds SET small = NULL, price = 0, docb = NULL, numbers = '{4}', zoned = NULL WHERE id = 1",
+    "INSERT INTO arrays SELECT 3, prices, free, days, at3, at6, moments, zoned, blobs, flags FROM arrays WHERE id = 1",
+    "UPDATE arrays SET prices = '{0.0001}', halves = '{}', days = NULL WHERE id = 1",
     # Wide values that did not change are not sent.
     "UPDATE people SET name = 'short changed' WHERE id = 1",
     "UPDATE people SET wide = 'now short', amount = NULL WHERE id = 2",

@@ -1,7 +1,7 @@
 """``python -m tests.debezium.record``: what a real Debezium tells of the stories here, kept as files.
 
-Each story is told twice: with the schema in every message, and bare. Beside the messages stands what the source held in
-the end.
+Each story is told twice: with the schema in every message, and bare; PostgreSQL's once more, with decimals as numbers.
+Beside the messages stands what the source held in the end.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from airflow_cdc_provider.connectors.formats.exact_json import dumps
 from airflow_cdc_provider.sandbox.debezium import EmbeddedDebezium
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
@@ -25,6 +26,7 @@ BARE = {
     for side in ("key", "value")
     for setting, value in (("", "org.apache.kafka.connect.json.JsonConverter"), (".schemas.enable", "false"))
 }
+NUMERIC = {"value.converter": BARE["value.converter"], "value.converter.decimal.format": "NUMERIC"}
 
 
 def main() -> None:
@@ -34,6 +36,7 @@ def main() -> None:
         connectors = {
             "postgres": postgres_story.connector(postgres),
             "postgres_bare": postgres_story.connector(postgres, "pg_bare") | BARE,
+            "postgres_numeric": postgres_story.connector(postgres, "pg_numeric") | NUMERIC,
             "mariadb": mariadb_story.connector(mariadb),
             "mariadb_bare": mariadb_story.connector(mariadb, "my_bare", 4712) | BARE,
         }
@@ -49,7 +52,7 @@ def main() -> None:
 
 
 def _keep(name: str, messages: list[dict[str, Any]]) -> None:
-    lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in messages)
+    lines = "".join(dumps(one) + "\n" for one in messages)
     (RECORDED / f"{name}.jsonl.gz").write_bytes(gzip.compress(lines.encode(), 9, mtime=0))
     print(f"{name}: {len(messages)} messages")
 

@@ -6,13 +6,14 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 
-WAIT_S = 120
+WAIT_S = 600
 QUIET_S = 4.0
 Ends = dict[tuple[str, int], int]
 
@@ -66,7 +67,8 @@ def _read(consumer: Consumer, ends: Ends) -> Iterator[dict[str, Any]]:
 
 
 def _json(content: bytes | None) -> Any:
-    return None if content is None else json.loads(content)
+    """Decimals keep their digits."""
+    return None if content is None else json.loads(content, parse_float=Decimal)
 
 
 @contextmanager

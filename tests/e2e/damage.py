@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,12 +11,12 @@ from deltalake import DeltaTable
 
 from tests.delta_tables import read
 from tests.scenario import Scenario
+from tests.waiting import until
 
 TABLES = """\
 tables:
   - source: public.customers
 """
-LIMIT_S = 240
 
 
 @dataclass(frozen=True)
@@ -43,19 +42,12 @@ class Damaged:
 def damage(scenario: Callable[..., Scenario]) -> Damaged:
     """The schedule has copied and rests now."""
     made = scenario("repaired", tables=TABLES, more='schedule: "* * * * *"\n')
-    wait_until(lambda: DeltaTable.is_deltatable(str(made.lake / "customers")))
-    wait_until(lambda: datetime.now(UTC).second < 50)
+    until(lambda: DeltaTable.is_deltatable(str(made.lake / "customers")), "the first copy", every_s=0.5)
+    until(lambda: datetime.now(UTC).second < 50, "the next minute", every_s=0.5)
     damaged = Damaged(made, datetime.now(UTC).replace(second=0, microsecond=0))
     made.execute("update customers set name = 'Ada' where id = 7")
     made.start()
-    wait_until(lambda: damaged.name == "Ada")
+    until(lambda: damaged.name == "Ada", "the change in the copy", every_s=0.5)
     damaged.pause(True)
     damaged.table.update(updates={"name": "'broken'"}, predicate="id = 7")
     return damaged
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.5)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 from deltalake import DeltaTable
 
-from tests.e2e.damage import wait_until
 from tests.scenario import Scenario
+from tests.waiting import until
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -65,7 +65,7 @@ def test_a_sensor_waits_in_the_triggerer_until_something_changes(shop: Scenario)
     waiting.write_text(WAITING)
     shop.airflow.wait_for_dag("waiting")
     run = shop.airflow.trigger("waiting")
-    wait_until(lambda: shop.airflow.tasks("waiting", run) == {"changes": "deferred"})
+    until(lambda: shop.airflow.tasks("waiting", run) == {"changes": "deferred"}, "a deferred sensor", every_s=0.5)
     shop.load.run(20)
     assert shop.airflow.wait("waiting", run) == "success"
     waiting.unlink()

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.e2e.damage import Damaged, wait_until
+from tests.e2e.damage import Damaged
+from tests.waiting import until
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -18,10 +19,10 @@ def test_a_backfill_repairs_what_was_damaged_beside_the_schedule(damaged: Damage
     repaired, minute = damaged.scenario, damaged.minute
     assert damaged.name == "broken"
     damaged.pause(False)
-    wait_until(lambda: datetime.now(UTC) > minute + timedelta(seconds=65))
+    until(lambda: datetime.now(UTC) > minute + timedelta(seconds=65), "the end of the minute", every_s=0.5)
     dates = ["--from-date", minute.isoformat(), "--to-date", minute.isoformat()]
     repaired.airflow.cli("backfill", "create", "--dag-id", "repaired", *dates, "--reprocess-behavior", "completed")
-    wait_until(lambda: backfills(damaged))
+    until(lambda: backfills(damaged), "the run of the backfill", every_s=0.5)
     (run,) = backfills(damaged)
     assert repaired.finish(run)["run"] == "success", repaired.story(run)
     assert damaged.name == "Ada"

@@ -1,7 +1,7 @@
 """`make faults`: every case of the matrix, ``ROUNDS`` times over (once by default), then the report.
 
-``ONLY="words"``: cases whose text holds them all. ``SEED`` decides the order and what the writer writes; the same seed
-goes on where a run was stopped.
+``ONLY="words"``: cases whose text holds them all. ``CDC_SEED`` decides the order and what the writer writes; the same
+seed goes on where a run was stopped.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tests.faults.matrix import Case, cases
 from tests.faults.performing import Theatre
 from tests.faults.results import Results
 from tests.faults.stage import MANY, session, theatre
+from tests.model import seeds
 
 FOLDER = Path(__file__).parents[2] / "build" / "faults"
 
@@ -33,7 +34,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "faults"
 def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was stopped must not stay so
     only = os.environ.get("ONLY", "").split()
-    seed = int(os.environ.get("SEED") or random.randrange(1 << 32))
+    seed = int(seeds.seed() if seeds.chosen() else seeds.new())
     print(f"seed {seed}", flush=True)
     chosen = [case for case in cases() if all(word in str(case) for word in only)]
     results = Results(FOLDER / f"{seed}.jsonl")
@@ -67,7 +68,7 @@ def on_airflow(seed: int) -> list[str]:
         told = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={told}", str(Path(__file__).parent)]
         command += ["--deselect", str(Path(__file__).with_name("test_matrix.py"))]
-        subprocess.run(command, env=os.environ | {"SEED": str(seed)}, stdin=subprocess.DEVNULL, check=False)
+        subprocess.run(command, env=os.environ | {seeds.SEED: str(seed)}, stdin=subprocess.DEVNULL, check=False)
         return [
             f"{one.get('name', '').removeprefix('test_').replace('_', ' ')}: "
             + ("failed" if list(one) else f"{float(one.get('time', '0')):.0f} s")

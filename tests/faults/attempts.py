@@ -23,11 +23,13 @@ from airflow_cdc_provider.core.connections import SECRETS_FILE
 from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.steps import StepKind, StepResult
 from airflow_cdc_provider.hooks import drivers
-from airflow_cdc_provider.hooks.spark import job_class_path, job_file, job_jars, spark_conf
+from airflow_cdc_provider.hooks.spark import job_file, job_jars, spark_conf
+from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.operators import attempt as operator
 from airflow_cdc_provider.operators.attempt import Attempt
 from airflow_cdc_provider.state.store import StateStore
 from spark_jobs import harness
+from tests.faults import breakpoints
 from tests.faults.world import World
 
 HERE, ELSEWHERE = "here", "elsewhere"
@@ -63,9 +65,10 @@ class ColdJob:
     """A step by spark-submit, as the operator does it, in an environment that strikes it."""
 
     def __init__(self, definition: Definition, kind: StepKind, step_url: str, environment: Mapping[str, str]) -> None:
-        jars = job_class_path(job_jars(definition))
+        struck = breakpoints.class_path(environment)
+        jars = [*struck, *class_path(job_jars(definition))]
         self.jars = tuple(map(str, jars))
-        options = ["-Duser.timezone=UTC", *appcds.java_options(appcds.archive(jars))]
+        options = ["-Duser.timezone=UTC", *appcds.java_options(None if struck else appcds.archive(jars))]
         conf = spark_conf({"spark.driver.extraClassPath": os.pathsep.join(self.jars)}, options, local=True)
         spec = find_spec("pyspark")
         assert spec is not None and spec.origin is not None

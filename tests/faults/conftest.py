@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import sys
 from collections.abc import Iterator
 
@@ -16,6 +15,7 @@ from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.faults.killing import end_schedulers
 from tests.faults.performing import Theatre
 from tests.faults.stage import MANY, session, theatre
+from tests.model import seeds
 from tests.whole_road import airflow, home, scenario, server
 
 __all__ = ["airflow", "home", "interpreter", "scenario", "server"]
@@ -42,10 +42,7 @@ def interpreter() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def seed() -> int:
-    """``SEED``, or a new one each time."""
-    chosen = int(os.environ.get("SEED") or random.randrange(1 << 32))
-    print(f"seed {chosen}")
-    return chosen
+    return int(seeds.seed())
 
 
 @pytest.fixture(scope="session")

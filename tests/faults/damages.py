@@ -116,6 +116,12 @@ def copy_file_gone(judge: Judge) -> None:
     Path(table.file_uris()[0].removeprefix("file://")).unlink()
 
 
+def commit_replaced(judge: Judge) -> None:
+    """By one that says the same of the table."""
+    path = max((judge.folder / "lake" / "accounts" / "_delta_log").glob("*.json"))
+    path.write_bytes(path.read_bytes().rstrip() + b" \n")
+
+
 def older(rows: Rows) -> Rows:
     return [rows[0] | {"_cdc_order": "0" * 50}, *rows[1:]]
 
@@ -179,6 +185,7 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
         lambda j: forge(j, "events", window=window_of(j, "events") - 1),
     ),
     "a commit under an old fence": ("no commit under an old fence", lambda j: forge(j, "events", fence=0)),
+    "a commit is replaced": ("a commit is never replaced", commit_replaced),
     "an older row wins": ("order per key", lambda j: forge(j, "accounts", older)),
     "a paused table is written": ("no data commit to a paused table", paused_and_written),
     "a manifest is damaged": ("a sealed window never changes", lambda j: flip(last_window(j)[1])),

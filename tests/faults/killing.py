@@ -15,7 +15,7 @@ from urllib.parse import quote
 from airflow_cdc_provider.sandbox.airflow import EmbeddedAirflow
 from tests.scenario import Scenario
 
-APPEARS_LIMIT_S = 120
+APPEARS_LIMIT_S = 600
 
 
 def runs_task(scenario: Scenario, runs: Sequence[str], task: str) -> str:

@@ -43,7 +43,8 @@ LAKE = {"delta": "deltalake.exceptions.DeltaError", "iceberg": "requests.excepti
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """``steps``: where the place is struck; elsewhere it is passed, too. ``nth`` passage. ``lost``: the error by which
+    """``steps``: where the place is struck; elsewhere it is passed, too. ``nth`` passage. ``only``: what is done
+    there, where that is not what is done elsewhere in such a step. ``lost``: the error by which
     a library or a storage tells there that an answer was lost, by target where they differ."""
 
     name: str
@@ -52,6 +53,7 @@ class Place:
     targets: tuple[str, ...] = ALL
     lost: str | dict[str, str] = ""
     more: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
     nth: int = 1
 
 
@@ -100,7 +102,7 @@ PLACES = (
     Place("submit.claimed", "an attempt has its folder, no job", ("submit",)),
     Place("submit.opened", "an attempt is recorded, no job is submitted", ("submit",)),
     # Any step that writes files of the log
-    Place("store.write", "in the midst of a file of staging", ("open", "extract", "stage", "merge"), more=(FULL,)),
+    Place("store.write", "in the midst of a file of staging", ("open", "extract", "stage", "merge"), only=(FULL,)),
     Place(
         "seal.before",
         "the files of a window are whole, nobody names them",
@@ -128,6 +130,13 @@ PLACES = (
     ),
     Place(
         "merge.after_commit", "data and cursor have changed, nobody knows", ("merge", "replay"), lost={"delta": SPARK}
+    ),
+    Place(
+        "commit.unnamed",
+        "Spark's commit is written, and not yet linked to its version",
+        ("merge", "resync"),
+        ("delta",),
+        only=(KILL_JVM, FREEZE),
     ),
     Place("publish.before", "rows wait on a branch to become the table", ("merge", "resync"), ("iceberg",), LAKE),
     Place("publish.after", "the branch is the table, nobody knows", ("merge", "resync"), ("iceberg",), LAKE),
@@ -167,8 +176,8 @@ def cases() -> list[Case]:
 
 
 def actions(place: Place, step: str, target: str) -> Iterator[str]:
-    if place.name == "store.write":
-        yield FULL
+    if place.only:
+        yield from place.only
         return
     yield from (KILL, KILL_JVM) if step in BY_HAND else DEATHS if step in DRIVERS else (KILL, FREEZE)
     if loss(place, target):

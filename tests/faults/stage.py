@@ -10,11 +10,12 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from spark_jobs.sessions import TARGET_SETTINGS, build
 from tests.faults.performing import Theatre
-from tests.spark.replicator import JAVA_OPTIONS, LOCAL, class_path
+from tests.spark.replicator import JAVA_OPTIONS, LOCAL
 
 MANY = {"max_replication_slots": "40", "max_wal_senders": "40", "max_connections": "200"}
 

@@ -43,7 +43,12 @@ def judge(lived: World, tmp_path: Path) -> Judge:
     seen = lived.judge
     commits = {table: list(found) for table, found in seen.histories.items()}
     return replace(
-        seen, folder=folder, reader=DeltaReader(folder / "lake"), manifests=dict(seen.manifests), histories=commits
+        seen,
+        folder=folder,
+        reader=DeltaReader(folder / "lake"),
+        manifests=dict(seen.manifests),
+        commit_files=dict(seen.commit_files),
+        histories=commits,
     )
 
 
@@ -52,7 +57,7 @@ def found(judge: Judge) -> list[Finding]:
 
 
 def test_what_is_whole_is_found_whole_by_a_judge_who_has_seen_nothing_yet(judge: Judge) -> None:
-    assert found(replace(judge, manifests={}, histories={})) == []
+    assert found(replace(judge, manifests={}, commit_files={}, histories={})) == []
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

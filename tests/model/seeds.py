@@ -1,24 +1,34 @@
-"""Which histories a test plays: new ones each time, unless the environment says to play some again."""
+"""Which histories a test plays: the same in each run, unless the environment names a seed or asks for more of them."""
 
 from __future__ import annotations
 
 import os
 import secrets
 
-SEED, HISTORIES, HISTORY = "CDC_SEED", "CDC_HISTORIES", "CDC_HISTORY"
+SEED, HISTORIES, HISTORY, TIMES = "CDC_SEED", "CDC_HISTORIES", "CDC_HISTORY", "CDC_TIMES"
+USUAL = "7"
 
 
 def seed() -> str:
-    return os.environ.get(SEED) or str(secrets.randbits(32))
+    return os.environ.get(SEED) or USUAL
 
 
-def again() -> bool:
-    """Somebody wants to see what a story came to."""
-    return SEED in os.environ
+def new() -> str:
+    return str(secrets.randbits(32))
+
+
+def chosen() -> bool:
+    """Somebody looks for what the usual seed does not show, or wants to see what a story came to."""
+    return bool(os.environ.get(SEED))
 
 
 def histories(usual: int) -> int:
-    return int(os.environ.get(HISTORIES) or usual)
+    return int(os.environ.get(HISTORIES) or usual * times())
+
+
+def times() -> int:
+    """As many times the usual number of histories and examples."""
+    return int(os.environ.get(TIMES) or 1)
 
 
 def only() -> int | None:

@@ -12,6 +12,21 @@ WRITER = "spark_jobs/writers/delta.py"
 
 COMMITS = (
     Breakage(
+        "a commit in a folder replaces what is there",
+        "airflow_cdc_provider/logstore/HardLinkLogStore.java",
+        "Files.createLink(file, unnamed);",
+        "Files.move(unnamed, file, new StandardCopyOption[] {StandardCopyOption.ATOMIC_MOVE});",
+        ("tests/spark/test_log_store_folder.py",),
+    ),
+    Breakage(
+        "a conflict that Delta tells by a name of its own is an error",
+        WRITER,
+        "    ConcurrentTransactionException,\n    ConcurrentWriteException,\n    MetadataChangedException,\n"
+        '    ProtocolChangedException,\n)\n"""',
+        ')\n"""',
+        ("tests/spark/test_delta_lost_races.py",),
+    ),
+    Breakage(
         "a token is the window alone",
         f"{CORE}/cursors.py",
         "return fence << WINDOW_BITS | window",

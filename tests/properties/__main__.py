@@ -15,11 +15,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.logstore import class_path
 from spark_jobs.sessions import build
 from tests.model import seeds
 from tests.model.histories import Story
-from tests.spark.random_stories import ON_DELETE, play, play_shuffled
-from tests.spark.replicator import JAVA_OPTIONS, LOCAL, class_path
+from tests.spark.random_stories import play, play_shuffled
+from tests.spark.replicator import JAVA_OPTIONS, LOCAL
 
 REPORT = Path(__file__).parents[2] / "docs" / "properties-report.md"
 Play = Callable[[SparkSession, Path, str, int], Story]
@@ -64,9 +65,8 @@ shuffled over all windows, and the end is compared.
 
 {figures}
 
-{python}, {cores} cores. To play a line again: `{seed}=… {histories}=… {on_delete}=… pytest
-tests/spark/test_merge_random.py -k hard` (without key: `test_keyless_random.py`; in any
-order: `test_unordered_random.py`).
+{python}, {cores} cores. To play a line again: `{seed}=… {histories}=… pytest tests/spark/test_merge_random.py
+-k hard` (without key: `test_keyless_random.py`; in any order: `test_unordered_random.py`).
 
 | table | on_delete | seed | histories | transactions | changes | seconds |
 |---|---|---|---|---|---|---|
@@ -108,7 +108,7 @@ def main() -> int:
     try:
         while (left := count - sum(line.histories for line in lines)) > 0:
             way = WAYS[len(lines) % len(WAYS)]
-            seed, histories = seeds.seed(), min(left, at_once)
+            seed, histories = seeds.new(), min(left, at_once)
             folder = Path(tempfile.mkdtemp(prefix="cdc-properties-"))
             began = time.monotonic()
             told = way.play(spark, folder, seed, histories)
@@ -134,7 +134,6 @@ def report(count: int, lines: list[Line]) -> str:
         cores=os.cpu_count(),
         seed=seeds.SEED,
         histories=seeds.HISTORIES,
-        on_delete=ON_DELETE,
     )
     return head + "\n".join(map(str, lines)) + "\n"
 

@@ -17,7 +17,8 @@ from airflow_cdc_provider import connectors
 from airflow_cdc_provider.cli.definition import get_cli_commands
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
 from airflow_cdc_provider.core.states import TableState
-from tests.provider.small_world import World
+from airflow_cdc_provider.core.tls import not_verified
+from tests.provider.small_world import FileSource, World
 from tests.provider.typed import Said, replicated
 
 
@@ -146,6 +147,13 @@ def test_check_finds_a_ready_replicator_ready(cdc: Callable[..., Said], world: W
     assert (said.code, said.out.strip()) == (0, "shop is ready: 2 tables")
 
 
+def test_check_says_where_the_source_has_not_room_for_all_copies_at_once(
+    cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FileSource, "copies_at_once", lambda _: 1, raising=False)
+    assert "2 tables, copied 1 at a time" in cdc("check", "shop").out
+
+
 def test_check_shows_every_obstacle_at_once(
     cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +174,19 @@ def test_check_says_each_problem_once(cdc: Callable[..., Said], world: World, mo
     monkeypatch.setattr("tests.provider.small_world.FileSource.check", down)
     said = cdc("check", "shop", "--json")
     assert [problem["code"] for problem in said.body["problems"]] == ["SRC001"]
+
+
+def test_check_says_aloud_what_is_not_verified_and_is_ready_all_the_same(
+    cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "warning" not in cdc("check", "shop").out, "asked first: a protocol remembers a class that has it once"
+    warning = not_verified("shop_db", "tls_verify: false", "leave it out")
+    monkeypatch.setattr(FileSource, "unverified", lambda self: [warning], raising=False)
+    said = cdc("check", "shop")
+    assert said.code == 0
+    assert "warning: CON041 TLS is not verified" in said.out and "shop_db" in said.out
+    body = cdc("check", "shop", "--json").body
+    assert (body["ready"], [one["code"] for one in body["warnings"]]) == (True, ["CON041"])
 
 
 def test_check_refuses_folders_that_executors_elsewhere_cannot_reach(

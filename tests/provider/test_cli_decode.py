@@ -14,7 +14,13 @@ import pytest
 from airflow_cdc_provider.connectors import FORMATS, SAVED, SOURCES, TRANSPORTS
 from airflow_cdc_provider.core.plain import to_plain
 from tests.connectors import salesforce_events as org
-from tests.connectors.formats import datastream_goldens, debezium_row_goldens, debezium_type_goldens, ydb_goldens
+from tests.connectors.formats import (
+    avro_writer,
+    datastream_goldens,
+    debezium_row_goldens,
+    debezium_type_goldens,
+    ydb_goldens,
+)
 from tests.connectors.formats.golden import Golden
 from tests.provider.typed import Said
 
@@ -72,7 +78,7 @@ def test_a_bare_line_is_a_value_and_a_packed_file_is_unpacked(cdc: Type, tmp_pat
 
 def test_an_avro_file_is_many_records(cdc: Type, tmp_path: Path) -> None:
     path = tmp_path / "f.avro"
-    path.write_bytes(datastream_goldens.GOLDENS[-2].message.value or b"")
+    path.write_bytes(avro_writer.file(datastream_goldens.PLAIN, datastream_goldens.OUT_OF_ORDER))
     told = spoken(cdc("decode", "--source-type", "datastream", str(path)))
     assert [one.get("key") for one in told] == [None, "[1]", "[2]", "[3]"]
 

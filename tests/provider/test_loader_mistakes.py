@@ -125,6 +125,16 @@ BAD = [
         "DEF021",
         "8:22",
     ),
+    ("a cast to no text", rule("columns: {cast: {at: date}}"), "DEF055", "7:26"),
+    ("a cast of an excluded column", rule("columns: {exclude: [at], cast: {at: text}}"), "DEF021", "7:37"),
+    (
+        "texts of a source that has none",
+        rule("columns: {cast: {at: text}}\non_unrepresentable: set_null").replace(
+            SOURCE, "{type: salesforce, connection: crm}"
+        ),
+        "DEF056 DEF056",
+        "7:21 8:25",
+    ),
     ("limits of no quarantine", rule("quarantine: {max_rows: 5}"), "DEF052", "7:17"),
     ("a share above all", rule("on_bad_record: quarantine\nquarantine: {max_share: 1.5}"), "DEF046", "8:29"),
     ("an unknown way with bad records", rule("on_bad_record: skip"), "DEF046", "7:20"),
@@ -170,6 +180,7 @@ BAD = [
     ),
     ("D-27 a key in clear", swap("cdc_shop", "AKIAHUNTER2HUNTER222"), "DEF029", "3:60"),
     ("D-29 packages", GOOD + "spark: {conf: {spark.jars.packages: a:b:1}}\n", "DEF030", "8:16"),
+    ("D-29 a class", GOOD + "spark: {conf: {spark.io.compression.codec: x.Evil}}\n", "DEF030", "8:44"),
     ("D-29 the master", GOOD + "spark: {conf: {spark.master: yarn}}\n", "DEF030", "8:16"),
     ("D-29 the class path", GOOD + "spark: {conf: {spark.driver.extraClassPath: /x}}\n", "DEF030", "8:16"),
     ("D-29 Java options", GOOD + "spark: {conf: {spark.executor.extraJavaOptions: -Dx=y}}\n", "DEF030", "8:16"),

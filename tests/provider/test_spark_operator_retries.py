@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from airflow_cdc_provider.operators import lease
 from airflow_cdc_provider.operators.failures import TaskFailed
 from airflow_cdc_provider.staging.runs import StepFolder
 from tests.provider.scene import RUN, Scene, context
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,11 +36,9 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         drivers.end(step_url)
 
 
-def wait_for(what: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 20
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+def seen(scene: Scene, step: str) -> bool:
+    folders = scene.folders(step)
+    return bool(folders) and Path(folders[0].url, "seen.json").exists()
 
 
 def alive(folder: StepFolder) -> bool:
@@ -53,9 +52,9 @@ def task_process(scene: Scene, step: str, behaviour: str) -> Iterator[subprocess
     process = subprocess.Popen(command, cwd=ROOT, env=os.environ | {"FAKE_SPARK": behaviour})
     try:
         if behaviour == "silent start":
-            wait_for(lambda: scene.folders(step) and alive(scene.folders(step)[0]))
+            until(lambda: scene.folders(step) and alive(scene.folders(step)[0]), "the driver of the step")
         else:
-            wait_for(lambda: scene.folders(step) and Path(scene.folders(step)[0].url, "seen.json").exists())
+            until(lambda: seen(scene, step), "the driver of the step")
         yield process
     finally:
         process.kill()
@@ -188,7 +187,7 @@ def test_an_orphan_that_no_record_knows_is_killed_too(scene: Scene) -> None:
     assert scene.state.close_attempt(unseen.attempt, "forgotten")
     command = [sys.executable, "-c", "import time; time.sleep(600)", "/x/spark_jobs/merge.py", folder.step_url]
     with subprocess.Popen(command) as orphan:
-        wait_for(lambda: alive(folder))
+        until(lambda: alive(folder), "the driver of the step")
         scene.execute("stage")
         assert orphan.wait(10) == -signal.SIGKILL
 
@@ -266,7 +265,7 @@ def test_a_step_that_loses_its_lane_while_running_kills_its_driver_and_ends_quie
     scene.plan("public.a", extract=True)
 
     def take_over() -> None:
-        wait_for(lambda: scene.folders("extract") and Path(scene.folders("extract")[0].url, "seen.json").exists())
+        until(lambda: seen(scene, "extract"), "the driver of the step")
         assert scene.state.release(scene.definition.name, "stream", RUN)
         assert scene.state.acquire(scene.definition.name, "stream", "manual__later", 60)
 
@@ -295,7 +294,7 @@ def test_on_kill_ends_the_driver_and_the_attempt(scene: Scene, monkeypatch: pyte
     operator = scene.operator("extract")
 
     def kill() -> None:
-        wait_for(lambda: scene.folders("extract") and Path(scene.folders("extract")[0].url, "seen.json").exists())
+        until(lambda: seen(scene, "extract"), "the driver of the step")
         operator.on_kill()
 
     killer = threading.Thread(target=kill)

@@ -39,5 +39,20 @@ def test_on_several_hosts_a_file_is_refused_with_the_line_to_type(
 def test_a_connection_says_where_it_is_whatever_the_executor(monkeypatch: pytest.MonkeyPatch) -> None:
     fields = {"conn_type": "postgres", "host": "db", "login": "cdc", "password": "p@ss:word", "schema": "cdc"}
     monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", "CeleryExecutor")
-    monkeypatch.setenv("AIRFLOW_CONN_CDC_STATE", json.dumps({**fields, "extra": {"sslmode": "require"}}))
-    assert open_state().url == "postgresql+psycopg://cdc:p%40ss%3Aword@db/cdc?sslmode=require"
+    monkeypatch.setenv("AIRFLOW_CONN_CDC_STATE", json.dumps({**fields, "extra": {"connect_timeout": 5}}))
+    assert open_state().url == "postgresql+psycopg://cdc:p%40ss%3Aword@db/cdc?connect_timeout=5"
+
+
+def test_tls_to_the_state_store_is_verified_and_its_extra_names_no_files_and_no_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def said(**extra: str) -> str:
+        fields = {"conn_type": "postgres", "host": "db", "login": "cdc", "schema": "cdc", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_CDC_STATE", json.dumps(fields))
+        return open_state().url
+
+    told = said(sslmode="require", sslrootcert="/ca.pem")
+    assert "sslmode=verify-full" in told and "sslrootcert=%2Fca.pem" in told
+    for key in ("service", "plugin", "options"):
+        with pytest.raises(CheckFailed, match=rf"CON040 .*connection cdc_state \| found: {key} "):
+            said(**{key: "x"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -9,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider.control import cleaning
+from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.known import rebuild
 from airflow_cdc_provider.core.commands import CommandKind
-from tests.provider.small_world import LakeOfFiles, World
+from airflow_cdc_provider.core.plain import to_plain
+from tests.provider.small_world import LakeOfFiles, World, schema
+from tests.provider.stopping import Stop
 
 
 @pytest.fixture
@@ -100,3 +104,31 @@ def test_control_records_that_nobody_asks_for_go_and_no_fence_is_given_twice(
     world.ask(CommandKind.RESYNC)
     assert world.run("manual__5").problems == ()
     assert all(world.control(table).fence > fence for table, fence in fences.items())
+
+
+def test_what_stops_the_cleaning_decides_nothing_of_the_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quiet table is moved by somebody just before its cursor would be; another table is blocked."""
+    for number in range(2, 4):
+        world.source.change("public.a")
+        world.run(f"manual__{number}")
+    world.source.write(tables=[to_plain(schema(table)) for table in (*world.tables, "public.c")])
+    world.commit("public_c", replace(world.control("public.a"), table="public.x", replicator="other"))
+    world.definition = replace(world.definition, staging=replace(world.definition.staging, retain=timedelta(0)))
+    world.source.change("public.a")
+    world.spark(world.open("manual__4"))
+    stop = Stop("state.after", world.folder, monkeypatch)
+    with ThreadPoolExecutor(1) as pool:
+        closing = pool.submit(world.close, "manual__4")
+        stop.wait_until_reached()
+        replicator = world.replicator
+        held = replicator.target.held("public.b", "public_b")
+        commit_fence(replicator, "public.b", "public_b", held, "somebody")
+        stop.go()
+        problems = closing.result().problems
+    assert [(problem.code, problem.where) for problem in problems] == [("RUN003", "public.c")]
+    assert [line for line in world.told if "FEN003" in line and "the next run" in line]
+    assert replicator.log.oldest() == 1, "the windows are kept until the table was moved over them"
+    assert "manual__2" not in replicator.log.store.names("steps"), "the rest is cleaned up all the same"
+    world.source.change("public.a")
+    world.run("manual__5")
+    assert replicator.log.oldest() > 1

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-START_LIMIT_S = 90
+START_LIMIT_S = 600
 
 
 @contextmanager

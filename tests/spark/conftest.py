@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +12,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from spark_jobs.sessions import TARGET_SETTINGS, build
-from tests import turns
 from tests.mariadb import embedded
 from tests.spark.databases import Database, new_schema
-from tests.spark.replicator import JAVA_OPTIONS, LOCAL, class_path
+from tests.spark.replicator import JAVA_OPTIONS, LOCAL
 
 GROUPS = ("delta", "iceberg", "mysql", "postgres", "s3")
 LONG_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m"
@@ -29,17 +28,8 @@ on it compiles the same code over and over."""
 SOCKETS = "Exception ignored in. <socket.socket"
 
 
-def pytest_configure() -> None:
-    turns.choose()
-
-
-def pytest_report_header() -> str:
-    return f"turn {os.environ[turns.TURN]}"
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """PySpark leaves the sockets of its threads to the garbage collector."""
-    turns.leave_out(config, items)
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.filterwarnings(f"ignore:{SOCKETS}:pytest.PytestUnraisableExceptionWarning"))

@@ -4,8 +4,6 @@ Or told in any order: then only the end can be judged."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -23,17 +21,16 @@ from tests.spark.hand_made import HandMade
 from tests.spark.judged import judge, judge_end
 from tests.spark.played import Played, told_row
 
-ON_DELETE = "CDC_ON_DELETE"
 WINDOWS = 3
+STORIES = {True: "test_merge_random.py", False: "test_keyless_random.py"}
+"""Whether the table has a key."""
 
 
-def play_one_of(spark: SparkSession, folder: Path, keyed: bool, ways: Sequence[OnDelete]) -> None:
-    """A story of 120 new histories, as it is cut; the seed decides for one of the ``ways``. Told to play a story again,
-    it is that one, in all ways."""
+def play_some(spark: SparkSession, folder: Path, keyed: bool, on_delete: OnDelete) -> None:
+    """A story of 120 histories, as it is cut. With a seed that was chosen, as one batch, too."""
     seed, histories = seeds.seed(), seeds.histories(120)
-    on_delete = OnDelete(os.environ.get(ON_DELETE) or Random(seed).choice(ways))
-    print(replayed_by(keyed, on_delete, seed, histories))
-    play(spark, folder, keyed, on_delete, seed, histories, whole=seeds.again())
+    print(replayed_by(STORIES[keyed], on_delete, seed, histories))
+    play(spark, folder, keyed, on_delete, seed, histories, whole=seeds.chosen())
 
 
 def play(
@@ -50,7 +47,7 @@ def play(
         if whole:
             judge(Played(spark, folder / "whole", told, on_delete, at_once=True).play())
     except AssertionError as error:
-        raise AssertionError(f"{error}\n{replayed_by(keyed, on_delete, seed, histories)}") from error
+        raise AssertionError(f"{error}\n{replayed_by(STORIES[keyed], on_delete, seed, histories)}") from error
     return told
 
 
@@ -70,8 +67,9 @@ def play_shuffled(spark: SparkSession, folder: Path, on_delete: OnDelete, seed: 
     try:
         judge_end(table, told)
     except AssertionError as error:
-        again = f"{seeds.SEED}={seed} {seeds.HISTORIES}={histories} {ON_DELETE}={on_delete}"
-        raise AssertionError(f"{error}\nagain: {again} pytest tests/spark/test_unordered_random.py") from error
+        raise AssertionError(
+            f"{error}\n{replayed_by('test_unordered_random.py', on_delete, seed, histories)}"
+        ) from error
     return told
 
 
@@ -81,12 +79,9 @@ def play_plainly(spark: SparkSession, folder: Path, on_delete: OnDelete, seed: s
     try:
         judge(Played(spark, folder, told, on_delete).play())
     except AssertionError as error:
-        again = f"{seeds.SEED}={seed} {seeds.HISTORIES}={histories} {ON_DELETE}={on_delete}"
-        raise AssertionError(f"{error}\nagain: {again} pytest tests/spark/test_plain_random.py") from error
+        raise AssertionError(f"{error}\n{replayed_by('test_plain_random.py', on_delete, seed, histories)}") from error
     return told
 
 
-def replayed_by(keyed: bool, on_delete: OnDelete, seed: str, histories: int) -> str:
-    test = "test_merge_random.py" if keyed else "test_keyless_random.py"
-    environment = f"{seeds.SEED}={seed} {seeds.HISTORIES}={histories} {ON_DELETE}={on_delete}"
-    return f"again: {environment} pytest tests/spark/{test}; one history alone: {seeds.HISTORY}=…"
+def replayed_by(test: str, on_delete: OnDelete, seed: str, histories: int) -> str:
+    return seeds.replayed_by(seed, histories, f"tests/spark/{test} -k {on_delete}")

@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider import appcds, bundle, jars, logstore
+from airflow_cdc_provider import appcds, bundle
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source import SourceConnector
 from airflow_cdc_provider.core.connections import SECRETS_FILE, ConnectionInfo, Secrets
@@ -24,6 +24,7 @@ from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.selection import select
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Step, StepKind, StepResult, TableResult, TableTask
+from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.staging.places import open_log
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, spark_settings
 from airflow_cdc_provider.targets.registry import open_target
@@ -38,12 +39,6 @@ LOCAL = {"spark.master": "local[2]", "spark.driver.host": "127.0.0.1", "spark.dr
 
 BUILT_AHEAD = ("delta",)
 """The groups of jars that ``make`` has built a class archive for."""
-
-
-def class_path(groups: Sequence[str]) -> list[Path]:
-    """As the operator puts it together."""
-    found = jars.ensure(groups)
-    return [*found, logstore.build(jars.ensure(["delta", "s3"]))] if "s3" in groups else found
 
 
 class Replicator:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider import appcds, jars
+from airflow_cdc_provider import appcds
 from airflow_cdc_provider.java import find_java
+from airflow_cdc_provider.logstore import class_path
 
 pytestmark = pytest.mark.jvm
 
@@ -28,14 +29,14 @@ pytestmark = pytest.mark.jvm
 def test_a_driver_takes_most_of_its_classes_from_the_archive(
     groups: list[str], job: Sequence[str], tmp_path: Path
 ) -> None:
-    class_path = jars.ensure(groups)
-    archive = appcds.archive(class_path)
+    jars = class_path(groups)
+    archive = appcds.archive(jars)
     assert archive is not None, "see the .failed file in the cache"
     loaded = tmp_path / "classes.log"
     options = [*appcds.java_options(archive, job), f"-Xlog:class+load:file={loaded}"]
     (tmp_path / "job.py").touch()
     command = [str(appcds.package_folder("pyspark") / "bin" / "spark-submit"), "--master", "local[1]"]
-    command += ["--driver-class-path", ":".join(map(str, class_path)), "--driver-java-options", " ".join(options)]
+    command += ["--driver-class-path", ":".join(map(str, jars)), "--driver-java-options", " ".join(options)]
     environment = os.environ | {"JAVA_HOME": str(find_java().home), "PYSPARK_PYTHON": sys.executable}
     subprocess.run([*command, str(tmp_path / "job.py")], env=environment, check=True, capture_output=True)
     sources = [line.partition("source: ")[2] for line in loaded.read_text().splitlines()]

@@ -8,10 +8,10 @@ import psycopg
 import pytest
 from deltalake import DeltaTable
 
-from airflow_cdc_provider import jars
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import OnDelete, TableRule
 from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult
+from airflow_cdc_provider.logstore import class_path
 from tests.spark.cluster import standalone
 from tests.spark.replicator import Replicator, by_table
 
@@ -36,11 +36,11 @@ def test_copying_landing_folding_merging_and_comparing_work_on_a_standalone_clus
                 conf={
                     "spark.master": master,
                     "spark.executor.memory": "512m",
-                    "spark.jars": ",".join(map(str, jars.ensure(["delta"]))),
+                    "spark.jars": ",".join(map(str, class_path(["delta"]))),
                 },
                 environment={"PYTHONPATH": ""},
             )
-            output, _ = process.communicate(timeout=180)
+            output, _ = process.communicate()
             assert process.returncode == 0, output
             assert connection.password not in output
             return replicator.result(step)

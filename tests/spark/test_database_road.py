@@ -20,7 +20,6 @@ from tests.spark.test_verify import change, copied, made, proved
 pytestmark = pytest.mark.jvm
 
 
-@pytest.mark.in_turns
 def test_tables_of_every_type_and_rule_are_copied_followed_proved_and_copied_again(
     spark: SparkSession,
     tmp_path: Path,

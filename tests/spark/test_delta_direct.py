@@ -144,7 +144,6 @@ KEYS = [
 ]  # fmt: skip
 
 
-@pytest.mark.in_turns
 @pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
 @pytest.mark.parametrize("key", KEYS, ids="-".join)
 def test_random_merges_leave_what_the_model_holds(

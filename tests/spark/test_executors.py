@@ -9,10 +9,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from airflow_cdc_provider import jars
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.logstore import class_path
 from spark_jobs.executors import not_seen_here
 from tests.spark.cluster import standalone
 from tests.spark.replicator import Replicator
@@ -32,7 +32,7 @@ def test_paths_that_a_host_does_not_have_are_told_with_its_name(tmp_path: Path) 
     assert not_seen_here([str(tmp_path), absent], 0) == (socket.gethostname(), [absent])
 
 
-@pytest.mark.in_turns
+@pytest.mark.nightly
 @pytest.mark.jvm
 @pytest.mark.server
 def test_a_package_that_executors_lack_is_named_with_the_line_to_type_and_no_window_is_sealed(
@@ -50,14 +50,14 @@ def test_a_package_that_executors_lack_is_named_with_the_line_to_type_and_no_win
         conf = {
             "spark.master": master,
             "spark.executor.memory": "512m",
-            "spark.jars": ",".join(map(str, jars.ensure(["delta"]))),
+            "spark.jars": ",".join(map(str, class_path(["delta"]))),
             "spark.executorEnv.PYTHONPATH": "",
         }
         python = {"PYTHONPATH": "", "PYSPARK_PYTHON": str(tmp_path / "bare/bin/python")}
         environment = {**python, "PYSPARK_DRIVER_PYTHON": "python"}
         (tmp_path / "by_tasks.py").write_text(BY_TASKS)
         process = replicator.submit(step, tmp_path / "by_tasks.py", conf=conf, environment=environment)
-        output, _ = process.communicate(timeout=180)
+        output, _ = process.communicate()
     assert process.returncode == 78, output
     problem = replicator.result(step).problem
     assert problem is not None and problem.code in ("ENV010", "ENV014"), problem

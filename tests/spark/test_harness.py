@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from spark_jobs import harness
 from spark_jobs.job import Job, TableWork
 from spark_jobs.progress import Progress, line, reported
 from tests.spark.replicator import Replicator
+from tests.waiting import until
 
 PASSWORD = "correct-horse-battery"
 JOB = """
@@ -33,7 +33,7 @@ def run(job):
     where = job.step.merge_of
     if where == "wait":
         print("waiting", flush=True)
-        time.sleep(120)
+        time.sleep(600)
     if where == "closed":
         readable, writable = os.pipe()
         os.close(readable)
@@ -187,10 +187,9 @@ def test_progress_tells_rows_rate_share_and_time_left() -> None:
 
 
 def test_progress_is_printed_while_the_work_runs(capfd: pytest.CaptureFixture[str]) -> None:
+    lines: list[str] = []
     with reported("public.a", lambda: Progress(7), every_s=0.02):
-        time.sleep(0.1)
-    lines = capfd.readouterr().out.splitlines()
-    assert len(lines) >= 2
+        until(lambda: lines.extend(capfd.readouterr().out.splitlines()) or len(lines) >= 2, "two lines")
     assert lines[0].startswith("public.a: 7 rows")
 
 
@@ -208,7 +207,7 @@ def test_spark_submit_ends_with_the_exit_status_of_the_job(
 ) -> None:
     step = replicator.step(StepKind.EXTRACT, [], merge_of=case)
     process = replicator.submit(step, job_file)
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate()
     assert process.returncode == exit_code, output
     result = replicator.result(step)
     assert (result.problem.code if result.problem else None) == problem
@@ -229,11 +228,8 @@ def test_driver_and_jvm_end_together_and_leave_no_result(
             break
     driver = json.loads(replicator.log.store.read(f"{step.folder}/driver.json"))
     process.send_signal(number)
-    process.communicate(timeout=10)
-    deadline = time.monotonic() + 5
-    while _alive(driver["pid"]):
-        assert time.monotonic() < deadline, "the Python driver outlived its JVM"
-        time.sleep(0.05)
+    process.communicate()
+    until(lambda: not _alive(driver["pid"]), "the end of the Python driver, whose JVM is gone")
     assert not replicator.log.store.exists(f"{step.folder}/result.json")
 
 

@@ -36,7 +36,7 @@ def hole(table: HandMade, kind: str, ids: tuple[str, ...] = ()) -> Hole:
     return Hole(kind, SCHEMA.table, f"{table.order + 1:08x}", ids)
 
 
-@pytest.mark.in_turns
+@pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "ids"), [("expired", ()), ("overflow", ()), ("gap", ()), ("gap", ("[1]",))])
 def test_a_batch_ends_before_a_hole_and_goes_on_behind_the_next_copy(
     table: HandMade, kind: str, ids: tuple[str, ...]

@@ -8,10 +8,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.definition import OnDelete
-from tests.spark.random_stories import play_one_of
+from tests.spark.random_stories import play_some
 
 pytestmark = pytest.mark.jvm
 
 
-def test_every_version_of_the_copy_is_the_source_between_two_transactions(spark: SparkSession, tmp_path: Path) -> None:
-    play_one_of(spark, tmp_path, False, [OnDelete.HARD, OnDelete.IGNORE])
+@pytest.mark.parametrize("on_delete", [OnDelete.HARD, pytest.param(OnDelete.IGNORE, marks=pytest.mark.nightly)])
+def test_every_version_of_the_copy_is_the_source_between_two_transactions(
+    spark: SparkSession, tmp_path: Path, on_delete: OnDelete
+) -> None:
+    play_some(spark, tmp_path, False, on_delete)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.definition import OnDelete
-from tests.spark.random_stories import play_one_of
+from tests.spark.random_stories import play_some
 
 pytestmark = pytest.mark.jvm
 
 
-@pytest.mark.parametrize("ways", [[OnDelete.HARD], [OnDelete.SOFT, OnDelete.IGNORE]], ids="-".join)
+@pytest.mark.parametrize(
+    "on_delete", [OnDelete.HARD, OnDelete.SOFT, pytest.param(OnDelete.IGNORE, marks=pytest.mark.nightly)]
+)
 def test_every_version_of_the_copy_is_the_source_between_two_transactions(
-    spark: SparkSession, tmp_path: Path, ways: Sequence[OnDelete]
+    spark: SparkSession, tmp_path: Path, on_delete: OnDelete
 ) -> None:
-    play_one_of(spark, tmp_path, True, ways)
+    play_some(spark, tmp_path, True, on_delete)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from airflow_cdc_provider.core.definition import OnDelete
 from spark_jobs import folding
 from spark_jobs.writers import delta
 from tests.model import seeds
-from tests.spark.random_stories import ON_DELETE, play_plainly
+from tests.spark.random_stories import play_plainly
 
 pytestmark = pytest.mark.jvm
 
@@ -21,8 +20,6 @@ pytestmark = pytest.mark.jvm
 def test_batches_of_whole_rows_need_no_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_delete: OnDelete
 ) -> None:
-    if os.environ.get(ON_DELETE, on_delete) != on_delete:
-        pytest.skip("another way is to be played again")
     monkeypatch.setattr(folding.Folding, "staged", left_to_spark)
     monkeypatch.setattr(delta.DeltaWriter, "_merge_in_spark", left_to_spark)
     play_plainly(spark, tmp_path, on_delete, seeds.seed(), seeds.histories(120))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.definition import OnDelete
 from tests.model import seeds
-from tests.spark.random_stories import ON_DELETE, play_shuffled
+from tests.spark.random_stories import play_shuffled
 
 pytestmark = pytest.mark.jvm
 
@@ -19,6 +18,4 @@ pytestmark = pytest.mark.jvm
 def test_any_order_any_repetition_and_any_cut_end_as_the_source(
     spark: SparkSession, tmp_path: Path, on_delete: OnDelete
 ) -> None:
-    if os.environ.get(ON_DELETE, on_delete) != on_delete:
-        pytest.skip("another way is to be played again")
     play_shuffled(spark, tmp_path, on_delete, seeds.seed(), seeds.histories(120))

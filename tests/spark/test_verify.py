@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Comparison, Condition, OnDelete, TableRule, Target
+from airflow_cdc_provider.core.definition import Comparison, Condition, OnDelete, OnUnrepresentable, TableRule, Target
 from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult
 from spark_jobs import snapshot, verify
 from tests.spark.replicator import Replicator, by_table
@@ -93,7 +93,7 @@ def made(tmp_path: Path, database: Database, connection: ConnectionInfo, **place
     name = f"ver{abs(hash(str(tmp_path))) % 10**9}"
     database.execute(f"CREATE PUBLICATION {name} FOR TABLE kinds, soft, bare, heap, part, late")
     rules = [
-        TableRule("public.kinds"),
+        TableRule("public.kinds", on_unrepresentable=OnUnrepresentable.SET_NULL),
         TableRule("public.soft", on_delete=OnDelete.SOFT),
         TableRule("public.bare"),
         TableRule("public.late", key=("id",)),

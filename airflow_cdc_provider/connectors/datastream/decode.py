@@ -22,6 +22,8 @@ from airflow_cdc_provider.core.positions import epoch_prefix
 CODEC = "datastream event"
 SCHEMA = "avro.schema"
 """Header of a message that is one record of an Avro file: what it was written with."""
+NO_KEY_TOLD = "no_key"
+"""Neither the event nor a description says what identifies a row: the warning, whose remedy is a key of the YAML's."""
 TOLD_ELSEWHERE = frozenset({"payload", "uuid"})
 
 
@@ -118,7 +120,7 @@ class DatastreamDecoder:
             _position(event),
             envelope.uuid,
             "backfill" if envelope.backfill else "none",
-            images.warned(),
+            images.warned() if images.schema.key else (*images.warned(), NO_KEY_TOLD),
         )
 
     def _place(self, known: Understood, envelope: Envelope) -> Understood:

@@ -7,7 +7,13 @@ from typing import Any, NamedTuple
 
 from airflow_cdc_provider.connectors.datastream.places import PLACES, Event, milliseconds, ordinal, place
 from airflow_cdc_provider.connectors.formats.images import as_row
-from airflow_cdc_provider.connectors.formats.unreadable import NO_ORDER, UNKNOWN_OPERATION, WRONG_VALUE, Unreadable
+from airflow_cdc_provider.connectors.formats.unreadable import (
+    CONTRADICTION,
+    NO_ORDER,
+    UNKNOWN_OPERATION,
+    WRONG_VALUE,
+    Unreadable,
+)
 from airflow_cdc_provider.core.changes import Operation
 
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -17,9 +23,18 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "sqlserver": ("database", "schema", "table"),
     "mongodb": ("database", "collection"),
 }
-DELETES = frozenset({"DELETE", "UPDATE-DELETE"})
-CHANGE_TYPES = DELETES | {"INSERT", "UPDATE", "UPDATE-INSERT"}
+GONE: Mapping[str, bool | None] = {
+    "DELETE": True,
+    "UPDATE-DELETE": True,
+    "INSERT": False,
+    "UPDATE-INSERT": False,
+    "READ": False,
+    "UPDATE": None,
+}
+"""Type of change -> whether the row is gone behind it; None where only ``is_deleted`` says so."""
 HALVES = frozenset({"UPDATE-DELETE", "UPDATE-INSERT"})
+BACKFILLED = "READ"
+"""What MongoDB's backfilled documents are called, whichever way they were read."""
 
 
 class Envelope(NamedTuple):
@@ -61,6 +76,7 @@ def read_head(event: Mapping[str, Any]) -> Read:
     if source not in PLACES:
         raise Unreadable(NO_ORDER, "read_method is of no source that we know")
     backfill = "backfill" in method or "dump" in method
+    backfill |= source == "mongodb" and metadata.get("change_type") == BACKFILLED
     return Read(source, backfill, _table(source, event, metadata), metadata)
 
 
@@ -104,12 +120,19 @@ def _table(source: str, event: Mapping[str, Any], metadata: Mapping[str, Any]) -
 
 
 def _operation(change_type: Any, is_deleted: Any, backfill: bool) -> Operation:
-    """``is_deleted`` decides; the type of change only adds detail, and old dumps have none."""
-    if change_type is not None and (not isinstance(change_type, str) or change_type not in CHANGE_TYPES):
+    """Each of the two may be missing; old dumps have no type of change. Where both tell, they must agree: of a row that
+    is there and gone nobody knows which."""
+    if change_type is not None and (not isinstance(change_type, str) or change_type not in GONE):
         raise Unreadable(UNKNOWN_OPERATION, "change_type is none that we know")
+    if change_type == BACKFILLED and not backfill:
+        raise Unreadable(UNKNOWN_OPERATION, "a change of type READ, which is MongoDB's alone")
     if is_deleted is not None and not isinstance(is_deleted, bool):
         raise Unreadable(WRONG_VALUE, "is_deleted is neither true nor false")
-    if is_deleted if is_deleted is not None else change_type in DELETES:
+    gone = GONE[change_type] if change_type else None
+    if None not in (gone, is_deleted) and gone != is_deleted:
+        told = str(is_deleted).lower()
+        raise Unreadable(CONTRADICTION, f"change_type is {change_type}, and is_deleted is {told}")
+    if gone or is_deleted:
         return Operation.DELETE
     if backfill:
         return Operation.READ

@@ -7,6 +7,7 @@ from typing import Any
 
 from airflow_cdc_provider.connectors.datastream.types import column_of, converter
 from airflow_cdc_provider.connectors.formats.avro_file import field_of
+from airflow_cdc_provider.connectors.formats.avro_names import resolved
 from airflow_cdc_provider.connectors.formats.images import Images
 from airflow_cdc_provider.connectors.formats.message import Setting
 from airflow_cdc_provider.connectors.formats.unreadable import NO_KEY, NO_SCHEMA, Unreadable
@@ -52,7 +53,7 @@ class Tables:
         known = self._setting.known(table)
         if source == "mongodb" and known is None:
             return TableSchema(table, DOCUMENT, ("_id",), Regime.UNORDERED)
-        payload = None if avro is None else field_of(avro, "payload")
+        payload = None if avro is None else field_of(resolved(avro), "payload")
         if not isinstance(payload, dict) or not isinstance(payload.get("fields"), list):
             if known is None:
                 raise Unreadable(NO_SCHEMA, f"the columns of {table} are not known")

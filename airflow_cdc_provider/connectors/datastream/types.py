@@ -13,7 +13,7 @@ from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any
 
-from airflow_cdc_provider.connectors.formats import times, values
+from airflow_cdc_provider.connectors.formats import extended_json, times, values
 from airflow_cdc_provider.connectors.formats.avro_file import beside_null
 from airflow_cdc_provider.connectors.formats.exact_json import dumps
 from airflow_cdc_provider.connectors.formats.jsonable import base64_of, jsonable, number_or_text
@@ -202,7 +202,7 @@ def _time_with_zone(value: Mapping[str, Any]) -> str:
 
 
 def _documents(value: Any) -> str:
-    return encode_basestring(value if isinstance(value, str) else dumps(jsonable(value)))
+    return encode_basestring(extended_json.as_json(value) if isinstance(value, str) else dumps(jsonable(value)))
 
 
 def _binary(value: Any) -> str:

@@ -18,6 +18,7 @@ from airflow_cdc_provider.connectors.formats.message import Item, Message, Setti
 from airflow_cdc_provider.connectors.formats.unreadable import (
     CONTRADICTION,
     NO_KEY,
+    NOT_TOLD,
     UNKNOWN_OPERATION,
     Understood,
     Unreadable,
@@ -59,8 +60,11 @@ class Changes:
             if block.connector == "mongodb":
                 change = documents.read(operation, value.payload, names)
                 return [*self._layouts.announced(layout), make.document(operation, change)]
+            moved = headers.moved(message)
             before, after = self._rows(operation, value.payload, layout)
-            made = _told(operation, before, after, names, layout, make, headers.moved(message))
+            if after is not None and (operation is Operation.UPDATE or moved):
+                _require_told(after, layout)
+            made = _told(operation, before, after, names, layout, make, moved)
             if warnings := layout.images.warned():
                 for record in made:
                     record.warnings = warnings
@@ -123,6 +127,16 @@ class Changes:
         layout.images.warned()
         values = {name: json.loads(text) for name, text in left.known.items()}
         return replace(known, key=left.key, known=values, columns=left.columns, schema_id=layout.images.schema_id)
+
+
+def _require_told(after: Row, layout: Layout) -> None:
+    for name in layout.unsure:
+        if name in after and after[name] is None:
+            raise Unreadable(
+                NOT_TOLD,
+                f"{name} is null, as is an array that was too wide to be sent again: "
+                f"ALTER TABLE {layout.table} REPLICA IDENTITY FULL, set `full_before: true` under `source`, and resync",
+            )
 
 
 def _told(

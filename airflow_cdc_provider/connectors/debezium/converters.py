@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.debezium import semantics as s
 from airflow_cdc_provider.connectors.debezium.semantics import Semantic
 from airflow_cdc_provider.connectors.formats import quick_texts, times, values
+from airflow_cdc_provider.connectors.formats.exact_json import dumps
 from airflow_cdc_provider.connectors.formats.quick_texts import Quick
 from airflow_cdc_provider.connectors.formats.times import Warn
 from airflow_cdc_provider.connectors.formats.unreadable import NO_SCHEMA, WRONG_NUMBER, WRONG_VALUE, Unreadable
@@ -41,7 +44,11 @@ QUICK_TIMES: Mapping[str, Quick] = {
     f"{s.TIME}MicroTimestamp": quick_texts.moments(1),
 }
 NUMBERS = frozenset({f"{s.DATA}VariableScaleDecimal", f"{s.DATA}Bits"})
+EXACT_NUMBERS = frozenset({s.DECIMAL, f"{s.DATA}VariableScaleDecimal"})
 WRAP = 1 << 64
+MOST_DIGITS = 4_000
+"""Python itself reads and writes numbers of a few more."""
+TOO_MANY_DIGITS = "a decimal of more digits than any system has"
 
 
 def told_by(column: Column) -> Semantic | None:
@@ -68,6 +75,8 @@ def of_semantic(semantic: Semantic, warn: Warn) -> Convert:
         return _bits(semantic.number(s.LENGTH))
     if s.is_unsigned_bigint(semantic):
         return _unsigned(warn)
+    if semantic.type in s.INNER:
+        return _collection(semantic, warn)
     return values.converter(kind, warn)
 
 
@@ -77,9 +86,51 @@ def quick_of(semantic: Semantic) -> Quick | None:
         return QUICK_TIMES.get(semantic.name)
     if semantic.name == s.DECIMAL:
         return _quick_decimal(semantic.number(s.SCALE) or 0, s.logical_type(semantic))
-    if semantic.name in NUMBERS or s.is_unsigned_bigint(semantic):
+    if semantic.name in NUMBERS or s.is_unsigned_bigint(semantic) or semantic.type in s.INNER:
         return None
     return quick_texts.of_kind(s.logical_type(semantic).kind)
+
+
+def _collection(semantic: Semantic, warn: Warn) -> Convert:
+    if semantic.inner is None:
+        return _of_unknown_members
+    tell = _member(semantic, warn)
+    return lambda value: encode_basestring(tell(value))
+
+
+def _member(semantic: Semantic, warn: Warn) -> Convert:
+    """As it stands within the JSON of a collection: numbers are numbers there, of all their digits."""
+    if semantic.type == "struct" and semantic.name not in NUMBERS:
+        return dumps
+    if semantic.inner is not None:
+        return _members(semantic.type, _member(semantic.inner, warn))
+    convert = of_semantic(semantic, warn)
+    if semantic.name in EXACT_NUMBERS or s.is_unsigned_bigint(semantic):
+        return lambda value: convert(value)[1:-1]
+    return convert
+
+
+def _members(kind: str, tell: Convert) -> Convert:
+    def told(value: Any) -> str:
+        return "null" if value is None else tell(value)
+
+    def array(value: Any) -> str:
+        if not isinstance(value, list):
+            raise Unreadable(WRONG_VALUE, "not an array")
+        return f"[{','.join(map(told, value))}]"
+
+    def object_(value: Any) -> str:
+        if not isinstance(value, dict):
+            raise Unreadable(WRONG_VALUE, "not a map")
+        return "{" + ",".join([f"{encode_basestring(name)}:{told(one)}" for name, one in value.items()]) + "}"
+
+    return array if kind == "array" else object_
+
+
+def _of_unknown_members(value: Any) -> str:
+    if isinstance(value, list) and any(not isinstance(one, bool | None) for one in value):
+        raise Unreadable(NO_SCHEMA, "an array, and the table's schema does not say what its items are")
+    return values.text(value)
 
 
 def _warning(told: Timed, warn: Warn) -> Convert:
@@ -94,9 +145,24 @@ def _unscaled(value: Any) -> int:
     return int.from_bytes(content, "big", signed=True)
 
 
+def _shifted(number: int | Decimal, scale: int) -> int:
+    """What the digits are without a point. With ``decimal.format=NUMERIC`` decimals are told as numbers."""
+    sign, digits, exponent = Decimal(number).as_tuple()
+    assert isinstance(exponent, int)  # JSON knows no other numbers
+    by = exponent + scale
+    if len(digits) + abs(by) > MOST_DIGITS:
+        raise Unreadable(WRONG_NUMBER, TOO_MANY_DIGITS)
+    whole = int("".join(map(str, digits)))
+    power: int = 10 ** abs(by)
+    if by < 0 and whole % power:
+        raise Unreadable(WRONG_NUMBER, f"more than {scale} digits behind the point")
+    unscaled = whole // power if by < 0 else whole * power
+    return -unscaled if sign else unscaled
+
+
 def _plain(unscaled: int, scale: int) -> str:
-    if abs(scale) > 10_000 or unscaled.bit_length() > 8000:
-        raise Unreadable(WRONG_NUMBER, "a decimal of more digits than any system has")
+    if abs(scale) + unscaled.bit_length() // 3 > MOST_DIGITS:
+        raise Unreadable(WRONG_NUMBER, TOO_MANY_DIGITS)
     if scale <= 0:
         return str(unscaled * 10**-scale)
     digits = f"{abs(unscaled):0{scale + 1}d}"
@@ -107,7 +173,8 @@ def _decimal(scale: int, kind: LogicalType) -> Convert:
     limit = 10**kind.precision if kind.precision else None
 
     def convert(value: Any) -> str:
-        unscaled = _unscaled(value)
+        is_number = type(value) is int or isinstance(value, Decimal)
+        unscaled = _shifted(value, scale) if is_number else _unscaled(value)
         if limit is not None and abs(unscaled) >= limit:
             raise Unreadable(WRONG_NUMBER, f"more digits than {kind} takes")
         return f'"{_plain(unscaled, scale)}"'
@@ -173,6 +240,8 @@ def _by_looks(kind: LogicalType, warn: Warn) -> Convert:
             return _number_or_text(values.converter(kind, warn))
         case Kind.TEXT:
             return values.text
+        case Kind.JSON:
+            return _of_unknown_members
         case _:
             return values.converter(kind, warn)
 

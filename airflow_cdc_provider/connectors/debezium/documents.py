@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
-from airflow_cdc_provider.connectors.formats import exact_json
+from airflow_cdc_provider.connectors.formats import exact_json, extended_json
 from airflow_cdc_provider.connectors.formats.images import Image
 from airflow_cdc_provider.connectors.formats.unreadable import CONTRADICTION, NO_KEY, WRONG_VALUE, Unreadable
 from airflow_cdc_provider.core.changes import Operation
@@ -51,6 +51,7 @@ def _image(member: str, document: Any) -> Image | None:
         return None
     if not isinstance(document, str):
         raise Unreadable(WRONG_VALUE, "a document that is no text")
+    document = extended_json.as_json(document)
     if not isinstance(exact_json.parse(document.encode()), dict):
         raise Unreadable(WRONG_VALUE, "a document that is none")
     return Image(f'{{"_id":{member},"document":{encode_basestring(document)}}}', True)

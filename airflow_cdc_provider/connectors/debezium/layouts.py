@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_cdc_provider.connectors.debezium import converters, semantics
 from airflow_cdc_provider.connectors.debezium.connect_json import Told
+from airflow_cdc_provider.connectors.debezium.placeholders import without_placeholder
 from airflow_cdc_provider.connectors.formats.images import Images
 from airflow_cdc_provider.connectors.formats.message import Setting
 from airflow_cdc_provider.connectors.formats.quick_texts import Quick
@@ -32,7 +33,7 @@ DOCUMENT_COLUMNS = (
 @dataclass(frozen=True)
 class Layout:
     """``quick``: in the order of the columns. ``other_key``: the key is not the one that the connector splits changes
-    of, so an update may change it."""
+    of, so an update may change it. ``unsure``: columns whose null in an update may be a value that was not sent."""
 
     table: str
     images: Images
@@ -40,6 +41,7 @@ class Layout:
     whole_before: bool
     other_key: bool
     key_names: frozenset[str]
+    unsure: frozenset[str] = frozenset()
 
     @property
     def schema(self) -> TableSchema:
@@ -105,7 +107,11 @@ class Layouts:
         whole = connector in WHOLE_BEFORE or self._full_before or not schema.key
         names = frozenset(schema.key)
         quick = tuple(None if one is None else converters.quick_of(one) for one in meanings)
-        return Layout(table, images, quick, whole, bool(key) and names != set(key), names)
+        unsure = frozenset[str]()
+        if connector == "postgresql" and not whole:
+            by_name = zip(schema.names, meanings, strict=True)
+            unsure = frozenset(name for name, meaning in by_name if without_placeholder(meaning))
+        return Layout(table, images, quick, whole, bool(key) and names != set(key), names, unsure)
 
     def _left_out(self, table: str, name: str) -> bool:
         wanted = self._setting.tables.get(table) if self._setting.tables else None

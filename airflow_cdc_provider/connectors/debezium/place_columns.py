@@ -78,10 +78,11 @@ def _postgresql(facts: Facts) -> Ends | None:
     if told.null_count or not _is_place(lsn) or pc.max(pc.binary_length(last)).as_py() > MOST_DIGITS:
         return None
     before = pc.if_else(pc.equal(last, ""), "0", last).cast(pa.int64())
-    first = pc.and_(pc.not_equal(facts.snapshot, "none"), pc.equal(before, 0))
+    unsaid = pc.equal(before, 0)
+    first = pc.and_(pc.not_equal(facts.snapshot, "none"), unsaid)
     copied = pc.if_else(pc.equal(facts.snapshot, "initial"), lsn, pa.array(facts.offsets, pa.int64()))
     ordinal = pc.if_else(first, copied, pc.fill_null(facts.total_order, 0))
-    ended = pc.if_else(pc.equal(before, 0), lsn, before)
+    ended = pc.if_else(unsaid, lsn, before)
     at = pc.binary_join_element_wise(hex_digits(ended, 16), hex_digits(lsn, 16), "")
     return pc.if_else(first, "0" * 32, at), hex_digits(ordinal, 16)
 

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import replace
 from hashlib import md5
 from typing import Any
 from uuid import UUID
 
+from airflow_cdc_provider.connectors.debezium.semantics import DATA, TIME, Semantic
 from airflow_cdc_provider.connectors.formats.exact_json import dumps
 
 HEX = "hex:"
+TOLD_IN_ARRAYS = frozenset(
+    {
+        *(Semantic(kind) for kind in ("int32", "int64", "string", "bytes")),
+        Semantic("int32", f"{TIME}Date"),
+        Semantic("string", f"{DATA}Json"),
+        Semantic("string", f"{DATA}Uuid"),
+    }
+)
+"""Items of arrays that PostgreSQL's connector has a placeholder for. Any other array it sends as null."""
+
+
+def without_placeholder(semantic: Semantic | None) -> bool:
+    """Whether a null may stand for a value that was not sent."""
+    if semantic is None or semantic.type != "array" or semantic.inner is None:
+        return False
+    return replace(semantic.inner, parameters=()) not in TOLD_IN_ARRAYS
 
 
 class Placeholders:

@@ -120,7 +120,12 @@ class Looks:
         if connector == "mongodb" or not set(PARTS) <= envelope.keys() or not self._setting.wants(table):
             return None
         layout = self._layouts.of(table, connector, value, tuple(names))
-        if layout.other_key or not layout.schema.key or not {*layout.schema.names, *names} <= row.keys():
+        if (
+            layout.other_key
+            or layout.unsure
+            or not layout.schema.key
+            or not {*layout.schema.names, *names} <= row.keys()
+        ):
             return None
         shape = shape_of(envelope, names, layout)
         if shape is None:

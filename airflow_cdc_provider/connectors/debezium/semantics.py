@@ -2,6 +2,7 @@
 
     int64 io.debezium.time.MicroTimestamp
     bytes org.apache.kafka.connect.data.Decimal(scale=2,connect.decimal.precision=10)
+    array<int32 io.debezium.time.Date>
 
 Without a schema in the messages this text is all that tells milliseconds from microseconds.
 """
@@ -26,6 +27,9 @@ SOURCE_TYPE = "__debezium.source.column.type"
 """A parameter that connectors add where ``column.propagate.source.type`` names the column."""
 
 NATIVE = re.compile(r"(?P<type>[a-z0-9]+)(?: (?P<name>[\w.]*))?(?:\((?P<parameters>[^()]*)\))?")
+COLLECTION = re.compile(r"(?P<type>array|map)<(?P<inner>.+)>")
+INNER = {"array": "items", "map": "values"}
+"""Where the schema of a collection has that of its members."""
 
 PRIMITIVES: Mapping[str, Kind] = {
     "boolean": Kind.BOOLEAN,
@@ -69,11 +73,16 @@ NAMED: Mapping[str, Kind] = {
 
 @dataclass(frozen=True)
 class Semantic:
+    """``inner``: of the items of an array, or of the values of a map."""
+
     type: str
     name: str = ""
     parameters: tuple[tuple[str, str], ...] = ()
+    inner: Semantic | None = None
 
     def __str__(self) -> str:
+        if self.inner is not None:
+            return f"{self.type}<{self.inner}>"
         listed = ",".join(f"{name}={value}" for name, value in self.parameters)
         name = f" {self.name}" if self.name else ""
         return f"{self.type}{name}" + (f"({listed})" if listed else "")
@@ -85,6 +94,9 @@ class Semantic:
 
 def of_native(native: str) -> Semantic | None:
     """None where the text is another system's."""
+    if collection := COLLECTION.fullmatch(native):
+        inner = of_native(collection["inner"])
+        return None if inner is None else Semantic(collection["type"], inner=inner)
     found = NATIVE.fullmatch(native)
     if found is None or found["type"] not in PRIMITIVES:
         return None
@@ -99,6 +111,8 @@ def of_field(field: Mapping[str, Any]) -> Semantic:
     kind, name = field.get("type"), field.get("name") or ""
     if not isinstance(kind, str) or kind not in PRIMITIVES or not isinstance(name, str):
         raise Unreadable(NO_SCHEMA, "the embedded schema has a type that Connect does not know")
+    if kind in INNER and isinstance(field.get(INNER[kind]), dict):
+        return Semantic(kind, inner=of_field(field[INNER[kind]]))
     given = field.get("parameters") or {}
     if not isinstance(given, dict):
         raise Unreadable(NO_SCHEMA, "the embedded schema has parameters that are none")

@@ -41,7 +41,8 @@ def rule_problems(task: TableTask) -> Iterator[Problem]:
             f"{task.table} has no key, and its events may come twice",
             where=task.table,
             found="no key in messages, schema or YAML",
-            do="name `key` in the YAML where columns identify a row, or leave the table out",
+            do=f"write `key: [column, …]` beside {task.table} in the YAML where columns identify a row (old Datastream "
+            "streams of Oracle do not tell the key of any table), or leave the table out",
         )
 
 

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import obstore
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore
 from obstore.store import S3Store as Bucket
 
+from airflow_cdc_provider.connectors.files.local_files import UNREAD, open_file, refuse_links
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
 from airflow_cdc_provider.core.places import ALLOWED, FOLDER, S3, place_of
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 ID_BYTES = 8
 PIECE_BYTES = 1 << 20
-UNREAD = (".", "_")
-"""How names begin that nobody is to read: files being written, and marks that all was written."""
 RETRIES: RetryConfig = {"max_retries": 5, "retry_timeout": timedelta(seconds=30)}
 
 
@@ -47,11 +46,14 @@ class File:
 
 
 class Folder:
-    """Touches nothing until asked. Raises SourceUnavailable (SRC074) where the store does not answer."""
+    """Touches nothing until asked. Raises SourceUnavailable (SRC074) where the store does not answer, CheckFailed
+    (SRC079) where a folder holds links."""
 
     def __init__(self, location: str, connection: ConnectionInfo) -> None:
         self.location = location.rstrip("/")
         self._connection = connection
+        place = place_of(self.location)
+        self._local = place.path if place.scheme == FOLDER else ""
 
     @cached_property
     def _store(self) -> LocalStore | Bucket:
@@ -66,6 +68,8 @@ class Folder:
 
     def files(self) -> list[File]:
         with self._guarded(""):
+            if self._local:
+                refuse_links(self._local)
             return [
                 File(meta["path"], meta["size"], round(meta["last_modified"].timestamp() * 1000), meta["e_tag"] or "")
                 for chunk in obstore.list(self._store)
@@ -77,10 +81,16 @@ class Folder:
         """The file, piece by piece, as it is now; None where there is none any more."""
         with self._guarded(path):
             try:
+                if self._local:
+                    return self._read(path, open_file(self._local, path))
                 found = obstore.get(self._store, path)
             except FileNotFoundError:
                 return None
         return self._streamed(path, found)
+
+    def _read(self, path: str, file: BinaryIO) -> Iterator[bytes]:
+        with self._guarded(path), file:
+            yield from iter(partial(file.read, PIECE_BYTES), b"")
 
     def _streamed(self, path: str, found: GetResult) -> Iterator[bytes]:
         with self._guarded(path):

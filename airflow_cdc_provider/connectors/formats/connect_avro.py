@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from airflow_cdc_provider.connectors.formats.avro_names import resolved
 from airflow_cdc_provider.connectors.formats.jsonable import base64_of, number_or_text
 from airflow_cdc_provider.connectors.formats.unreadable import NO_SCHEMA, Unreadable
 
@@ -49,74 +50,45 @@ def written_by_connect(avro: Any) -> bool:
 def form_of(avro: Mapping[str, Any]) -> Form:
     """Raises Unreadable for one that Connect does not write."""
     try:
-        return _Forms().of(avro, "")
+        return _form(resolved(avro))
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise Unreadable(NO_SCHEMA, f"the file's schema is none of Avro ({type(error).__name__})") from error
 
 
-class _Forms:
-    """Named types may be used again by their names, in themselves too."""
-
-    def __init__(self) -> None:
-        self._named: dict[str, Mapping[str, Any]] = {}
-        self._open: set[str] = set()
-
-    def of(self, kind: Any, space: str) -> Form:
-        """``space``: the namespace that names are meant in."""
-        if isinstance(kind, list):
-            branches = [one for one in kind if one != "null"]
-            if len(branches) != 1:
-                raise Unreadable(NO_SCHEMA, "a union of several types in the file's schema")
-            form = self.of(branches[0], space)
-            return Form({**form.schema, "optional": True}, _or_null(form.json))
-        if isinstance(kind, str):
-            return self._by_name(kind, space)
-        if isinstance(kind, dict) and isinstance(kind.get("type"), str):
-            return self._described(kind, kind["type"], space)
-        if isinstance(kind, dict):  # the type itself in a shell of its own
-            return self.of(kind.get("type"), space)
-        raise Unreadable(NO_SCHEMA, "a type in the file's schema that is none")
-
-    def _by_name(self, name: str, space: str) -> Form:
-        if name in PRIMITIVES:
-            return _primitive({"type": name}, name)
-        full = name if "." in name or not space else f"{space}.{name}"
-        known = self._named.get(full) or self._named.get(name)
-        if known is None or full in self._open:
-            raise Unreadable(NO_SCHEMA, "a type in the file's schema that is not described, or holds itself")
-        return self._described(known, str(known["type"]), space)
-
-    def _described(self, kind: Mapping[str, Any], type_: str, space: str) -> Form:
-        if type_ in ("record", "enum", "fixed"):
-            name = str(kind.get("name", ""))
-            space = str(kind.get("namespace", space)) if "." not in name else name.rpartition(".")[0]
-            full = f"{space}.{name}" if space and "." not in name else name
-            self._named[full] = {**kind, "namespace": space}
-            if type_ == "record":
-                return self._record(kind, full, space)
-        if type_ == "array":
-            items = self.of(kind.get("items"), space)
+def _form(kind: Any) -> Form:
+    if isinstance(kind, list):
+        branches = [one for one in kind if one != "null"]
+        if len(branches) != 1:
+            raise Unreadable(NO_SCHEMA, "a union of several types in the file's schema")
+        form = _form(branches[0])
+        return Form({**form.schema, "optional": True}, _or_null(form.json))
+    if isinstance(kind, str):
+        return _form({"type": kind})
+    match kind["type"]:
+        case "record":
+            return _record(kind)
+        case "array":
+            items = _form(kind["items"])
             return Form({**_about(kind, "array"), "items": items.schema}, lambda value: [*map(items.json, value)])
-        if type_ == "map":
-            values = self.of(kind.get("values"), space)
+        case "map":
+            values = _form(kind["values"])
             keys = {"type": "string", "optional": False}
             return Form(
                 {**_about(kind, "map"), "keys": keys, "values": values.schema},
                 lambda value: {name: values.json(one) for name, one in value.items()},
             )
-        if type_ in PRIMITIVES:
-            return _primitive(kind, type_)
-        return self._by_name(type_, space)
+        case str(plain) if plain in PRIMITIVES:
+            return _primitive(kind, plain)
+    raise Unreadable(NO_SCHEMA, "a type in the file's schema that is none of Connect, or holds itself")
 
-    def _record(self, kind: Mapping[str, Any], full: str, space: str) -> Form:
-        self._open.add(full)
-        forms = {str(field["name"]): self.of(field["type"], space) for field in kind.get("fields", ())}
-        self._open.discard(full)
-        fields = [{**form.schema, "field": name} for name, form in forms.items()]
-        return Form(
-            {**_about(kind, "struct"), "fields": fields},
-            lambda value: {name: form.json(value[name]) for name, form in forms.items()},
-        )
+
+def _record(kind: Mapping[str, Any]) -> Form:
+    forms = {str(field["name"]): _form(field["type"]) for field in kind["fields"]}
+    fields = [{**form.schema, "field": name} for name, form in forms.items()]
+    return Form(
+        {**_about(kind, "struct"), "fields": fields},
+        lambda value: {name: form.json(value[name]) for name, form in forms.items()},
+    )
 
 
 def _about(kind: Mapping[str, Any], connect: str) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
-from airflow_cdc_provider.connectors.formats.unreadable import NO_KEY, NO_SCHEMA, WRONG_VALUE, Unreadable
+from airflow_cdc_provider.connectors.formats.times import NANOSECONDS_CUT
+from airflow_cdc_provider.connectors.formats.unreadable import NO_KEY, NO_SCHEMA, WRONG_VALUE, Unreadable, not_held
 from airflow_cdc_provider.connectors.formats.values import Convert
 from airflow_cdc_provider.core.tables import TableSchema
 
@@ -39,14 +40,30 @@ class Images:
     ) -> None:
         self.schema = schema
         self.schema_id = schema.schema_id
+        self.warnings = [] if warnings is None else warnings
         self._columns = [
-            (column.name, f"{encode_basestring(column.name)}:", convert)
+            (
+                column.name,
+                f"{encode_basestring(column.name)}:",
+                self._to_the_last_digit(convert) if column.name in schema.key else convert,
+            )
             for column, convert in zip(schema.columns, converters, strict=True)
         ]
         self.converters = {name: convert for name, _, convert in self._columns}
-        self.warnings = [] if warnings is None else warnings
         self._names = frozenset(self.converters)
         self._left_out = left_out
+
+    def _to_the_last_digit(self, convert: Convert) -> Convert:
+        """Of a key nothing is cut: two keys of the source would be one. 0.0 and -0.0 are one there."""
+
+        def converted(value: Any) -> str:
+            before = len(self.warnings)
+            text = convert(value)
+            if NANOSECONDS_CUT in self.warnings[before:]:
+                raise not_held("a time with digits below a microsecond, in the key")
+            return "0.0" if text == "-0.0" else text
+
+        return converted
 
     def image(self, row: Mapping[str, Any]) -> Image:
         """Columns that are not in the row are unknown. Raises Unreadable, for a column that nobody knows, too."""

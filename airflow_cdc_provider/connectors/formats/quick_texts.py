@@ -46,7 +46,7 @@ def booleans(values: Array) -> StringArray | None:
 
 
 def floats(values: Array) -> StringArray | None:
-    """A number too small for a float looks like zero by now."""
+    """A number too small for a float looks like zero by now; a negative zero is not the same in a key."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -54,7 +54,8 @@ def floats(values: Array) -> StringArray | None:
         return None
     if pc.all(pc.is_finite(values)).as_py() is False:
         return None
-    return pa.array([None if one is None else repr(one) for one in values.to_pylist()], pa.string())
+    told = [None if one is None else repr(one) for one in values.to_pylist()]
+    return None if "-0.0" in told else pa.array(told, pa.string())
 
 
 OTHERS: Mapping[Kind, Quick] = {

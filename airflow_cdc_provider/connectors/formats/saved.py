@@ -76,8 +76,10 @@ def messages(data: bytes, name: str, topic: str, whole_avro: bool) -> Iterator[M
     if plain.startswith((AVRO, PARQUET)):
         from airflow_cdc_provider.connectors.formats import row_files
 
-        rows = row_files.avro_messages(plain, name, whole_avro)
-        yield from rows if plain.startswith(AVRO) else row_files.parquet_messages(plain, name)
+        if plain.startswith(AVRO):
+            yield from row_files.avro_messages(plain, name, whole_avro)
+        else:
+            yield from row_files.parquet_messages(plain, name)
         return
     for number, line in enumerate(plain.splitlines()):
         if line.strip():

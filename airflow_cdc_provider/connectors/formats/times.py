@@ -1,6 +1,7 @@
 """Dates and times told as numbers or as ISO text, as canonical JSON. Pure.
 
-What no calendar of a target holds becomes the end of the calendar, and the record says so.
+What no calendar of a target holds is refused: nothing stands for it. Digits below a microsecond are cut, and the record
+says so; a key that has some is refused (``images.Images``).
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from airflow_cdc_provider.connectors.formats.unreadable import WRONG_TIME, Unreadable
+from airflow_cdc_provider.connectors.formats.unreadable import WRONG_TIME, Unreadable, not_held
+from airflow_cdc_provider.connectors.unrepresentable import INFINITE, OTHER_YEAR
 
 Warn = Callable[[str], object]
 
@@ -19,13 +21,12 @@ EPOCH = datetime(1970, 1, 1)
 EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 LAST_DAY = date.max.toordinal()
-FIRST_DATE, LAST_DATE = "0001-01-01", "9999-12-31"
-FIRST_TIME, LAST_TIME = f"{FIRST_DATE}T00:00:00", f"{LAST_DATE}T23:59:59.999999"
 FIRST_US = -62_135_596_800_000_000
 LAST_US = 253_402_300_799_999_999
 INFINITE_US = frozenset({9_223_372_036_825_200_000, -9_223_372_036_832_400_000})
 """What PostgreSQL's connectors send for ±infinity, in microseconds; in milliseconds a thousandth of it."""
 
+NANOSECONDS_CUT = "nanoseconds_cut"
 LONG_YEAR = re.compile(r"([+-])\d{5,}-\d\d-\d\d|-\d{4}-\d\d-\d\d")
 
 
@@ -39,16 +40,14 @@ def date_of_days(days: int, warn: Warn) -> str:
     ordinal = whole(days) + EPOCH_DAY
     if 1 <= ordinal <= LAST_DAY:
         return f'"{date.fromordinal(ordinal).isoformat()}"'
-    warn("year_out_of_range")
-    return f'"{LAST_DATE if days > 0 else FIRST_DATE}"'
+    raise not_held(OTHER_YEAR)
 
 
 def timestamp_of_us(us: int, warn: Warn, zone: str = "") -> str:
     if FIRST_US <= whole(us) <= LAST_US:
         return f'"{(EPOCH + timedelta(microseconds=us)).isoformat()}{zone}"'
     infinite = us in INFINITE_US or us * 1000 in INFINITE_US
-    warn("infinity_sentinel" if infinite else "year_out_of_range")
-    return f'"{LAST_TIME if us > 0 else FIRST_TIME}{zone}"'
+    raise not_held(INFINITE if infinite else OTHER_YEAR)
 
 
 def timestamp_of_ms(ms: int, warn: Warn, zone: str = "") -> str:
@@ -59,7 +58,7 @@ def timestamp_of_ms(ms: int, warn: Warn, zone: str = "") -> str:
 def timestamp_of_ns(ns: int, warn: Warn, zone: str = "") -> str:
     us, rest = divmod(whole(ns), 1000)
     if rest:
-        warn("nanoseconds_cut")
+        warn(NANOSECONDS_CUT)
     return timestamp_of_us(us, warn, zone)
 
 
@@ -80,15 +79,13 @@ def time_of_ms(ms: int, warn: Warn) -> str:
 def time_of_ns(ns: int, warn: Warn) -> str:
     us, rest = divmod(whole(ns), 1000)
     if rest:
-        warn("nanoseconds_cut")
+        warn(NANOSECONDS_CUT)
     return time_of_us(us)
 
 
 def date_of_text(text: Any, warn: Warn) -> str:
     """``2024-02-29``, with or without a Z, or with a time behind it that is midnight."""
-    beyond = _beyond(text, FIRST_DATE, LAST_DATE, warn)
-    if beyond:
-        return beyond
+    _require_within(text)
     day, _, rest = text.removesuffix("Z").partition("T")
     try:
         if rest.strip("0:."):
@@ -100,26 +97,21 @@ def date_of_text(text: Any, warn: Warn) -> str:
 
 def timestamp_of_text(text: Any, warn: Warn) -> str:
     """A time without zone; a Z behind it means nothing."""
-    beyond = _beyond(text, FIRST_TIME, LAST_TIME, warn)
-    if beyond:
-        return beyond
+    _require_within(text)
     moment = _moment(text, warn)
     return f'"{moment.replace(tzinfo=None).isoformat()}"'
 
 
 def timestamptz_of_text(text: Any, warn: Warn) -> str:
     """Raises Unreadable where no zone is told: nobody knows which moment is meant."""
-    beyond = _beyond(text, FIRST_TIME, LAST_TIME, warn, "Z")
-    if beyond:
-        return beyond
+    _require_within(text)
     moment = _moment(text, warn)
     if moment.tzinfo is None:
         raise Unreadable(WRONG_TIME, "a time without zone")
     try:
         return f'"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"'
     except OverflowError:
-        warn("year_out_of_range")
-        return f'"{FIRST_TIME if moment.year == 1 else LAST_TIME}Z"'
+        raise not_held(OTHER_YEAR) from None
 
 
 @lru_cache(maxsize=64)
@@ -136,18 +128,14 @@ def _moment(text: str, warn: Warn) -> datetime:
     _, point, fraction = text.partition(".")
     digits = len(fraction) - len(fraction.lstrip("0123456789")) if point else 0
     if digits > 6 and fraction[6:digits].strip("0"):
-        warn("nanoseconds_cut")
+        warn(NANOSECONDS_CUT)
     return moment
 
 
-def _beyond(text: Any, first: str, last: str, warn: Warn, zone: str = "") -> str:
-    """The end of the calendar where the text tells a time that no target holds; else nothing."""
+def _require_within(text: Any) -> None:
     if not isinstance(text, str):
         raise Unreadable(WRONG_TIME, "a time that is no text")
     if text in ("infinity", "-infinity"):
-        warn("infinity_sentinel")
-        return f'"{last if text == "infinity" else first}{zone}"'
+        raise not_held(INFINITE)
     if LONG_YEAR.match(text):
-        warn("year_out_of_range")
-        return f'"{first if text[0] == "-" else last}{zone}"'
-    return ""
+        raise not_held(OTHER_YEAR)

@@ -18,14 +18,16 @@ from airflow_cdc_provider.core.quarantine import told
 NOT_JSON, NOT_EXACT, TOO_DEEP, TOO_LARGE, NO_KEY, UNKNOWN_OPERATION, CONTRADICTION = (
     f"EVT00{number}" for number in range(1, 8)
 )
-NO_ORDER, WRONG_TIME, WRONG_NUMBER, WRONG_TEXT, WRONG_VALUE, NO_SCHEMA = (
+NO_ORDER, WRONG_TIME, WRONG_NUMBER, WRONG_TEXT, WRONG_VALUE, NO_SCHEMA, NOT_HELD = (
     "EVT008",
     "EVT009",
     "EVT010",
     "EVT011",
     "EVT015",
     "EVT014",
+    "EVT016",
 )
+NOT_TOLD = "EVT020"
 
 
 class Unreadable(ValueError):
@@ -33,6 +35,11 @@ class Unreadable(ValueError):
 
     def __init__(self, code: str, what: str) -> None:
         super().__init__(f"{code} {what}")
+
+
+def not_held(what: str) -> Unreadable:
+    """A value that no target's type has. Nothing stands for it."""
+    return Unreadable(NOT_HELD, f"{what}, which no target's type has: leave the column out, or the table")
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
+from airflow_cdc_provider.connectors.jdbc_poll.extras import POSTGRES, read_extra
 from airflow_cdc_provider.connectors.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, NotInstalled, Problem, SourceUnavailable
+from airflow_cdc_provider.core.tls import UNTRUSTED, untrusted
 
 CLOCKS: Mapping[str, str] = {
     "postgresql": "SELECT clock_timestamp()",
@@ -32,6 +34,12 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     "oracle": ("ALTER SESSION SET TIME_ZONE = '+00:00'",),
 }
 """Values come as they are stored, in UTC; rows that the user may not see are an error and no smaller table."""
+
+PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306, "oracle": 1521, "mssql": 1433}
+"""Where a connection that names no port leads to."""
+
+NAMES_DATABASE = frozenset({"host", "service_name", "sid", "instance", "unix_socket"})
+"""Extras of a connection that say which server or database it leads to."""
 
 FORBIDDEN = frozenset({"42501", "28000", "28P01"})
 FORBIDDEN_NUMBERS = frozenset({1044, 1045, 1142, 1143, 1227})
@@ -53,7 +61,7 @@ class Database:
     @cached_property
     def engine(self) -> sa.Engine:
         info = self.info
-        query = {name: value for name, value in info.extra.items() if isinstance(value, str)}
+        extra = read_extra(self.options.driver, info)
         try:
             url = URL.create(
                 self.options.driver,
@@ -62,9 +70,9 @@ class Database:
                 info.host or None,
                 info.port,
                 info.schema or None,
-                query,
+                extra.query,
             )
-            return sa.create_engine(url, poolclass=NullPool)
+            return sa.create_engine(url, poolclass=NullPool, connect_args=dict(extra.arguments))
         except (sa.exc.NoSuchModuleError, sa.exc.ArgumentError, ModuleNotFoundError) as error:
             raise NotInstalled(
                 Problem(
@@ -107,13 +115,22 @@ class Database:
         return moment.replace(tzinfo=UTC) - offset
 
     def identity(self) -> dict[str, str]:
-        return {"system": self.system, "database": self.info.schema}
+        """From the connection: no statement names a server on every database. A database that is no URL's path, such
+        as a service of Oracle, stands in the extras."""
+        url = self.engine.url
+        query = {name: value for name, value in url.query.items() if name in NAMES_DATABASE and isinstance(value, str)}
+        port = url.port or PORTS.get(self.system)
+        host = (url.host or "").lower() + (f":{port}" if url.host and port else "")
+        return {"system": self.system, "host": host, "database": url.database or "", **query}
 
     def _failure(self, error: sa.exc.DBAPIError) -> CdcError:
         original = error.orig
         state = str(getattr(original, "sqlstate", None) or "")
         number = next(iter(getattr(original, "args", ())), None)
         found = f"{state} {_first_line(original or error)}".strip()
+        if UNTRUSTED.search(found):
+            authority = "`sslrootcert`" if self.options.driver in POSTGRES else '`"ssl": {"ca": …}`'
+            return untrusted(self.place, self.info.connection_id, found, authority)
         if state in FORBIDDEN or number in FORBIDDEN_NUMBERS:
             do = f"grant SELECT on the tables to {self.info.login}, or mend the connection {self.info.connection_id}"
             return CheckFailed(Problem("SRC010", "a right is missing", where=self.place, found=found, do=do))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,8 @@ from airflow_cdc_provider.connectors.jdbc_poll.select import Selectable
 from airflow_cdc_provider.connectors.jdbc_poll.values import in_utc, plain
 from airflow_cdc_provider.connectors.polling.canonical import told
 from airflow_cdc_provider.connectors.polling.pages import Row
+from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, unrepresentable_row
+from airflow_cdc_provider.core.errors import BadRecordMet, CheckFailed, Problem
 from airflow_cdc_provider.core.tables import Kind
 
 if TYPE_CHECKING:
@@ -31,37 +33,47 @@ class Rows:
         self._offset = selectable.offset
 
     def page_row(self, values: Sequence[Any]) -> Row:
-        warnings: list[str] = []
+        """Raises CheckFailed (CPY009) where it holds what no target can: this table waits, the others do not."""
         width = len(self._types)
-        key = self._key(values[width : width + len(self._key_types)], warnings.append)
         stamp, taken = values[-2], values[-1]
-        texts = [
-            member + told(kind, plain(kind, value, warnings.append))
-            for member, kind, value in zip(self._members, self._types, values[:width], strict=True)
-        ]
+        try:
+            key = self._key(values[width : width + len(self._key_types)])
+            texts = [
+                member + told(kind, plain(kind, value))
+                for member, kind, value in zip(self._members, self._types, values[:width], strict=True)
+            ]
+        except Unrepresentable as error:
+            raise CheckFailed(self._lacking(values, error)) from error
         image = f"{{{','.join(texts)}}}" if taken else ""
-        return Row(self._stamp(stamp), key, image, not taken, tuple(dict.fromkeys(warnings)))
+        return Row(self._stamp(stamp), key, image, not taken)
 
     def table(self, rows: Iterable[Sequence[Any]]) -> pa.Table:
-        """Rows of a copy, in the table's types."""
+        """Rows of a copy, in the table's types. Raises BadRecordMet (CPY009)."""
         import pyarrow as pa
 
         columns = list(zip(*rows, strict=True))
-        arrays = [
-            pa.array([plain(kind, value, _unheard) for value in values], arrow_type(kind))
-            for kind, values in zip(self._types, columns[: len(self._types)], strict=True)
-        ]
+        arrays = []
+        for column, values in zip(self._schema.columns, columns[: len(self._types)], strict=True):
+            try:
+                arrays.append(pa.array([plain(column.type, value) for value in values], arrow_type(column.type)))
+            except Unrepresentable as error:
+                raise BadRecordMet(unrepresentable_row(self._schema, [column.name], str(error), False)) from error
         return pa.table(arrays, schema=arrow_schema(self._schema))
 
-    def _key(self, values: Sequence[Any], warn: Callable[[str], object]) -> str:
-        parts = [told(kind, plain(kind, value, warn)) for kind, value in zip(self._key_types, values, strict=True)]
+    def _lacking(self, values: Sequence[Any], error: Unrepresentable) -> Problem:
+        columns = []
+        for column, value in zip(self._schema.columns, values, strict=False):
+            try:
+                plain(column.type, value)
+            except Unrepresentable:
+                columns.append(column.name)
+        return unrepresentable_row(self._schema, columns or self._schema.key, str(error), False)
+
+    def _key(self, values: Sequence[Any]) -> str:
+        parts = [told(kind, plain(kind, value)) for kind, value in zip(self._key_types, values, strict=True)]
         return f"[{','.join(parts)}]"
 
     def _stamp(self, value: datetime | None) -> datetime | None:
         if not isinstance(value, datetime):
             return None
         return in_utc(value) - self._offset if self._naive else in_utc(value)
-
-
-def _unheard(_code: str) -> None:
-    """A copy has no place for the warnings of a row."""

@@ -12,6 +12,7 @@ from airflow_cdc_provider.connectors.jdbc_poll.catalog import Described, read_ca
 from airflow_cdc_provider.connectors.jdbc_poll.check import find_problems, refuse, stamp_of
 from airflow_cdc_provider.connectors.jdbc_poll.copy import open_copy, read_share
 from airflow_cdc_provider.connectors.jdbc_poll.database import Database
+from airflow_cdc_provider.connectors.jdbc_poll.extras import unverified
 from airflow_cdc_provider.connectors.jdbc_poll.options import read_options
 from airflow_cdc_provider.connectors.jdbc_poll.rows import Rows
 from airflow_cdc_provider.connectors.jdbc_poll.select import Selectable
@@ -48,6 +49,9 @@ class JdbcPollSource:
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.database, tables)
+
+    def unverified(self) -> list[Problem]:
+        return unverified(self.options.driver, self.database.info)
 
     def identity(self) -> dict[str, str]:
         return self.database.identity()

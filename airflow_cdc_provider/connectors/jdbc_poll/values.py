@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any
+from typing import Any, NoReturn
 from uuid import UUID
 
+from airflow_cdc_provider.connectors.unrepresentable import NO_DATE, NOT_A_NUMBER, Unrepresentable
 from airflow_cdc_provider.core.tables import Kind, LogicalType
 
-NAN_LOST, ZERO_DATE, NUL_STRIPPED = "nan_lost", "zero_date", "nul_stripped"
 EXACT = Context(prec=76, rounding=ROUND_HALF_UP)
-Warn = Callable[[str], object]
 
 
-def plain(kind: LogicalType, value: Any, warn: Warn) -> Any:
-    """The value as Arrow takes it for a column of this kind, and as ``polling.canonical`` writes it."""
+def plain(kind: LogicalType, value: Any) -> Any:
+    """The value as Arrow takes it for a column of this kind, and as ``polling.canonical`` writes it. Raises
+    Unrepresentable for a value that the kind has not."""
     if value is None:
         return None
     match kind.kind:
@@ -28,17 +27,17 @@ def plain(kind: LogicalType, value: Any, warn: Warn) -> Any:
         case Kind.FLOAT32 | Kind.FLOAT64:
             return float(value)
         case Kind.DECIMAL:
-            return _decimal(kind, value, warn)
+            return _decimal(kind, value)
         case Kind.DATE:
-            return value if isinstance(value, date) else _lost(ZERO_DATE, warn)
+            return value if isinstance(value, date) else _no_date(value)
         case Kind.TIMESTAMP:
-            return value.replace(tzinfo=None) if isinstance(value, datetime) else _lost(ZERO_DATE, warn)
+            return value.replace(tzinfo=None) if isinstance(value, datetime) else _no_date(value)
         case Kind.TIMESTAMPTZ:
-            return in_utc(value) if isinstance(value, datetime) else _lost(ZERO_DATE, warn)
+            return in_utc(value) if isinstance(value, datetime) else _no_date(value)
         case Kind.BYTES:
             return bytes(value)
         case _:
-            return _text(value, warn)
+            return _text(value)
 
 
 def asked(kind: LogicalType, value: Any, zoned: bool) -> Any:
@@ -65,23 +64,19 @@ def in_utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-def _decimal(kind: LogicalType, value: Any, warn: Warn) -> Decimal | None:
+def _decimal(kind: LogicalType, value: Any) -> Decimal:
     assert kind.scale is not None
     number = value if isinstance(value, Decimal) else Decimal(value)
     if not number.is_finite():
-        warn(NAN_LOST)
-        return None
+        raise Unrepresentable(NOT_A_NUMBER, str(value))
     number = number.quantize(Decimal(1).scaleb(-kind.scale), context=EXACT)
     return number if number else abs(number)
 
 
-def _text(value: Any, warn: Warn) -> str:
-    text = f"{value:f}" if isinstance(value, Decimal) and value.is_finite() else str(value)
-    if "\0" in text:
-        warn(NUL_STRIPPED)
-        return text.replace("\0", "")
-    return text
+def _text(value: Any) -> str:
+    return f"{value:f}" if isinstance(value, Decimal) and value.is_finite() else str(value)
 
 
-def _lost(code: str, warn: Warn) -> None:
-    warn(code)
+def _no_date(value: Any) -> NoReturn:
+    """A driver gives what it takes for no date as the server's own text."""
+    raise Unrepresentable(NO_DATE, str(value))

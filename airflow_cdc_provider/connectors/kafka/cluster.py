@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.connectors.kafka.access import client_settings, place
+from airflow_cdc_provider.connectors.kafka.access import client_settings, place, unverified
 from airflow_cdc_provider.connectors.kafka.positions import Channel, Range, Span
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.errors import NotInstalled, PositionLost, Problem, SourceUnavailable
@@ -50,6 +50,9 @@ class Cluster:
     @property
     def place(self) -> str:
         return place(self.settings)
+
+    def unverified(self) -> list[Problem]:
+        return unverified(self._connection)
 
     def identity(self) -> dict[str, str]:
         return {"cluster_id": str(self._metadata.cluster_id or "")}

@@ -64,6 +64,9 @@ class KafkaSource:
         except CheckFailed as error:
             return list(error.problems)
 
+    def unverified(self) -> list[Problem]:
+        return self.cluster.unverified()
+
     def identity(self) -> dict[str, str]:
         return self.cluster.identity()
 

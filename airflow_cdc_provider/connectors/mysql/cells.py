@@ -1,7 +1,7 @@
 """Cells of the binlog as values, in the form that a copy of the same row gives them. Pure.
 
-What cannot be kept exactly is said through ``warn``: ``zero_date``, ``nul_stripped``. A reader raises Malformed and its
-like where a cell is none of its column.
+A reader raises Malformed and its like where a cell is none of its column, Unrepresentable where it is a date that no
+calendar has.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from airflow_cdc_provider.connectors.mysql.charsets import codec_of
 from airflow_cdc_provider.connectors.mysql.json_binary import text_of
 from airflow_cdc_provider.connectors.mysql.table_map import DIGIT_BYTES, Field, T
 from airflow_cdc_provider.connectors.mysql.types import Described
+from airflow_cdc_provider.connectors.unrepresentable import NO_DATE, Unrepresentable
 from airflow_cdc_provider.core.tables import Kind
 
 Read = Callable[[bytes], Any]
-Warn = Callable[[str], object]
 EPOCH = datetime(1970, 1, 1)
 EXACT = Context(prec=80)
 SCALES = (1_000_000, 10_000, 100, 1)
@@ -32,7 +32,7 @@ SCALES = (1_000_000, 10_000, 100, 1)
 INTEGER_TYPES = frozenset({T.TINY, T.SHORT, T.INT24, T.LONG, T.LONGLONG})
 
 
-def reader_of(field: Field, column: Described, warn: Warn) -> Read:
+def reader_of(field: Field, column: Described) -> Read:
     """Raises LookupError where nobody can read the column's character set."""
     kind = column.column.type.kind
     if field.type in INTEGER_TYPES:
@@ -52,17 +52,17 @@ def reader_of(field: Field, column: Described, warn: Warn) -> Read:
         case T.BIT:
             return _boolean if kind is Kind.BOOLEAN else lambda cell: cell
         case T.DATE:
-            return lambda cell: _date(int.from_bytes(cell, "little"), warn)
+            return lambda cell: _date(int.from_bytes(cell, "little"))
         case T.TIME | T.TIME2:
             return _old_time if field.type == T.TIME else lambda cell: _time(cell, field.meta)
         case T.DATETIME:
-            return lambda cell: _old_datetime(int.from_bytes(cell, "little"), warn)
+            return lambda cell: _old_datetime(int.from_bytes(cell, "little"))
         case T.DATETIME2:
-            return lambda cell: _datetime(cell, field.meta, warn)
+            return lambda cell: _datetime(cell, field.meta)
         case T.TIMESTAMP:
-            return lambda cell: _moment(int.from_bytes(cell, "little"), 0, warn)
+            return lambda cell: _moment(int.from_bytes(cell, "little"), 0, 0)
         case T.TIMESTAMP2:
-            return lambda cell: _moment(int.from_bytes(cell[:4]), _fraction(cell[4:], field.meta), warn)
+            return lambda cell: _moment(int.from_bytes(cell[:4]), _fraction(cell[4:], field.meta), field.meta)
         case T.JSON:
             return text_of
         case T.ENUM | T.SET:
@@ -78,7 +78,7 @@ def reader_of(field: Field, column: Described, warn: Warn) -> Read:
             return lambda cell: cell.ljust(column.octets, b"\0")
     if kind is Kind.BYTES:
         return lambda cell: cell
-    return _text(codec_of(column.charset), warn)
+    return codec_of(column.charset)
 
 
 def _float32(cell: bytes) -> float:
@@ -119,43 +119,47 @@ def _decimal(whole: int, scale: int, text: bool) -> Read:
     return read
 
 
-def _date(packed: int, warn: Warn) -> date | None:
-    return _calendar(packed >> 9, packed >> 5 & 15, packed & 31, warn)
-
-
-def _calendar(year: int, month: int, day: int, warn: Warn) -> date | None:
-    """Dates with a zero in them are no dates; and neither is the 31st of February, which a server may allow."""
+def _date(packed: int) -> date:
+    year, month, day = packed >> 9, packed >> 5 & 15, packed & 31
     try:
         return date(year, month, day)
     except ValueError:
-        warn("zero_date")
-        return None
+        raise Unrepresentable(NO_DATE, f"{year:04d}-{month:02d}-{day:02d}") from None
 
 
-def _datetime(cell: bytes, digits: int, warn: Warn) -> datetime | None:
+def _datetime(cell: bytes, digits: int) -> datetime:
     packed = int.from_bytes(cell[:5]) - (1 << 39)
     months, rest = packed >> 22, packed & 0x3FFFFF
-    day = _calendar(months // 13, months % 13, rest >> 17, warn)
-    if day is None:
-        return None
-    micros = _fraction(cell[5:], digits)
-    return datetime(day.year, day.month, day.day, rest >> 12 & 31, rest >> 6 & 63, rest & 63, micros)
+    clock = rest >> 12 & 31, rest >> 6 & 63, rest & 63
+    return _moment_of(months // 13, months % 13, rest >> 17, clock, _fraction(cell[5:], digits), digits)
 
 
-def _old_datetime(packed: int, warn: Warn) -> datetime | None:
+def _old_datetime(packed: int) -> datetime:
     days, clock = divmod(packed, 1_000_000)
-    day = _calendar(days // 10_000, days // 100 % 100, days % 100, warn)
-    if day is None:
-        return None
-    return datetime(day.year, day.month, day.day, clock // 10_000, clock // 100 % 100, clock % 100)
+    parts = clock // 10_000, clock // 100 % 100, clock % 100
+    return _moment_of(days // 10_000, days // 100 % 100, days % 100, parts, 0, 0)
 
 
-def _moment(seconds: int, micros: int, warn: Warn) -> datetime | None:
+def _moment_of(year: int, month: int, day: int, clock: tuple[int, int, int], micros: int, digits: int) -> datetime:
+    """Dates with a zero in them are no dates; and neither is the 31st of February, which a server may allow."""
+    try:
+        date(year, month, day)
+    except ValueError:
+        hour, minute, second = clock
+        whole = f"{year:04d}-{month:02d}-{day:02d} {hour:02d}:{minute:02d}:{second:02d}"
+        raise Unrepresentable(NO_DATE, whole + _tail(micros, digits)) from None
+    return datetime(year, month, day, *clock, micros)
+
+
+def _moment(seconds: int, micros: int, digits: int) -> datetime:
     """In UTC, without saying so. The beginning of 1970 stands for a date that is none."""
     if not seconds and not micros:
-        warn("zero_date")
-        return None
+        raise Unrepresentable(NO_DATE, "0000-00-00 00:00:00" + _tail(0, digits))
     return EPOCH + timedelta(seconds=seconds, microseconds=micros)
+
+
+def _tail(micros: int, digits: int) -> str:
+    return f".{micros:06d}"[: digits + 1] if digits else ""
 
 
 def _fraction(cell: bytes, digits: int) -> int:
@@ -196,17 +200,6 @@ def _member(members: tuple[str, ...], one: bool) -> Read:
         if number >> len(members):
             raise Malformed("a member that the set does not have")
         return ",".join(member for at, member in enumerate(members) if number >> at & 1)
-
-    return read
-
-
-def _text(codec: Callable[[bytes], str], warn: Warn) -> Read:
-    def read(cell: bytes) -> str:
-        text = codec(cell)
-        if "\0" in text:
-            warn("nul_stripped")
-            return text.replace("\0", "")
-        return text
 
     return read
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_cdc_provider.connectors.mysql.catalog import Table
 from airflow_cdc_provider.connectors.mysql.charsets import knows
+from airflow_cdc_provider.connectors.mysql.forms import NOT_CAST
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.filters import literal
 from airflow_cdc_provider.core.steps import TableTask
@@ -29,9 +30,23 @@ def table_problems(
         if task.table in refused:
             problems.append(_no_select(task.table, refused[task.table], user, place))
         problems += _key(task)
+        problems += _cast(task, table)
         problems += _texts(task, table)
         problems += _filter(task, told)
     return problems
+
+
+def _cast(task: TableTask, table: Table) -> Iterator[Problem]:
+    for column in table.schema.columns:
+        if column.name in task.rule.columns.cast and column.type.kind in NOT_CAST:
+            yield Problem(
+                "SRC101",
+                f"the binlog does not tell column {column.name} of {task.table} as the server spells it",
+                where=task.table,
+                found=f"`columns.cast` of a {column.native}",
+                allowed="whole numbers, decimals, dates, times, texts",
+                do="take it out of `cast`",
+            )
 
 
 def no_table(table: str, place: str) -> Problem:

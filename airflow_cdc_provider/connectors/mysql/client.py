@@ -15,6 +15,8 @@ from airflow_cdc_provider.core.errors import (
     Problem,
     SourceUnavailable,
 )
+from airflow_cdc_provider.core.mysql_access import mysql_tls
+from airflow_cdc_provider.core.tls import UNTRUSTED, untrusted
 
 DEFAULT_PORT = 3306
 CONNECT_LIMIT_S = 10
@@ -82,8 +84,7 @@ class Client:
         )
 
     def _parameters(self) -> dict[str, Any]:
-        ssl = self.info.extra.get("ssl")
-        authority = str(ssl.get("ca", "")) if isinstance(ssl, dict) else ""
+        tls = mysql_tls(self.info)
         return {
             "host": self.info.host,
             "port": self.info.port or DEFAULT_PORT,
@@ -95,11 +96,13 @@ class Client:
             "init_command": SETTINGS,
             "connect_timeout": CONNECT_LIMIT_S,
             "read_timeout": READ_LIMIT_S,
-            **({"ssl": {"ca": authority}} if authority else {}),
+            **({"ssl": tls.context()} if tls else {}),
         }
 
     def _no_session(self, error: Any) -> CdcError:
         code, text = said(error)
+        if UNTRUSTED.search(text):
+            return untrusted(self.place, self.info.connection_id, text, '`"ssl": {"ca": …}`')
         if code in NO_LOGIN | NO_RIGHT:
             name = self.info.connection_id or "of the source"
             do = f"mend login, password or database of the Airflow connection {name}"

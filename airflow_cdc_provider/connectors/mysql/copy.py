@@ -6,7 +6,7 @@ which everything was committed when the first share was read; what is told behin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,16 +17,18 @@ from airflow_cdc_provider.connectors.jdbc_poll.values import plain
 from airflow_cdc_provider.connectors.key_ranges import ROWS_AT_ONCE, KeyRange, key_ranges, range_of
 from airflow_cdc_provider.connectors.mysql.catalog import Table, ask, read_server
 from airflow_cdc_provider.connectors.mysql.client import Client
+from airflow_cdc_provider.connectors.mysql.forms import formed
 from airflow_cdc_provider.connectors.mysql.positions import FILE, GTID, POS, floor_key, place_of, position_of
 from airflow_cdc_provider.connectors.mysql.types import Described
 from airflow_cdc_provider.connectors.source import Copy, PagedRead
+from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, unrepresentable_row
 from airflow_cdc_provider.core.definition import Comparison, Condition
-from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import BadRecordMet, Problem, SourceUnavailable
 from airflow_cdc_provider.core.filters import literal
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.selection import selected_schema
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Kind, TableSchema
+from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,7 +103,7 @@ def read_share(client: Client, table: Table, share: str, schema: TableSchema) ->
 
     part = range_of(share)
     described = {one.name: one for one in table.columns}
-    columns = [described[column.name] for column in schema.columns]
+    columns = [described[column.text_of or column.name] for column in schema.columns]
     query, parameters = _select(table, columns, schema, part)
     names = arrow_schema(schema)
     with client.session("share", unbuffered=True) as connection:
@@ -111,7 +113,7 @@ def read_share(client: Client, table: Table, share: str, schema: TableSchema) ->
         while rows := cursor.fetchmany(ROWS_AT_ONCE):
             cells = zip(*rows, strict=True)
             arrays = [
-                pa.array([plain(column.type, _value(one, cell), _unheard) for cell in values], arrow_type(column.type))
+                pa.array(_values(schema, column, one, values), arrow_type(column.type))
                 for column, one, values in zip(schema.columns, columns, cells, strict=True)
             ]
             yield pa.table(arrays, schema=names)
@@ -155,6 +157,15 @@ def _given(value: object) -> object:
     return value.encode() if isinstance(value, str) else value
 
 
+def _values(schema: TableSchema, column: Column, described: Described, cells: Sequence[Any]) -> list[Any]:
+    """Raises BadRecordMet (CPY009) for what no target has."""
+    read = formed(schema, column, described, lambda cell: plain(described.column.type, _value(described, cell)))
+    try:
+        return [None if cell is None else read(cell) for cell in cells]
+    except Unrepresentable as error:
+        raise BadRecordMet(unrepresentable_row(schema, [column.name], str(error))) from error
+
+
 def _value(column: Described, cell: Any) -> Any:
     """Bits come as bytes."""
     if cell is None:
@@ -168,7 +179,3 @@ def _table(table: Table) -> str:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _unheard(_code: str) -> None:
-    """A copy has no place for the warnings of a row."""

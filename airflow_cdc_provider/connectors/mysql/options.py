@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow_cdc_provider.core.definition import doc
 from airflow_cdc_provider.core.plain import from_plain
@@ -15,6 +15,7 @@ SERVER_IDS = 1 << 31
 
 @dataclass(frozen=True)
 class MysqlOptions:
+    keeps_texts: ClassVar[bool] = True
     databases: tuple[str, ...] = doc(
         "Databases whose tables can be copied; by default every one that the login sees.", tuple, filled=True
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from airflow_cdc_provider.connectors.mysql.binlog import MALFORMED
 from airflow_cdc_provider.connectors.mysql.cells import Read, reader_of
+from airflow_cdc_provider.connectors.mysql.forms import formed
 from airflow_cdc_provider.connectors.mysql.row_event import ABSENT, Absent, Cell, RowChange
 from airflow_cdc_provider.connectors.mysql.schemas import Told
 from airflow_cdc_provider.connectors.polling.canonical import told
@@ -36,9 +37,8 @@ class Layout:
         self.table = task.table
         self.schema = what.schema
         self.schema_id = what.schema.schema_id
-        self._warnings: list[str] = []
         self._columns = [
-            _Reading(one.name, place, one.type, _reader(what, place, self._warnings.append))
+            _Reading(one.name, place, one.type, formed(what.schema, one, what.described[place], _reader(what, place)))
             for one, place in zip(what.schema.columns, what.places, strict=True)
         ]
         self._members = [f"{encode_basestring(one.name)}:" for one in self._columns]
@@ -50,7 +50,6 @@ class Layout:
 
     def read(self, change: RowChange) -> Row | None:
         """None where the row filter leaves the change out."""
-        self._warnings.clear()
         old, new = change.old, change.new
         if new is None:
             assert old is not None
@@ -87,12 +86,12 @@ class Layout:
     def _insert(self, new: list[Cell]) -> Row:
         texts = self._texts(new)
         after, complete = self._image(texts)
-        return Row(Operation.INSERT, None, self._key_of(texts), None, after, False, complete, self._warned())
+        return Row(Operation.INSERT, None, self._key_of(texts), None, after, False, complete, ())
 
     def _delete(self, old: list[Cell]) -> Row:
         texts = self._texts(old)
         before, complete = self._image(texts)
-        return Row(Operation.DELETE, self._key_of(texts), None, before, None, complete, False, self._warned())
+        return Row(Operation.DELETE, self._key_of(texts), None, before, None, complete, False, ())
 
     def _update(self, old: list[Cell], new: list[Cell]) -> Row:
         """What did not change is read once."""
@@ -104,9 +103,7 @@ class Layout:
         before, before_complete = self._image(then)
         after, after_complete = self._image(now)
         was, key = self._key_of(then), self._key_of(now)
-        return Row(
-            Operation.UPDATE, was, key, before, after, before_complete, after_complete, self._warned(), was != key
-        )
+        return Row(Operation.UPDATE, was, key, before, after, before_complete, after_complete, (), was != key)
 
     def _texts(self, cells: list[Cell]) -> list[str | None]:
         """In the order of the schema; None for what was not sent."""
@@ -130,9 +127,6 @@ class Layout:
         if any(cells[one.place] is ABSENT for one in self._filtered):
             raise KeyUntold("the image does not hold the columns of the row filter")
         return matches(self._where, {one.name: one.compared(cells[one.place]) for one in self._filtered})
-
-    def _warned(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._warnings)) if self._warnings else ()
 
 
 class _Reading:
@@ -169,10 +163,10 @@ def _writer(kind: LogicalType) -> Callable[[Any], str]:
             return partial(told, kind)
 
 
-def _reader(what: Told, place: int, warn: Callable[[str], object]) -> Read:
+def _reader(what: Told, place: int) -> Read:
     """A column that nobody can read makes its rows unreadable, not its table."""
     try:
-        return reader_of(what.fields[place], what.described[place], warn)
+        return reader_of(what.fields[place], what.described[place])
     except LookupError as error:
         words = str(error)
 

@@ -6,13 +6,13 @@ types. The catalogue tells all, but as it is now.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_cdc_provider.connectors.mysql.catalog import Table
 from airflow_cdc_provider.connectors.mysql.table_map import Field, TableMap
 from airflow_cdc_provider.connectors.mysql.types import Described, derived, fits, keeps_values
-from airflow_cdc_provider.core.selection import takes
+from airflow_cdc_provider.core.selection import taken
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column, LogicalType, TableSchema
 
@@ -38,13 +38,18 @@ def told_schema(
     """``altered``: the table was altered between this place and the moment when the catalogue was read. Raises
     Undecided."""
     described = _by_name(found, table, collations) if found.is_named else _by_place(found, table, collations, altered)
-    kept = [at for at, one in enumerate(described) if takes(task.rule, one.name) and not one.generated]
-    columns = tuple(_known(described[at], task) for at in kept)
-    schema = TableSchema(task.table, columns, _key(found, described, task), task.schema.regime)
+    key = _key(found, described, task)
+    columns = taken(task.rule, [_known(one, task) for one in described if not one.generated], key)
+    schema = TableSchema(task.table, columns, key, task.schema.regime)
     if shape(schema) == shape(task.schema):
-        order = {described[at].name: at for at in kept}
-        schema, kept = task.schema, [order[name] for name in task.schema.names]
-    return Told(schema, tuple(kept), found.fields, described)
+        schema = task.schema
+    return Told(schema, places_of(schema, described), found.fields, described)
+
+
+def places_of(schema: TableSchema, described: Sequence[Described]) -> tuple[int, ...]:
+    """Where among the cells of a row each column of the schema is told."""
+    order = {one.name: at for at, one in enumerate(described)}
+    return tuple(order[column.text_of or column.name] for column in schema.columns)
 
 
 def shape(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]:

@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.mysql_access import unverified
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
@@ -43,6 +44,9 @@ class MysqlSource:
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.client, self.options, tables)
+
+    def unverified(self) -> list[Problem]:
+        return unverified(self.client.info)
 
     def identity(self) -> dict[str, str]:
         with self.client.session("identity") as connection:

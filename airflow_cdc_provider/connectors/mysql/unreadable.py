@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from airflow_cdc_provider.connectors.mysql.binlog import UPDATES, WRITES
 from airflow_cdc_provider.connectors.mysql.row_event import ABSENT, Cell, RowChange, rows_of, uncompressed
 from airflow_cdc_provider.connectors.mysql.rows import UNREADABLE, KeyUntold, Layout
-from airflow_cdc_provider.connectors.mysql.schemas import Told
+from airflow_cdc_provider.connectors.mysql.schemas import Told, places_of
 from airflow_cdc_provider.connectors.mysql.table_map import parse_table_map
 from airflow_cdc_provider.connectors.mysql.types import Described
 from airflow_cdc_provider.connectors.rows import PutAside, Row, as_reread, parted
+from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, reason
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.quarantine import Unreadable, told
@@ -49,8 +50,10 @@ def put_aside(
     assert new is not None
     if columns := new.columns or (old.columns if old else ()):
         listed = ", ".join(f"{name} ({layout.schema.column(name).native})" for name in columns)
-        reason = f"what came cannot be read as its column: {listed}"
-        whole = replace(whole, reason=reason, columns=columns, known=new.values)
+        words = f"what came cannot be read as its column: {listed}"
+        if isinstance(error, Unrepresentable):
+            words = reason(columns, str(error), layout.schema.key)
+        whole = replace(whole, reason=words, columns=columns, known=new.values)
     return parted(old, new, whole)
 
 
@@ -62,8 +65,7 @@ def reread(record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[
     try:
         context = from_plain(Context, json.loads(b64decode(what.context)))
         found = parse_table_map(b64decode(context.table_map), context.mariadb)
-        order = {one.name: at for at, one in enumerate(context.described)}
-        places = tuple(order[name] for name in schema.names)
+        places = places_of(schema, context.described)
         layout = Layout(table, Told(schema, places, found.fields, context.described))
         raw = b64decode(what.raw)
         (change,) = rows_of(raw[0], raw[1:], found)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.postgres.schemas import Catalogue, Described
 from airflow_cdc_provider.connectors.postgres.types import Domains, as_cell, converter, logical_type
+from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
 from airflow_cdc_provider.core.tables import Column, TableSchema
 
 if TYPE_CHECKING:
@@ -94,11 +95,12 @@ def _described(
         if is_unclear:
             unclear.add(column)
         kind = logical_type(type_oid, typmod, domains)
-        initial = converter(kind.kind, _unheard)(as_cell(value)) if missing and value is not None else None
+        initial = None
+        if missing and value is not None:
+            try:
+                initial = converter(kind.kind)(as_cell(value))
+            except Unrepresentable:
+                unclear.add(column)
         columns.append(Column(column, kind, not not_null, native, initial))
     schema = TableSchema(f"{namespace}.{name}", tuple(columns), key)
     return Described(oid, namespace, name, schema, frozenset(generated), frozenset(unclear))
-
-
-def _unheard(_code: str) -> None:
-    """A default that is infinite or NaN becomes what such values become everywhere."""

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_cdc_provider.connectors.json_columns import quoted
-from airflow_cdc_provider.connectors.postgres.types import JSON_NUMBER, converter
-from airflow_cdc_provider.core.tables import Kind
+from airflow_cdc_provider.connectors.postgres.types import JSON_NUMBER, Converter, converters
+from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
 
 Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]
@@ -74,10 +74,13 @@ class Cells:
         return self.length[self.there]
 
 
-def json_texts(kind: Kind, cells: Cells) -> pa.StringArray:
+def json_texts(schema: TableSchema, column: Column, cells: Cells) -> pa.StringArray:
     """One JSON text per cell, ``null`` for NULL. Raises NotPlain."""
+    kind = schema.column(column.text_of or column.name).type.kind
     texts = _QUICK[kind](cells) if kind in _QUICK else None
-    return _by_converter(kind, cells) if texts is None else pc.fill_null(texts, "null")
+    if texts is None:
+        return _by_converter(converters(schema)[schema.columns.index(column)], cells)
+    return pa.repeat(pa.scalar("null"), len(texts)) if column.text_of else pc.fill_null(texts, "null")
 
 
 def _boolean(cells: Cells) -> pa.StringArray | None:
@@ -184,20 +187,14 @@ _QUICK: dict[Kind, Callable[[Cells], pa.StringArray | None]] = {
 }
 
 
-def _by_converter(kind: Kind, cells: Cells) -> pa.StringArray:
-    convert = converter(kind, _refuse)
+def _by_converter(convert: Converter, cells: Cells) -> pa.StringArray:
     values = cells.binary.to_pylist()
     try:
         return pa.array(
             ("null" if value is None else convert(value.decode("latin-1")) for value in values), pa.string()
         )
     except (ValueError, IndexError, OverflowError) as error:
-        raise NotPlain(str(kind)) from error
-
-
-def _refuse(warning: str) -> None:
-    """A warning belongs to its own record."""
-    raise NotPlain(warning)
+        raise NotPlain("a cell that is none of its column") from error
 
 
 def _array(content: Bytes, length: Places, null: Flags) -> pa.BinaryArray:

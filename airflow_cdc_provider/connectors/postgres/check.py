@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from airflow_cdc_provider.connectors.postgres.capacity import Capacity, capacity_problems, read_capacity
 from airflow_cdc_provider.connectors.postgres.check_tables import table_problems
 from airflow_cdc_provider.connectors.postgres.client import Client
 from airflow_cdc_provider.connectors.postgres.facts import read_publication, read_table_facts, typed_row
@@ -15,17 +16,10 @@ from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.steps import TableTask
 
 OLDEST_VERSION = 140000
-SLOTS_FOR_A_COPY = 1
-SENDERS = 2
-"""One reads a window while another holds the snapshot of a copy."""
 
 SERVER = """
 SELECT current_setting('server_version_num')::int AS version, current_setting('wal_level') AS wal_level,
        pg_is_in_recovery() AS standby, current_setting('server_encoding') AS encoding,
-       current_setting('max_replication_slots')::int AS max_slots,
-       (SELECT count(*) FROM pg_replication_slots)::int AS slots,
-       current_setting('max_wal_senders')::int AS max_senders,
-       (SELECT count(*) FROM pg_stat_replication)::int AS senders,
        r.rolname::text AS role,
        r.rolreplication OR r.rolsuper
          OR EXISTS (SELECT FROM pg_roles m WHERE m.rolname = 'rds_replication' AND pg_has_role(m.oid, 'MEMBER'))
@@ -48,10 +42,6 @@ class ServerFacts:
     wal_level: str
     standby: bool
     encoding: str
-    max_slots: int
-    slots: int
-    max_senders: int
-    senders: int
     role: str
     may_replicate: bool
 
@@ -73,19 +63,20 @@ def find_problems(client: Client, options: PostgresOptions, tables: Sequence[Tab
         with client.session("check") as connection:
             server = typed_row(connection, ServerFacts, SERVER)
             assert server is not None
+            capacity = read_capacity(connection, options.slot)
             slot = typed_row(connection, SlotFacts, SLOT, options.slot)
             publication = read_publication(connection, options.publication)
             facts = read_table_facts(connection, options.publication, [task.table for task in tables])
     except CheckFailed as error:
         return list(error.problems)
     return [
-        *server_problems(server, slot is None, client.place),
+        *server_problems(server, capacity, client.place),
         *slot_problems(slot, options.slot, client),
         *table_problems(tables, facts, publication, options.publication, server.role, client.place),
     ]
 
 
-def server_problems(server: ServerFacts, slot_missing: bool, place: str) -> list[Problem]:
+def server_problems(server: ServerFacts, capacity: Capacity, place: str) -> list[Problem]:
     problems = []
     if server.version < OLDEST_VERSION:
         problems.append(
@@ -124,29 +115,7 @@ def server_problems(server: ServerFacts, slot_missing: bool, place: str) -> list
                 "restore the database into one with ENCODING 'UTF8'",
             )
         )
-    needed = server.slots + SLOTS_FOR_A_COPY + slot_missing
-    if needed > server.max_slots:
-        problems.append(
-            Problem(
-                "SRC002",
-                "no replication slot is free",
-                place,
-                f"max_replication_slots = {server.max_slots}, {server.slots} in use",
-                "one for the stream and one for a copy",
-                f"ALTER SYSTEM SET max_replication_slots = {needed + 2}; then restart the server",
-            )
-        )
-    if server.senders + SENDERS > server.max_senders:
-        problems.append(
-            Problem(
-                "SRC003",
-                "too few replication sessions are free",
-                place,
-                f"max_wal_senders = {server.max_senders}, {server.senders} in use",
-                "one for a window and one for a copy",
-                f"ALTER SYSTEM SET max_wal_senders = {server.senders + SENDERS + 2}; then restart the server",
-            )
-        )
+    problems += capacity_problems(capacity, place)
     if not server.may_replicate:
         problems.append(
             Problem(

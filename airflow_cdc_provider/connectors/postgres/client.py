@@ -10,30 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, NotInstalled, Problem, SourceUnavailable
+from airflow_cdc_provider.core.postgres_access import AUTHORITY, libpq_parameters
+from airflow_cdc_provider.core.tls import UNTRUSTED, untrusted
 
 if TYPE_CHECKING:
     from psycopg import Connection, Error
 
 DEFAULT_PORT = 5432
+NONE_FREE = "SRC026"
+"""Slots or senders are used up: the one thing that may be cured by waiting a moment."""
+
 CONNECT_LIMIT_S = 10
 KEEPALIVE_S = 60
-LIBPQ_EXTRAS = (
-    "sslmode",
-    "sslcert",
-    "sslkey",
-    "sslrootcert",
-    "sslcrl",
-    "sslpassword",
-    "channel_binding",
-    "gssencmode",
-    "connect_timeout",
-    "keepalives",
-    "keepalives_idle",
-    "keepalives_interval",
-    "keepalives_count",
-    "target_session_attrs",
-)
-
 # Output functions obey these, on the stream and in a copy alike. With an empty search path names come out whole; with
 # row_security off a policy that would hide rows is an error and not a smaller table. A copy's snapshot is held by
 # sessions that are idle for as long as the copy takes.
@@ -107,7 +95,7 @@ class Client:
         parameters = {
             "connect_timeout": CONNECT_LIMIT_S,
             "keepalives_idle": KEEPALIVE_S,
-            **{name: self.info.extra[name] for name in LIBPQ_EXTRAS if name in self.info.extra},
+            **libpq_parameters(self.info),
             "host": self.info.host,
             "port": self.info.port or DEFAULT_PORT,
             "dbname": self.info.schema,
@@ -120,6 +108,8 @@ class Client:
     def _no_session(self, error: Error) -> CdcError:
         """A server that refuses the login gives libpq a text and no code, so the text decides."""
         text = _first_line(error)
+        if UNTRUSTED.search(text):
+            return untrusted(self.place, self.info.connection_id, text, f"`{AUTHORITY}`")
         if any(
             words in text for words in ("password", "pg_hba.conf", "authentication failed", "not permitted to log in")
         ):
@@ -129,10 +119,26 @@ class Client:
             return CheckFailed(self._problem("SRC010", "the role may not enter the database", text, statement))
         if "database" in text and "does not exist" in text:
             return CheckFailed(self._problem("CON011", "there is no such database", text, self._edit()))
-        if any(words in text for words in ("replication", "WAL sender", "walsender", "max_wal_senders")):
+        if "max_wal_senders" in text:
+            return self.none_free("replication session", "max_wal_senders")
+        if any(words in text for words in ("replication", "WAL sender", "walsender")):
             return SourceUnavailable(self._problem("SRC011", "no replication session", text, "see `airflow cdc check`"))
         return SourceUnavailable(
             self._problem("CON010", "the server cannot be reached", text, "check host, port and network")
+        )
+
+    def none_free(self, what: str, setting: str) -> SourceUnavailable:
+        """``setting``: the one of the server that limits their number."""
+        return SourceUnavailable(
+            Problem(
+                NONE_FREE,
+                f"no {what} is free",
+                where=self.place,
+                found=f"as many as {setting} allows are in use",
+                allowed="one for the stream, and one for each table while it is copied",
+                do=f"drop slots that nobody reads (see pg_replication_slots), or raise {setting} and restart the "
+                "server; the next run tries again",
+            )
         )
 
     def _edit(self) -> str:

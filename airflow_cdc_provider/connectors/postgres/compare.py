@@ -34,7 +34,7 @@ def _texts(task: TableTask, schema: TableSchema) -> str:
     own = f"p.oid = {regclass} AND (r.tableoid = p.oid OR p.relkind = 'p')"
     rows = f"SELECT r.*, r.ctid AS {quoted(CTID)} FROM {table} AS r, pg_class AS p WHERE {own}"
     where = " AND ".join(condition_sql(condition, schema) for condition in task.rule.where) or "TRUE"
-    texts = ", ".join(f"{proof_text(column)} AS t{number}" for number, column in enumerate(schema.columns))
+    texts = ", ".join(f"{_column_text(column, schema)} AS t{number}" for number, column in enumerate(schema.columns))
     key = [schema.names.index(name) for name in schema.key] or range(len(schema.columns))
     joined = " || chr(1) || ".join(_marked(f"t{number}") for number in key)
     return (
@@ -42,26 +42,43 @@ def _texts(task: TableTask, schema: TableSchema) -> str:
     )
 
 
-def proof_text(column: Column) -> str:
-    """A text that a target can compute too."""
+def _column_text(column: Column, schema: TableSchema) -> str:
+    """What a column lacks and is told beside it is NULL there."""
+    if column.text_of:
+        return f"CASE WHEN NOT ({_inside(schema.column(column.text_of))}) THEN {quoted(column.text_of)}::text END"
+    if schema.has_text_of(column.name):
+        return f"CASE WHEN {_inside(column)} THEN {proof_text(column)} END"
+    return proof_text(column, column.name in schema.key)
+
+
+def _inside(column: Column) -> str:
+    name = quoted(column.name)
+    if column.type.kind is Kind.DECIMAL:
+        return f"{name}::text NOT IN ('NaN', 'Infinity', '-Infinity')"
+    moment = f"({name} AT TIME ZONE 'UTC')" if column.type.kind is Kind.TIMESTAMPTZ else f"{name}::timestamp"
+    return f"{moment} >= '{FIRST}' AND {moment} <= '{LAST}'"
+
+
+def proof_text(column: Column, in_key: bool = False) -> str:
+    """A text that a target can compute too. In a key 0.0 and -0.0 are one number."""
     name = quoted(column.name)
     match column.type.kind:
         case Kind.BOOLEAN:
             return f"CASE {name} WHEN true THEN 't' WHEN false THEN 'f' END"
         case Kind.FLOAT32:
-            return _bits(name, "float4send", 32, "int")
+            return _bits(f"({name} + 0::float4)" if in_key else name, "float4send", 32, "int")
         case Kind.FLOAT64:
-            return _bits(name, "float8send", 64, "bigint")
+            return _bits(f"({name} + 0::float8)" if in_key else name, "float8send", 64, "bigint")
         case Kind.DECIMAL:
-            return f"CASE WHEN {name}::text NOT IN ('NaN', 'Infinity', '-Infinity') THEN {name}::text END"
+            return f"{name}::text"
         case Kind.BYTES:
             return f"encode({name}, 'hex')"
         case Kind.DATE:
-            return _clamped(f"{name}::timestamp", "YYYY-MM-DD", FIRST[:10], LAST[:10])
+            return _moment(f"{name}::timestamp", "YYYY-MM-DD")
         case Kind.TIMESTAMP:
-            return _clamped(f"{name}", "YYYY-MM-DD HH24:MI:SS.US", f"{FIRST}.000000", LAST)
+            return _moment(name, "YYYY-MM-DD HH24:MI:SS.US")
         case Kind.TIMESTAMPTZ:
-            return _clamped(f"({name} AT TIME ZONE 'UTC')", "YYYY-MM-DD HH24:MI:SS.US", f"{FIRST}.000000", LAST)
+            return _moment(f"({name} AT TIME ZONE 'UTC')", "YYYY-MM-DD HH24:MI:SS.US")
         case Kind.INT16 | Kind.INT32 | Kind.INT64:
             return f"{name}::text"
         case Kind.TEXT | Kind.JSON | Kind.UUID:
@@ -74,12 +91,10 @@ def _bits(name: str, send: str, bits: int, integer: str) -> str:
     return f"CASE WHEN {name} = 'NaN' THEN 'NaN' ELSE {number} END"
 
 
-def _clamped(moment: str, form: str, first: str, last: str) -> str:
-    """The calendar of the target ends at the years 1 and 9999; infinities and dates beyond stand at its ends."""
-    return (
-        f"CASE WHEN {moment} < '{FIRST}' THEN '{first}' WHEN {moment} > '{LAST}' THEN '{last}' "
-        f"ELSE to_char({moment}, '{form}') END"
-    )
+def _moment(moment: str, form: str) -> str:
+    """What lies beyond the years 1 to 9999, infinities too, shows a text that no target has."""
+    beyond = f"{moment} < '{FIRST}' OR {moment} > '{LAST}'"
+    return f"CASE WHEN {beyond} THEN ({moment})::text ELSE to_char({moment}, '{form}') END"
 
 
 def _marked(text: str) -> str:

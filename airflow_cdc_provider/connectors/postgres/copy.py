@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.postgres.catalog import read_catalogue
 from airflow_cdc_provider.connectors.postgres.client import Client
+from airflow_cdc_provider.connectors.postgres.identities import read_identities
 from airflow_cdc_provider.connectors.postgres.positions import floor_key, position_of
 from airflow_cdc_provider.connectors.postgres.publication import ensure_members, no_table, quoted, table_sql
 from airflow_cdc_provider.connectors.postgres.schemas import Described
@@ -70,9 +71,11 @@ def open_copy(client: Client, publication: str, task: TableTask, epoch: int, cor
         with client.session("copy") as connection:
             connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
             connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.name}'".encode())
-            described = read_catalogue(connection, [task.table]).tables[task.table]
+            catalogue = read_catalogue(connection, [task.table])
+            described = catalogue.tables[task.table]
             copy = _copy(connection, described, snapshot, task, epoch, cores)
-        yield copy
+            identity = read_identities(connection, [described], catalogue.domains)[task.table]
+        yield replace(copy, identity=identity)
 
 
 def parts(blocks: int, size: int, cores: int) -> int:

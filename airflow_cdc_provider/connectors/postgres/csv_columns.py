@@ -6,7 +6,7 @@ them: bytes as hexadecimal digits, times in the zone UTC.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_type
@@ -19,23 +19,45 @@ AT_ONCE_BYTES = 4 << 20
 Line = bytes | bytearray | memoryview
 
 
+class NoneOfItsColumn(ValueError):
+    """``columns``: those that hold a value which is none of their type."""
+
+    def __init__(self, columns: Iterable[str]) -> None:
+        super().__init__("a cell is none of its column")
+        self.columns = tuple(columns)
+
+
 def csv_tables(lines: Iterable[Line], schema: TableSchema) -> Iterator[pa.Table]:
-    """``lines``: whole rows, one or more each. Raises ``pyarrow.ArrowInvalid`` where a cell is none of its column."""
+    """``lines``: whole rows, one or more each. Raises NoneOfItsColumn."""
     for content in _joined(lines):
         yield csv_table(content, schema)
 
 
 def csv_table(content: bytes, schema: TableSchema) -> pa.Table:
     import pyarrow as pa
+
+    try:
+        read = _read(content, schema, {column.name: _told_as(column.type) for column in schema.columns})
+    except pa.ArrowInvalid as error:
+        raise NoneOfItsColumn(_misfits(content, schema)) from error
+    for at, column in enumerate(schema.columns):
+        if column.type.kind is Kind.BYTES:
+            read = read.set_column(at, column.name, pa.chunked_array(map(_unhexed, read[column.name].chunks)))
+    return read
+
+
+def _read(content: bytes, schema: TableSchema, told: Mapping[str, pa.DataType]) -> pa.Table:
+    """Those columns that ``told`` names, of these types."""
+    import pyarrow as pa
     from pyarrow import csv
 
-    told = {column.name: _told_as(column.type) for column in schema.columns}
-    read = csv.read_csv(
+    return csv.read_csv(
         pa.BufferReader(content),
-        csv.ReadOptions(column_names=list(told), block_size=len(content) + 1, use_threads=False),
+        csv.ReadOptions(column_names=list(schema.names), block_size=len(content) + 1, use_threads=False),
         csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         csv.ConvertOptions(
             column_types=told,
+            include_columns=list(told),
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
@@ -43,10 +65,16 @@ def csv_table(content: bytes, schema: TableSchema) -> pa.Table:
             false_values=["f"],
         ),
     )
-    for at, column in enumerate(schema.columns):
-        if column.type.kind is Kind.BYTES:
-            read = read.set_column(at, column.name, pa.chunked_array(map(_unhexed, read[column.name].chunks)))
-    return read
+
+
+def _misfits(content: bytes, schema: TableSchema) -> Iterator[str]:
+    import pyarrow as pa
+
+    for column in schema.columns:
+        try:
+            _read(content, schema, {column.name: _told_as(column.type)})
+        except pa.ArrowInvalid:
+            yield column.name
 
 
 def _joined(lines: Iterable[Line]) -> Iterator[bytes]:

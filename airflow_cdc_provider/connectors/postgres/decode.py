@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.changes import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.positions import epoch_prefix
+from airflow_cdc_provider.core.states import TAKES_CHANGES
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 
@@ -77,6 +78,31 @@ class Decoder:
         except messages.MALFORMED as error:
             raise _unreadable(lsn, data, error) from error
         self._flush()
+
+    def end(self) -> None:
+        """Everything up to the limit was fed. Adds the schemas of tables with new columns that no change has shown: the
+        catalogue had them before the limit was known."""
+        announced: list[StreamItem] = []
+        for task in self._tasks.values():
+            held = task.control.schema if task.control else None
+            before = self._current.get(task.table, held)
+            if before is not None and task.state in TAKES_CHANGES and set(task.schema.names) - set(before.names):
+                announced += [task.schema, self._new_columns(task)]
+        self.items += [*announced, Boundary(position_of(self._limit))] if announced else []
+
+    def _new_columns(self, task: TableTask) -> ChangeRecord:
+        order_key = f"{self._epoch}{self._limit:016x}{0:024x}{BEHIND}"
+        unclear = unclear_columns(task.schema, task, self._catalogue)
+        return ChangeRecord(
+            task.table,
+            Operation.SCHEMA,
+            order_key,
+            task.schema.schema_id,
+            after=canonical(to_plain(task.schema)),
+            position=f'{{"commit":"{lsn_text(self._limit)}"}}',
+            event_id=order_key,
+            warnings=("initial_unknown",) if unclear else (),
+        )
 
     def _take(self, lsn: int, data: bytes) -> None:
         match data[0]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow_cdc_provider.core.definition import doc
 from airflow_cdc_provider.core.plain import from_plain
@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.plain import from_plain
 @dataclass(frozen=True)
 class PostgresOptions:
     publication: str = doc("Publication that names the tables; made by their owner.")
+    keeps_texts: ClassVar[bool] = True
     slot: str = doc("Name of the replication slot; `cdc_<replicator>` by default.", "")
 
 

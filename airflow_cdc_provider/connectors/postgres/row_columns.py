@@ -171,7 +171,7 @@ class _Reading:
     def _values(self, cells: list[Cells], names: Sequence[str]) -> dict[str, pa.StringArray]:
         layout = self.layout
         return {
-            column.name: json_texts(column.type.kind, cells[place])
+            column.name: json_texts(layout.schema, column, cells[place])
             for column, place in zip(layout.schema.columns, layout.places, strict=True)
             if column.name in names
         }

@@ -15,7 +15,7 @@ from airflow_cdc_provider.connectors.postgres.messages import (
     Relation,
     RowChange,
 )
-from airflow_cdc_provider.connectors.postgres.types import converter, python_value
+from airflow_cdc_provider.connectors.postgres.types import converters, python_value
 from airflow_cdc_provider.connectors.rows import Row, Salvage
 from airflow_cdc_provider.core.changes import Operation
 from airflow_cdc_provider.core.filters import matches
@@ -34,14 +34,15 @@ class Layout:
         self.schema_id = schema.schema_id
         self.width = len(relation.attributes)
         place = {attribute.name: index for index, attribute in enumerate(relation.attributes)}
-        self._warnings: list[str] = []
-        self.places = [place[name] for name in schema.names]
+        self.places = [place[column.text_of or column.name] for column in schema.columns]
         self._straight = self.places == list(range(self.width))
         self._members = [f"{encode_basestring(name)}:" for name in schema.names]
-        self._converters = [converter(column.type.kind, self._warnings.append) for column in schema.columns]
+        self._converters = converters(schema)
         self._key = [schema.names.index(name) for name in schema.key]
         self._identity = [i for i, attribute in enumerate(relation.attributes) if attribute.identity]
-        self.identity_names = tuple(name for name in schema.names if place[name] in self._identity)
+        self.identity_names = tuple(
+            name for name, at in zip(schema.names, self.places, strict=True) if at in self._identity
+        )
         self._where = task.rule.where
         self._filtered = [
             (condition.column, place[condition.column], schema.column(condition.column).type.kind)
@@ -52,8 +53,6 @@ class Layout:
         """None where the row filter leaves the change out."""
         letter, _, old_kind, old, new = change
         whole = old_kind == OLD
-        if self._warnings:
-            self._warnings.clear()
         if new is None:
             assert old is not None
             return None if self._where and whole and not self._inside(old) else self._delete(old, whole)
@@ -91,12 +90,12 @@ class Layout:
     def _insert(self, new: list[Cell]) -> Row:
         values = self._values(new)
         after, complete = self._image(values)
-        return Row(Operation.INSERT, None, self._key_of(values), None, after, False, complete, self._warned())
+        return Row(Operation.INSERT, None, self._key_of(values), None, after, False, complete, ())
 
     def _delete(self, old: list[Cell], whole: bool) -> Row:
         values = self._values(old if whole else self._identity_only(old))
         before, complete = self._image(values)
-        return Row(Operation.DELETE, self._key_of(values), None, before, None, complete, False, self._warned())
+        return Row(Operation.DELETE, self._key_of(values), None, before, None, complete, False, ())
 
     def _update(self, old: list[Cell] | None, whole: bool, new: list[Cell]) -> Row | None:
         known = None if old is None else old if whole else self._identity_only(old)
@@ -112,7 +111,7 @@ class Layout:
         after, complete = self._image(values)
         key = self._key_of(values)
         if known is None:
-            return Row(Operation.UPDATE, key, key, None, after, False, complete, self._warned())
+            return Row(Operation.UPDATE, key, key, None, after, False, complete, ())
         values = self._values(known)
         before, before_complete = self._image(values)
         key_before = self._key_of(values)
@@ -124,7 +123,7 @@ class Layout:
             after,
             before_complete,
             complete,
-            self._warned(),
+            (),
             key != key_before,
         )
 
@@ -160,9 +159,6 @@ class Layout:
             return f"[{','.join([values[index] for index in self._key])}]"  # type: ignore[misc]
         except TypeError as error:  # an unknown value is None
             raise MalformedMessage(f"the key of a row of {self.table} is not in the message") from error
-
-    def _warned(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._warnings)) if self._warnings else ()
 
     def _inside(self, cells: list[Cell]) -> bool:
         values = {}

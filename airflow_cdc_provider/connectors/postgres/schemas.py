@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from airflow_cdc_provider.connectors.postgres.messages import Attribute, Relation
 from airflow_cdc_provider.connectors.postgres.types import Domains, logical_type
-from airflow_cdc_provider.core.selection import takes
+from airflow_cdc_provider.core.selection import taken
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column, LogicalType, TableSchema
 
@@ -41,12 +41,13 @@ def stream_schema(relation: Relation, task: TableTask, catalogue: Catalogue) -> 
     known = [schema for schema in (described and described.schema, task.schema) if schema]
     if task.control and task.control.schema:
         known.append(task.control.schema)
-    columns = tuple(
+    columns = [
         _column(attribute, known, catalogue.domains)
         for attribute in relation.attributes
-        if takes(task.rule, attribute.name) and not (described and attribute.name in described.generated)
-    )
-    schema = TableSchema(task.table, columns, _key(relation, task), task.schema.regime)
+        if not (described and attribute.name in described.generated)
+    ]
+    key = _key(relation, task)
+    schema = TableSchema(task.table, taken(task.rule, columns, key), key, task.schema.regime)
     return task.schema if shape(schema) == shape(task.schema) else schema
 
 
@@ -61,7 +62,8 @@ def unclear_columns(schema: TableSchema, task: TableTask, catalogue: Catalogue) 
     held = task.control.schema if task.control else None
     if described is None or held is None:
         return ()
-    return tuple(name for name in schema.names if name in described.unclear and name not in held.names)
+    unclear = {*described.unclear, *task.rule.columns.cast}
+    return tuple(name for name in schema.names if name in unclear and name not in held.names)
 
 
 def _column(attribute: Attribute, known: list[TableSchema], domains: Domains) -> Column:

@@ -8,8 +8,9 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from airflow_cdc_provider.connectors.postgres.publication import quoted
+from airflow_cdc_provider.connectors.postgres.types import FLOATS
 from airflow_cdc_provider.core.definition import Comparison, Condition, Scalar
-from airflow_cdc_provider.core.filters import Value, literal
+from airflow_cdc_provider.core.filters import Beyond, Value, literal
 from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
 
 CTID = "_cdc_ctid"
@@ -19,12 +20,24 @@ PLAIN_TEXT = ("text", "character varying", "name", "uuid", "json", "jsonb", "num
 
 
 def select_list(schema: TableSchema) -> str:
-    columns = [f"{value_sql(column)} AS {quoted(column.name)}" for column in schema.columns]
+    columns = [f"{value_sql(column, schema)} AS {quoted(column.name)}" for column in schema.columns]
     return ", ".join([*columns, f"ctid AS {quoted(CTID)}"])
 
 
-def value_sql(column: Column) -> str:
-    """The column in a form whose text says all of it."""
+def value_sql(column: Column, schema: TableSchema) -> str:
+    """The column in a form whose text says all of it. What its kind has not comes as it is, and is none of the column's
+    kind for who reads it; NULL, where it is told beside."""
+    if column.text_of:
+        source = quoted(column.text_of)
+        return f"CASE WHEN NOT ({_has(schema.column(column.text_of))}) THEN format('%s', {source}) END"
+    if column.name in schema.key and column.type.kind in FLOATS:
+        return f"{_plain(column)} + 0::{_BASE[column.type.kind]}"  # 0 and -0 are one key
+    if schema.has_text_of(column.name):
+        return f"CASE WHEN {_has(column)} THEN {_plain(column)} END"
+    return _plain(column)
+
+
+def _plain(column: Column) -> str:
     name = quoted(column.name)
     match column.type.kind:
         case Kind.BOOLEAN | Kind.INT16 | Kind.INT32 | Kind.INT64 | Kind.FLOAT32 | Kind.FLOAT64:
@@ -32,11 +45,19 @@ def value_sql(column: Column) -> str:
         case Kind.BYTES:
             return f"encode({name}::bytea, 'hex')"
         case Kind.DECIMAL:
-            return f"NULLIF({name}::numeric, 'NaN')::numeric({column.type.precision},{column.type.scale})"
+            return f"{name}::numeric({column.type.precision},{column.type.scale})"
         case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
-            return _within_calendar(column)
+            return f"{name}::{_BASE[column.type.kind]}"
         case Kind.TEXT | Kind.JSON | Kind.UUID:
             return _text(column)
+
+
+def _has(column: Column) -> str:
+    """The value is one of the column's kind; NULL where the column is."""
+    if column.type.kind is Kind.DECIMAL:
+        return f"{quoted(column.name)}::numeric <> 'NaN'"
+    first, last = _calendar(column.type.kind)
+    return f"{quoted(column.name)}::{_BASE[column.type.kind]} BETWEEN {first} AND {last}"
 
 
 _BASE: Mapping[Kind, str] = {
@@ -65,18 +86,12 @@ def condition_sql(condition: Condition, schema: TableSchema) -> str:
     return f"({_comparable(column)}) {operator} {literals[0]}"
 
 
-def _within_calendar(column: Column) -> str:
-    """Years 1 to 9999; what lies beyond, infinities too, becomes the end of the calendar."""
-    kind = _BASE[column.type.kind]
-    zone = "+00" if column.type.kind is Kind.TIMESTAMPTZ else ""
-    name = f"{quoted(column.name)}::{kind}"
-    first, last = ("0001-01-01", "9999-12-31")
-    if column.type.kind is not Kind.DATE:
-        first, last = f"{first} 00:00:00{zone}", f"{last} 23:59:59.999999{zone}"
-    return (
-        f"CASE WHEN {name} < {kind} '{first}' THEN {kind} '{first}' "
-        f"WHEN {name} > {kind} '{last}' THEN {kind} '{last}' ELSE {name} END"
-    )
+def _calendar(kind: Kind) -> tuple[str, str]:
+    """Literals of the first and the last value of a kind of time."""
+    if kind is Kind.DATE:
+        return "date '0001-01-01'", "date '9999-12-31'"
+    zone = "+00" if kind is Kind.TIMESTAMPTZ else ""
+    return f"{_BASE[kind]} '0001-01-01 00:00:00{zone}'", f"{_BASE[kind]} '9999-12-31 23:59:59.999999{zone}'"
 
 
 def _text(column: Column) -> str:
@@ -100,7 +115,7 @@ def _comparable(column: Column) -> str:
         case Kind.DECIMAL:
             return f"NULLIF({name}::numeric, 'NaN')"
         case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
-            return _within_calendar(column)
+            return f"{name}::{_BASE[column.type.kind]}"
         case Kind.TEXT | Kind.JSON | Kind.UUID:
             return f"(CASE WHEN num_nulls({name}) = 0 THEN format('%s', {name}) END) COLLATE \"C\""
 
@@ -120,6 +135,8 @@ def _literal(column: Column, given: Scalar) -> str:
             return f"'{value.isoformat()}'::date"
         case str():
             return _quoted_text(value)
+        case Beyond():
+            raise AssertionError("the YAML cannot name such a time")
 
 
 def _quoted_text(value: str) -> str:

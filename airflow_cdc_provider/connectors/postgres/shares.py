@@ -9,16 +9,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.postgres.client import Client
-from airflow_cdc_provider.connectors.postgres.csv_columns import csv_tables
+from airflow_cdc_provider.connectors.postgres.csv_columns import NoneOfItsColumn, csv_tables
 from airflow_cdc_provider.connectors.postgres.publication import quoted
 from airflow_cdc_provider.connectors.source import Copy, PagedRead
-from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from airflow_cdc_provider.connectors.unrepresentable import INFINITE, NOT_A_NUMBER, OTHER_YEAR, unrepresentable_row
+from airflow_cdc_provider.core.errors import BadRecordMet, Problem, SourceUnavailable
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.tables import TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from psycopg import Connection
+
+BEYOND = f"{INFINITE}, {OTHER_YEAR}, or {NOT_A_NUMBER}"
 
 REWRITTEN = "the table was truncated or rewritten during its copy"
 # In a session under the snapshot the catalogue's rows are those of the snapshot; its functions tell what is there now.
@@ -62,7 +65,8 @@ def share_of(text: str) -> Share:
 
 
 def read_share(client: Client, text: str, schema: TableSchema) -> Iterator[pa.Table]:
-    """The columns of ``schema``. Raises SourceUnavailable (CPY008) where the table is not what it was."""
+    """The columns of ``schema``. Raises SourceUnavailable (CPY008) where the table is not what it was, BadRecordMet
+    (CPY009) where a row holds what no target can."""
     share = share_of(text)
     columns = ", ".join(map(quoted, schema.names))
     rows = f"SELECT {columns} FROM ({share.rows}) AS rows WHERE {share.within}"
@@ -70,7 +74,10 @@ def read_share(client: Client, text: str, schema: TableSchema) -> Iterator[pa.Ta
         under_snapshot(client, share.viewed) as connection,
         connection.cursor().copy(f"COPY ({rows}) TO STDOUT (FORMAT csv)".encode()) as lines,
     ):
-        yield from csv_tables(lines, schema)
+        try:
+            yield from csv_tables(lines, schema)
+        except NoneOfItsColumn as error:
+            raise BadRecordMet(unrepresentable_row(schema, error.columns, BEYOND)) from error
 
 
 def checksums(client: Client, copy: Copy, query: str) -> Mapping[str, Any]:

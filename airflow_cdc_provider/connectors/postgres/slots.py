@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airflow_cdc_provider.connectors.postgres.client import Client
+from airflow_cdc_provider.connectors.postgres.client import NONE_FREE, Client
 from airflow_cdc_provider.connectors.postgres.positions import parse_lsn
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 CREATE_LIMIT_S = 60
+FREE_LIMIT_S = 60
+FREE_EVERY_S = 0.2
 PLUGIN = "pgoutput"
 FIRST_WITH_OPTION_LIST = 150000
 
@@ -51,17 +55,40 @@ def create_main_slot(client: Client, connection: Connection[Any], slot: str) -> 
 
 @contextmanager
 def exported_snapshot(client: Client, slot: str) -> Iterator[ExportedSnapshot]:
-    """A snapshot with its place in the WAL. It lasts as long as the context; the slot goes with it."""
-    with client.session("copy", replication=True) as connection:
-        connection.execute(_limit_sql())
-        listed = connection.info.server_version >= FIRST_WITH_OPTION_LIST
-        option = "(SNAPSHOT 'export')" if listed else "EXPORT_SNAPSHOT"
-        with _within_limit(client):
-            row = connection.execute(
-                f'CREATE_REPLICATION_SLOT "{slot}" TEMPORARY LOGICAL {PLUGIN} {option}'.encode()
-            ).fetchone()
-        assert row is not None
-        yield ExportedSnapshot(row[2], parse_lsn(row[1]))
+    """A snapshot with its place in the WAL. It lasts as long as the context; the slot goes with it. Waits where no slot
+    or sender is free: the server gives them back a moment after the session that held them has ended.
+
+    Raises SourceUnavailable: SRC026 where none gets free in time, SRC021 where running transactions last too long."""
+    with ExitStack() as held:
+        yield _once_free(partial(_exported, client, slot), held)
+
+
+def _once_free(make: Callable[[ExitStack], ExportedSnapshot], held: ExitStack) -> ExportedSnapshot:
+    end = time.monotonic() + FREE_LIMIT_S
+    while True:
+        with ExitStack() as attempt:
+            try:
+                made = make(attempt)
+            except SourceUnavailable as error:
+                if error.problems[0].code != NONE_FREE or time.monotonic() > end:
+                    raise
+            else:
+                held.enter_context(attempt.pop_all())
+                return made
+        time.sleep(FREE_EVERY_S)
+
+
+def _exported(client: Client, slot: str, held: ExitStack) -> ExportedSnapshot:
+    connection = held.enter_context(client.session("copy", replication=True))
+    connection.execute(_limit_sql())
+    listed = connection.info.server_version >= FIRST_WITH_OPTION_LIST
+    option = "(SNAPSHOT 'export')" if listed else "EXPORT_SNAPSHOT"
+    with _within_limit(client):
+        row = connection.execute(
+            f'CREATE_REPLICATION_SLOT "{slot}" TEMPORARY LOGICAL {PLUGIN} {option}'.encode()
+        ).fetchone()
+    assert row is not None
+    return ExportedSnapshot(row[2], parse_lsn(row[1]))
 
 
 def _limit_sql() -> bytes:
@@ -70,10 +97,12 @@ def _limit_sql() -> bytes:
 
 @contextmanager
 def _within_limit(client: Client) -> Iterator[None]:
-    from psycopg.errors import LockNotAvailable, QueryCanceled
+    from psycopg.errors import ConfigurationLimitExceeded, LockNotAvailable, QueryCanceled
 
     try:
         yield
+    except ConfigurationLimitExceeded as error:
+        raise client.none_free("replication slot", "max_replication_slots") from error
     except (LockNotAvailable, QueryCanceled) as error:
         with client.session("blockers") as connection:
             blockers = [_without_literals(row[0]) for row in connection.execute(BLOCKERS)]

@@ -7,11 +7,13 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow_cdc_provider.connectors.postgres.capacity import read_capacity
 from airflow_cdc_provider.connectors.postgres.catalog import read_catalogue, read_identity
 from airflow_cdc_provider.connectors.postgres.check import find_problems
 from airflow_cdc_provider.connectors.postgres.client import Client
 from airflow_cdc_provider.connectors.postgres.compare import checksums_query, rows_query
 from airflow_cdc_provider.connectors.postgres.copy import open_copy
+from airflow_cdc_provider.connectors.postgres.identities import as_streamed, held_rows_before, read_identities
 from airflow_cdc_provider.connectors.postgres.options import read_options
 from airflow_cdc_provider.connectors.postgres.shares import checksums, read_share, with_rows
 from airflow_cdc_provider.connectors.postgres.stream import Stream
@@ -21,7 +23,9 @@ from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.postgres_access import unverified
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 
@@ -44,6 +48,9 @@ class PostgresSource:
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.client, self.options, tables)
 
+    def unverified(self) -> list[Problem]:
+        return unverified(self.client.info)
+
     def identity(self) -> dict[str, str]:
         with self.client.session("identity") as connection:
             return read_identity(connection)
@@ -51,6 +58,11 @@ class PostgresSource:
     def tables(self) -> list[TableSchema]:
         with self.client.session("describe") as connection:
             return [table.schema for table in read_catalogue(connection).tables.values()]
+
+    def copies_at_once(self) -> int:
+        """As many as the server has replication slots and senders free."""
+        with self.client.session("capacity") as connection:
+            return read_capacity(connection, self.options.slot).copies
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         return self.stream.open(tables)
@@ -67,6 +79,23 @@ class PostgresSource:
 
     def drop_stream(self) -> None:
         self.stream.drop()
+
+    def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
+        with self.client.session("describe") as connection:
+            catalogue = read_catalogue(connection, tables)
+            return read_identities(connection, list(catalogue.tables.values()), catalogue.domains)
+
+    def not_streamed(
+        self, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool
+    ) -> UnseenChanges:
+        with self.client.session("describe") as connection:
+            filled = [
+                now.partitions[oid].name
+                for oid in changes.attached
+                if held_rows_before(connection, now.partitions[oid].name, oid)
+            ]
+            truncated = truncated or (changes.rewritten and self.stream.truncates(connection, position, int(now.table)))
+        return as_streamed(changes, truncated, filled)
 
     def partitions(self, lo: Position, limit: Position) -> list[Partition]:
         """A slot is read by one session at a time, so a window is one partition."""

@@ -75,6 +75,10 @@ UNION ALL
 """
 
 
+TRUNCATES = f"""
+SELECT data FROM ({PEEK}) peeked WHERE get_byte(data, 0) = {messages.TRUNCATE} AND lsn > %(position)s::pg_lsn
+"""
+
 # A publication whose row is younger than the slot's horizon was changed in what the slot has still to tell.
 ALTERED = """
 SELECT age(p.xmin) <= age(s.catalog_xmin)
@@ -132,6 +136,14 @@ class Stream:
             told = bridge(position, members, self.options.publication)
             return News(anything, position_of(flushed), idle, told)
 
+    def truncates(self, connection: Connection[Any], position: Position, oid: int) -> bool:
+        """Whether a TRUNCATE of the table is among the changes behind ``position``."""
+        self._claim(connection, take_over=False)
+        flushed = parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text"))
+        parameters = {**self._peek(flushed, None), "position": lsn_text(lsn_of(position))}
+        found = connection.execute(TRUNCATES.encode(), parameters)
+        return any(oid in messages.parse_truncate(bytes(data)).oids for (data,) in found)
+
     def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         lo, limit = lsn_of(partition.lo), lsn_of(partition.limit)
         with self.client.session("read", autocommit=False) as connection:
@@ -146,7 +158,9 @@ class Stream:
             yield from decoder.items
             decoder.items.clear()
             if decoder.ended:
-                return
+                break
+        decoder.end()
+        yield from decoder.items
 
     def acknowledge(self, position: Position) -> None:
         with self.client.session("acknowledge") as connection:

@@ -1,7 +1,7 @@
 """PostgreSQL's types as logical types, and its output text as canonical JSON.
 
-Converters take a cell as ``messages`` gives it (one character per byte) and return JSON text. What they cannot keep
-exactly they say through ``warn``: ``nan_lost``, ``infinity_sentinel``, ``year_out_of_range``.
+Converters take a cell as ``messages`` gives it (one character per byte) and return JSON text. A value that the logical
+type has not raises Unrepresentable; a column that is told together with its text has NULL there.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from json.encoder import encode_basestring
 from math import isfinite
+from typing import NoReturn
 
-from airflow_cdc_provider.core.tables import Kind, LogicalType
+from airflow_cdc_provider.connectors.unrepresentable import INFINITE, NOT_A_NUMBER, OTHER_YEAR, Unrepresentable
+from airflow_cdc_provider.core.filters import Beyond, Value
+from airflow_cdc_provider.core.tables import Kind, LogicalType, TableSchema
 
 BY_OID: Mapping[int, Kind] = {
     16: Kind.BOOLEAN,
@@ -34,17 +37,14 @@ BY_OID: Mapping[int, Kind] = {
 }
 NUMERIC = 1700
 MAX_PRECISION = 38
+FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
 NO_TYPMOD = -1
-
-FIRST_DATE, LAST_DATE = "0001-01-01", "9999-12-31"
-FIRST_TIME, LAST_TIME = f"{FIRST_DATE}T00:00:00", f"{LAST_DATE}T23:59:59.999999"
 
 JSON_NUMBER = re.compile("-?(0|[1-9][0-9]*)([.][0-9]+)?(e[+-][0-9]+)?")
 
 Domains = Mapping[int, tuple[int, int]]
 """Oid of a domain -> oid and typmod of the type it narrows."""
 
-Warn = Callable[[str], object]
 Converter = Callable[[str], str]
 
 
@@ -65,7 +65,44 @@ def _number(typmod: int) -> LogicalType:
     return LogicalType(Kind.TEXT)
 
 
-def converter(kind: Kind, warn: Warn) -> Converter:
+def converters(schema: TableSchema) -> list[Converter]:
+    """One per column of the schema; where a column is text beside another, it is given the other's cell."""
+    return [
+        _text_of(schema.column(column.text_of).type.kind)
+        if column.text_of
+        else _or_null(converter(column.type.kind))
+        if schema.has_text_of(column.name)
+        else _unsigned_zero
+        if column.name in schema.key and column.type.kind in FLOATS
+        else converter(column.type.kind)
+        for column in schema.columns
+    ]
+
+
+def _or_null(convert: Converter) -> Converter:
+    def converted(cell: str) -> str:
+        try:
+            return convert(cell)
+        except Unrepresentable:
+            return "null"
+
+    return converted
+
+
+def _text_of(kind: Kind) -> Converter:
+    convert = converter(kind)
+
+    def converted(cell: str) -> str:
+        try:
+            convert(cell)
+        except Unrepresentable:
+            return _text(cell)
+        return "null"
+
+    return converted
+
+
+def converter(kind: Kind) -> Converter:
     match kind:
         case Kind.BOOLEAN:
             return _boolean
@@ -74,7 +111,7 @@ def converter(kind: Kind, warn: Warn) -> Converter:
         case Kind.FLOAT32 | Kind.FLOAT64:
             return _float
         case Kind.DECIMAL:
-            return lambda cell: _decimal(cell, warn)
+            return _decimal
         case Kind.TEXT | Kind.JSON:
             return _text
         case Kind.UUID:
@@ -82,14 +119,14 @@ def converter(kind: Kind, warn: Warn) -> Converter:
         case Kind.BYTES:
             return _bytes
         case Kind.DATE:
-            return lambda cell: _date(cell, warn)
+            return _date
         case Kind.TIMESTAMP:
-            return lambda cell: _timestamp(cell, warn)
+            return _timestamp
         case Kind.TIMESTAMPTZ:
-            return lambda cell: _timestamptz(cell, warn)
+            return _timestamptz
 
 
-def python_value(kind: Kind, cell: str | None) -> bool | int | float | Decimal | str | date | datetime | None:
+def python_value(kind: Kind, cell: str | None) -> Value | None:
     """The value a row filter compares. Whatever is not a number, a truth value or a time is its text."""
     if cell is None:
         return None
@@ -103,22 +140,23 @@ def python_value(kind: Kind, cell: str | None) -> bool | int | float | Decimal |
         case Kind.DECIMAL:
             return Decimal(cell) if cell[-1].isdecimal() else None
         case Kind.DATE:
-            return date.fromisoformat(_date(cell, _unheard)[1:-1])
-        case Kind.TIMESTAMP:
-            return datetime.fromisoformat(_timestamp(cell, _unheard)[1:-1])
-        case Kind.TIMESTAMPTZ:
-            return datetime.fromisoformat(_timestamptz(cell, _unheard)[1:-1])
+            return _time(date.fromisoformat, kind, cell)
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return _time(datetime.fromisoformat, kind, cell)
         case Kind.TEXT | Kind.JSON | Kind.UUID | Kind.BYTES:
             return cell.encode("latin-1").decode("utf-8")
+
+
+def _time(parsed: Callable[[str], date | datetime], kind: Kind, cell: str) -> Value:
+    try:
+        return parsed(converter(kind)(cell)[1:-1])
+    except Unrepresentable:
+        return Beyond(kind, after=cell[0] != "-" and not cell.endswith("BC"))
 
 
 def as_cell(text: str) -> str:
     """Text that came by an ordinary query, in the form of a cell."""
     return text.encode("utf-8").decode("latin-1")
-
-
-def _unheard(_code: str) -> None:
-    """Warnings belong to the record; a filter has no place for them."""
 
 
 def _boolean(cell: str) -> str:
@@ -142,12 +180,17 @@ def _float(cell: str) -> str:
     raise ValueError(f"float {cell[:10]!r}")
 
 
-def _decimal(cell: str, warn: Warn) -> str:
+def _unsigned_zero(cell: str) -> str:
+    """To PostgreSQL 0 and -0 are one key."""
+    text = _float(cell)
+    return "0" if text == "-0.0" else text
+
+
+def _decimal(cell: str) -> str:
     if cell[-1].isdecimal():
         return encode_basestring(cell)
     if cell in ("NaN", "Infinity", "-Infinity"):
-        warn("nan_lost")
-        return "null"
+        raise Unrepresentable(NOT_A_NUMBER)
     raise ValueError(f"numeric {cell[:10]!r}")
 
 
@@ -161,37 +204,31 @@ def _bytes(cell: str) -> str:
     return f'"{b64encode(bytes.fromhex(cell[2:])).decode("ascii")}"'
 
 
-def _date(cell: str, warn: Warn) -> str:
-    return encode_basestring(cell if len(cell) == 10 else _beyond(cell, FIRST_DATE, LAST_DATE, warn))
+def _date(cell: str) -> str:
+    return encode_basestring(cell if len(cell) == 10 else _beyond(cell))
 
 
-def _timestamp(cell: str, warn: Warn) -> str:
-    return encode_basestring(_moment(cell, warn))
+def _timestamp(cell: str) -> str:
+    return encode_basestring(_moment(cell))
 
 
-def _timestamptz(cell: str, warn: Warn) -> str:
-    moment = _moment(cell[:-3], warn) if cell[-3:] == "+00" else _beyond(cell, FIRST_TIME, LAST_TIME, warn)
-    return encode_basestring(moment + "Z")
+def _timestamptz(cell: str) -> str:
+    return encode_basestring((_moment(cell[:-3]) if cell[-3:] == "+00" else _beyond(cell)) + "Z")
 
 
-def _moment(cell: str, warn: Warn) -> str:
+def _moment(cell: str) -> str:
     """``2024-05-06 07:08:09[.123456]``; trailing zeros of the fraction are not printed."""
     if len(cell) == 19:
         return f"{cell[:10]}T{cell[11:]}"
     if 21 <= len(cell) <= 26 and cell[4] == "-" and cell[19] == "." and cell[-1].isdecimal():
         return f"{cell[:10]}T{cell[11:]:0<15}"
-    return _beyond(cell, FIRST_TIME, LAST_TIME, warn)
+    return _beyond(cell)
 
 
-def _beyond(cell: str, first: str, last: str, warn: Warn) -> str:
-    """``infinity``, ``-infinity``, years before 1 (``… BC``) and years after 9999 become the ends of the calendar."""
+def _beyond(cell: str) -> NoReturn:
+    """``infinity``, ``-infinity``, years before 1 (``… BC``) and years after 9999."""
     if cell in ("infinity", "-infinity"):
-        warn("infinity_sentinel")
-        return last if cell == "infinity" else first
-    if cell.endswith(" BC") and cell[0].isdecimal():
-        warn("year_out_of_range")
-        return first
-    if cell.find("-") > 4 and cell[0].isdecimal():
-        warn("year_out_of_range")
-        return last
+        raise Unrepresentable(INFINITE)
+    if cell[:1].isdecimal() and (cell.endswith(" BC") or cell.find("-") > 4):
+        raise Unrepresentable(OTHER_YEAR)
     raise ValueError(f"date or time {cell[:40]!r}")

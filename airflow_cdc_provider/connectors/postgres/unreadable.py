@@ -9,6 +9,7 @@ from airflow_cdc_provider.connectors.postgres import messages
 from airflow_cdc_provider.connectors.postgres.messages import Cell
 from airflow_cdc_provider.connectors.postgres.rows import Layout
 from airflow_cdc_provider.connectors.rows import PutAside, Row, Salvage, as_reread, parted
+from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, reason
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.quarantine import Unreadable, told
 from airflow_cdc_provider.core.steps import TableTask
@@ -34,7 +35,8 @@ def put_aside(layout: Layout, context: bytes, data: bytes, error: Exception) -> 
         return None, PutAside(None, whole)
     columns = new.columns or (old.columns if old else ()) or tuple(one.column for one in layout.task.rule.where)
     if columns:
-        whole = replace(whole, reason=_columns_reason(layout, columns), columns=columns, known=new.values)
+        why = reason(columns, str(error), layout.schema.key) if isinstance(error, Unrepresentable) else ""
+        whole = replace(whole, reason=why or _columns_reason(layout, columns), columns=columns, known=new.values)
     return parted(old, new, whole)
 
 

@@ -12,7 +12,7 @@ The first whose fields are there is taken. A password is never used: the interfa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,31 @@ from urllib.parse import urlsplit
 from airflow_cdc_provider.connectors.salesforce.options import Environment, SalesforceOptions
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.extras import file_path, followed, refused
 
 LEGACY_PREFIX = "extra__salesforce__"
 SHARED_LOGINS = {
     Environment.PRODUCTION: "https://login.salesforce.com",
     Environment.SANDBOX: "https://test.salesforce.com",
 }
+
+
+FILES = ("private_key_file_path", "refresh_token_file")
+ALLOWED = frozenset(
+    {
+        *FILES,
+        "consumer_key",
+        "consumer_secret",
+        "domain",
+        "instance",
+        "instance_url",
+        "organization_id",
+        "private_key",
+        "proxies",
+        "refresh_token",
+    }
+)
+AIRFLOWS_OWN = frozenset({"client_id", "security_token", "session_id", "version"})
 
 
 class Flow(StrEnum):
@@ -56,8 +75,12 @@ class Access:
 
 
 def access_of(info: ConnectionInfo, options: SalesforceOptions) -> Access:
-    """Raises CheckFailed (CON012) where the fields are enough for no way to log in."""
-    extra = _extra(info.extra)
+    """Raises CheckFailed: CON012 where the fields are enough for no way to log in, CON040 where the extra says what is
+    not allowed."""
+    extra = followed(replace(info, extra=_extra(info.extra)), ALLOWED, AIRFLOWS_OWN)
+    for name in FILES:
+        if name in extra:
+            extra[name] = file_path(info, name, extra[name])
     key = _private_key(info, extra)
     flow = _flow(info, extra, key)
     shared = SHARED_LOGINS[_environment(extra, options)]
@@ -73,6 +96,9 @@ def access_of(info: ConnectionInfo, options: SalesforceOptions) -> Access:
                 do="add `instance_url` (https://<my domain>.my.salesforce.com) to the extra of the connection",
             )
         )
+    if not is_private(login_url):
+        found = f"{login_url}, where anybody on the way reads the login"
+        raise refused(info, found, "https://…, or http:// on this host")
     return Access(
         info.connection_id,
         flow,
@@ -87,6 +113,13 @@ def access_of(info: ConnectionInfo, options: SalesforceOptions) -> Access:
         str(extra.get("refresh_token_file") or ""),
         extra.get("proxies") or {},
     )
+
+
+def is_private(url: str) -> bool:
+    """Nobody on the way sees what is said."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    return parts.scheme == "https" or host == "localhost" or host.startswith("127.")
 
 
 def _extra(extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_cdc_provider.connectors.salesforce.sparse import Body, plain_name
+from airflow_cdc_provider.connectors.formats.avro_names import resolved
+from airflow_cdc_provider.connectors.salesforce.sparse import Body
 from airflow_cdc_provider.connectors.salesforce.unreadable import Unreadable
 
 HEADER = "ChangeEventHeader"
@@ -68,8 +69,8 @@ def parse_event_schema(schema_id: str, text: str) -> EventSchema:
 
     try:
         avro = json.loads(text)
-        named: dict[str, Any] = {}
-        fields = tuple(_field(one, named) for one in avro["fields"])
+        told = resolved(avro)["fields"]
+        fields = tuple(map(_field, told))
         if not fields or fields[0].name != HEADER:
             raise Unreadable("the schema does not begin with a change event header")
         head: Any = parse_schema({**avro, "fields": avro["fields"][:1]})
@@ -79,7 +80,7 @@ def parse_event_schema(schema_id: str, text: str) -> EventSchema:
             fields,
             text,
             lambda stream: schemaless_reader(stream, head, None),  # type: ignore[arg-type, return-value]
-            Body(avro["fields"][1:], {}),
+            Body(told[1:]),
         )
     except Unreadable:
         raise
@@ -90,7 +91,7 @@ def parse_event_schema(schema_id: str, text: str) -> EventSchema:
 
 def entity_of(record_name: str) -> str:
     """``AccountChangeEvent`` is of Account, ``Invoice__ChangeEvent`` of Invoice__c."""
-    name = plain_name(record_name)
+    name = record_name.rpartition(".")[2]
     if name.endswith("__ChangeEvent"):
         return name.removesuffix("ChangeEvent") + "c"
     return name.removesuffix("ChangeEvent")
@@ -101,10 +102,10 @@ def change_event(entity: str) -> str:
     return f"{entity.removesuffix('c')}ChangeEvent" if entity.endswith("__c") else f"{entity}ChangeEvent"
 
 
-def _field(field: dict[str, Any], named: dict[str, Any]) -> EventField:
-    branches = [_resolved(branch, named) for branch in _branches(field["type"])]
+def _field(field: dict[str, Any]) -> EventField:
+    branches = _branches(field["type"])
     record = next((b for b in branches if isinstance(b, dict) and b["type"] == "record"), None)
-    members = tuple(_field(member, named) for member in record["fields"]) if record else ()
+    members = tuple(map(_field, record["fields"])) if record else ()
     meaning = str(field.get("doc", "")).split(":")[1:2]
     avro = "record" if record else _name(branches[0])
     return EventField(field["name"], meaning[0] if meaning else "", avro, members)
@@ -113,15 +114,6 @@ def _field(field: dict[str, Any], named: dict[str, Any]) -> EventField:
 def _branches(kind: Any) -> list[Any]:
     branches = kind if isinstance(kind, list) else [kind]
     return [branch for branch in branches if branch != "null"]
-
-
-def _resolved(branch: Any, named: dict[str, Any]) -> Any:
-    """A record is defined where it is met first; later fields only name it."""
-    if isinstance(branch, dict):
-        if branch["type"] == "record":
-            named[plain_name(branch["name"])] = branch
-        return branch
-    return named.get(plain_name(branch), branch)
 
 
 def _name(branch: Any) -> str:

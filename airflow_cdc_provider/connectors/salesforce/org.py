@@ -6,7 +6,7 @@ import threading
 from functools import cached_property
 from typing import Any
 
-from airflow_cdc_provider.connectors.salesforce.access import access_of
+from airflow_cdc_provider.connectors.salesforce.access import access_of, is_private
 from airflow_cdc_provider.connectors.salesforce.bulk import Bulk
 from airflow_cdc_provider.connectors.salesforce.http import Http
 from airflow_cdc_provider.connectors.salesforce.oauth import Login
@@ -14,7 +14,7 @@ from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.salesforce.pubsub import PubSub
 from airflow_cdc_provider.connectors.salesforce.rest import Rest
 from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.errors import NotInstalled, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, Problem
 
 
 class Org:
@@ -60,7 +60,20 @@ class Org:
 
     @cached_property
     def pubsub(self) -> PubSub:
-        return PubSub(self.options.pubsub_endpoint, self.options.pubsub_tls, self.http)
+        """Raises CheckFailed (SRC033) where the token would go over a network in the clear."""
+        endpoint, tls = self.options.pubsub_endpoint, self.options.pubsub_tls
+        if not tls and not is_private(f"grpc://{endpoint}"):
+            raise CheckFailed(
+                Problem(
+                    "SRC033",
+                    "without TLS anybody on the way reads the token",
+                    where="`pubsub_tls` under `source`",
+                    found=f"pubsub_tls: false for {endpoint}",
+                    allowed="pubsub_tls: false for an endpoint on this host",
+                    do="remove `pubsub_tls`",
+                )
+            )
+        return PubSub(endpoint, tls, self.http)
 
 
 def _requests() -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from airflow_cdc_provider.connectors.salesforce.event_schema import EventField, EventSchema
 from airflow_cdc_provider.connectors.salesforce.types import Described
 from airflow_cdc_provider.connectors.salesforce.unreadable import Unreadable
-from airflow_cdc_provider.connectors.salesforce.values import NULL, Convert, Warn, WrongValue, from_avro
+from airflow_cdc_provider.connectors.salesforce.values import NULL, FromAvro, Warn, WrongValue, from_avro
 from airflow_cdc_provider.core.tables import Kind, TableSchema
 
 Filled = tuple[int, str | None]
@@ -22,11 +22,11 @@ class Cell:
 
     place: int
     column: str
-    convert: Convert | None
+    convert: FromAvro | None
 
     def filled(self, value: Any) -> Filled:
         if self.convert is None:
-            return self.place, None
+            return self.place, NULL if value is None else None
         try:
             return self.place, self.convert(value)
         except WrongValue as error:

@@ -22,10 +22,10 @@ DOUBLE, FLOAT = Struct("<d"), Struct("<f")
 
 
 class Body:
-    """Reads fields in the order of ``fields`` (the Avro schema's own). ``named`` knows the records met before."""
+    """Reads fields in the order of ``fields``: the Avro schema's own, names resolved."""
 
-    def __init__(self, fields: Sequence[Mapping[str, Any]], named: dict[str, Read]) -> None:
-        self._fields = [(field["name"], _reader(field["type"], named)) for field in fields]
+    def __init__(self, fields: Sequence[Mapping[str, Any]]) -> None:
+        self._fields = [(field["name"], _reader(field["type"])) for field in fields]
         self._nulls_from: list[int] = [0]
         for field in reversed(fields):
             null_first = isinstance(field["type"], list) and field["type"][0] == "null"
@@ -51,24 +51,20 @@ class Body:
             number += 1
 
 
-def plain_name(name: str) -> str:
-    """Without the namespace, which a schema may write or leave out."""
-    return name.rpartition(".")[2]
-
-
-def _reader(kind: Any, named: dict[str, Read]) -> Read:
+def _reader(kind: Any) -> Read:
     if isinstance(kind, list):
-        return _union([_reader(branch, named) for branch in kind])
+        return _union([*map(_reader, kind)])
     if isinstance(kind, str):
-        return named.get(plain_name(kind)) or SCALARS[kind]
-    if kind["type"] == "record":
-        named[plain_name(kind["name"])] = reader = _record(kind, named)
-        return reader
-    if kind["type"] == "array":
-        return _array(_reader(kind["items"], named))
-    if kind["type"] == "enum":
-        return _enum(kind["symbols"])
-    return _reader(kind["type"], named)
+        return SCALARS[kind]
+    match kind["type"]:
+        case "record":
+            return _record(kind)
+        case "array":
+            return _array(_reader(kind["items"]))
+        case "enum":
+            return _enum(kind["symbols"])
+        case plain:
+            return SCALARS[plain]
 
 
 def _union(branches: list[Read]) -> Read:
@@ -81,8 +77,8 @@ def _union(branches: list[Read]) -> Read:
     return read
 
 
-def _record(kind: Mapping[str, Any], named: dict[str, Read]) -> Read:
-    body = Body(kind["fields"], named)
+def _record(kind: Mapping[str, Any]) -> Read:
+    body = Body(kind["fields"])
     names = [field["name"] for field in kind["fields"]]
 
     def read(data: bytes, at: int) -> tuple[dict[str, Any], int]:

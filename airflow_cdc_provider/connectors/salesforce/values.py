@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from json.encoder import encode_basestring
+from math import ulp
 from typing import Any
 
 from airflow_cdc_provider.core.tables import Kind, LogicalType
@@ -21,8 +22,12 @@ EPOCH = datetime(1970, 1, 1)
 EPOCH_DATE = EPOCH.date()
 EXACT = Context(prec=76, rounding=ROUND_HALF_UP)
 
+DECIMALS_OF_SALESFORCE = frozenset({"Currency", "Double", "Percent"})
+"""Meanings of fields that it keeps as decimals and sends as doubles. Places on the map are doubles there, too."""
+
 Warn = Callable[[str], object]
 Convert = Callable[[Any], str]
+FromAvro = Callable[[Any], str | None]
 
 
 class WrongValue(ValueError):
@@ -41,23 +46,39 @@ def from_json(kind: LogicalType, warn: Warn) -> Convert:
     return lambda value: NULL if value is None or value == "" else parse(value)
 
 
-def from_avro(kind: LogicalType, meaning: str, avro: str, warn: Warn) -> Convert | None:
+def from_avro(kind: LogicalType, meaning: str, avro: str, warn: Warn) -> FromAvro | None:
     """From an event's value: a number of milliseconds where ``meaning`` is a date or time. None where a value of that
-    meaning cannot become one of ``kind``: the field had another type when the event was written."""
+    meaning cannot become one of ``kind``: the field had another type when the event was written. The answer, too, is
+    None where only the source can tell the value."""
     match meaning, kind.kind:
         case ("DateOnly", Kind.DATE) | ("", Kind.DATE):
-            convert: Convert | None = _quoted(_date_of_ms)
+            convert: FromAvro | None = _quoted(_date_of_ms)
         case ("DateTime", Kind.TIMESTAMPTZ) | ("", Kind.TIMESTAMPTZ):
             convert = _quoted(_moment_of_ms)
         case "TimeOnly", Kind.TEXT:
             convert = _quoted(_time_of_ms)
         case "DateOnly" | "DateTime" | "TimeOnly", _:
             convert = None
+        case _, Kind.DECIMAL if meaning in DECIMALS_OF_SALESFORCE and avro in _REAL:
+            convert = _held(kind, _parser(kind, warn))
         case _:
             convert = _parser(kind, warn) if avro in _AVRO[kind.kind] else None
     if convert is None:
         return None
     return lambda value: NULL if value is None or value == "" else convert(value)
+
+
+def _held(kind: LogicalType, convert: Convert) -> FromAvro:
+    """Where the next double is further away than one unit of the scale, several decimals become the same double."""
+    assert kind.precision is not None and kind.scale is not None
+    unit, limit = 10.0**-kind.scale, 10.0 ** (kind.precision - kind.scale)
+
+    def told(value: Any) -> str | None:
+        if type(value) is float and abs(value) <= limit and ulp(value) > unit:
+            return None
+        return convert(value)
+
+    return told
 
 
 _REAL = frozenset({"double", "float", "int", "long"})

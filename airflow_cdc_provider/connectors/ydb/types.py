@@ -10,8 +10,15 @@ from typing import Any
 from airflow_cdc_provider.connectors.formats import quick_texts, times, values
 from airflow_cdc_provider.connectors.formats.quick_texts import Quick
 from airflow_cdc_provider.connectors.formats.times import Warn
-from airflow_cdc_provider.connectors.formats.unreadable import WRONG_NUMBER, WRONG_TIME, WRONG_VALUE, Unreadable
+from airflow_cdc_provider.connectors.formats.unreadable import (
+    WRONG_NUMBER,
+    WRONG_TIME,
+    WRONG_VALUE,
+    Unreadable,
+    not_held,
+)
 from airflow_cdc_provider.connectors.formats.values import Convert, decimal_type
+from airflow_cdc_provider.connectors.unrepresentable import NOT_A_NUMBER
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType
 
 BY_NAME: Mapping[str, Kind] = {
@@ -80,7 +87,7 @@ def converter(column: Column, warn: Warn) -> Convert:
         case Kind.TIMESTAMP:
             return lambda value: times.timestamp_of_text(value, warn)
         case Kind.DECIMAL:
-            return _decimal(values.converter(column.type, warn), warn)
+            return _decimal(values.converter(column.type, warn))
         case Kind.JSON:
             return values.document
         case Kind.TEXT:
@@ -124,11 +131,10 @@ def _byte(value: Any) -> str:
     return str(value)
 
 
-def _decimal(exact: Convert, warn: Warn) -> Convert:
+def _decimal(exact: Convert) -> Convert:
     def convert(value: Any) -> str:
         if isinstance(value, str) and value in values.SPECIAL:
-            warn("nan_lost")
-            return "null"
+            raise not_held(NOT_A_NUMBER)
         return exact(value)
 
     return convert

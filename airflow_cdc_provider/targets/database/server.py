@@ -51,6 +51,9 @@ class Server(Protocol):
     def place(self) -> str:
         """Where errors say it happened: server, database or schema, user."""
 
+    def unverified(self) -> list[Problem]:
+        """How the connection leads to the server without TLS being verified. Asks nobody."""
+
     def session(self, purpose: str) -> AbstractContextManager[Any]:
         """A connection that commits when told to and is closed behind the block. Errors of the server come out as
         CdcError: TargetUnavailable where trying again can help, CheckFailed where a right is missing, Blocked where a

@@ -63,6 +63,9 @@ class DatabaseTarget:
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
 
+    def unverified(self) -> list[Problem]:
+        return self.server.unverified()
+
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         return self.sql.refused(column, in_key, value)
 

@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.places import ALLOWED, FOLDER, S3
 from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.staging.local import HAS_HARD_LINKS
 from airflow_cdc_provider.staging.places import open_store
 from airflow_cdc_provider.staging.store import creates_exclusively
 from airflow_cdc_provider.targets.delta.ddl import UNFENCEABLE_FEATURES
 from airflow_cdc_provider.targets.delta.names import LOG, OUR_FILES
-from airflow_cdc_provider.targets.obstacles import catalog_name, folder_not_writable, in_the_definition, not_ours
+from airflow_cdc_provider.targets.obstacles import (
+    catalog_name,
+    folder_not_writable,
+    in_the_definition,
+    nearest_folder,
+    not_ours,
+)
 
 if TYPE_CHECKING:
     from airflow_cdc_provider.targets.delta.target import DeltaTarget
+
+NOT_EXCLUSIVE = "the target's storage does not create files exclusively"
 
 
 def check_tables(target: DeltaTarget, tables: Sequence[TableTask]) -> list[Problem]:
@@ -32,25 +41,28 @@ def _location(target: DeltaTarget) -> Iterator[Problem]:
         yield Problem("TGT001", "a Delta target needs a location", where, "nothing", "a folder", "set target.location")
         return
     if target.place.scheme == S3:
-        yield from _bucket(target, where)
+        do = "use a store that honours `If-None-Match: *`, as AWS does"
+        yield from _not_exclusive(target, target.location, Problem("TGT004", NOT_EXCLUSIVE, where, do=do))
         return
     if target.place.scheme != FOLDER or not target.location.startswith("/"):
         yield Problem("TGT001", "no Delta tables on this kind of storage", where, target.location, ALLOWED)
         return
-    yield from folder_not_writable(target.location)
-
-
-def _bucket(target: DeltaTarget, where: str) -> Iterator[Problem]:
-    """Reached, written, and by an endpoint that honours conditional writes: without them two writers could both commit
-    the same version of a table."""
-    try:
-        if creates_exclusively(open_store(target.location, target.connection)):
-            return
-    except CdcError as error:
-        yield from error.problems
+    if unwritable := list(folder_not_writable(target.location)):
+        yield from unwritable
         return
-    do = "use a store that honours `If-None-Match: *`, as AWS does"
-    yield Problem("TGT004", "the object store does not create objects exclusively", where, do=do)
+    do = "put the tables on such a file system, or into an object store with conditional writes"
+    missing = Problem("TGT004", NOT_EXCLUSIVE, where, "no hard links", HAS_HARD_LINKS, do)
+    yield from _not_exclusive(target, str(nearest_folder(target.location)), missing)
+
+
+def _not_exclusive(target: DeltaTarget, location: str, missing: Problem) -> Iterator[Problem]:
+    """Reached, written, and exclusively: without that two writers could both commit the same version of a table.
+    ``missing``: what is said where files are not created so."""
+    try:
+        if not creates_exclusively(open_store(location, target.connection)):
+            yield missing
+    except CdcError as error:
+        yield from (missing if one.code == "STG011" else one for one in error.problems)
 
 
 def _table(target: DeltaTarget, task: TableTask) -> Iterator[Problem]:

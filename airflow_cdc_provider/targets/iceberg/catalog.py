@@ -8,9 +8,11 @@ file, is not in Python, so no worker could look into it or fence it without star
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Target
+from airflow_cdc_provider.core.extras import followed
 from airflow_cdc_provider.core.places import place_of
 
 CATALOG = "lake"
@@ -19,6 +21,45 @@ FILE = "catalog.db"
 
 LOCKED_S = 60
 """How long a writer waits for another one that holds the SQLite file: their transactions take milliseconds."""
+
+REST_PROPERTIES = frozenset(
+    {
+        "adls.account-host",
+        "adls.account-key",
+        "adls.account-name",
+        "adls.client-id",
+        "adls.client-secret",
+        "adls.sas-token",
+        "adls.tenant-id",
+        "audience",
+        "client.region",
+        "credential",
+        "gcs.oauth2.token",
+        "gcs.project-id",
+        "header.X-Iceberg-Access-Delegation",
+        "oauth2-server-uri",
+        "prefix",
+        "resource",
+        "rest.signing-name",
+        "rest.signing-region",
+        "rest.sigv4-enabled",
+        "s3.access-key-id",
+        "s3.connect-timeout",
+        "s3.endpoint",
+        "s3.force-virtual-addressing",
+        "s3.path-style-access",
+        "s3.region",
+        "s3.remote-signing-enabled",
+        "s3.request-timeout",
+        "s3.secret-access-key",
+        "s3.session-token",
+        "scope",
+        "token",
+        "warehouse",
+    }
+)
+"""What the extra of a connection may tell both libraries of a REST catalog. Left out: whatever names a class
+(``py-io-impl``, ``io-impl``, ``client.credentials-provider``, ``auth`` …), and what this module sets itself."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +79,22 @@ class CatalogPlace:
 
 
 def catalog_place(target: Target, connection: ConnectionInfo) -> CatalogPlace:
-    """``target.catalog`` is ``catalog.namespace``, or the namespace alone."""
+    """``target.catalog`` is ``catalog.namespace``, or the namespace alone. Raises CheckFailed (CON040) where the
+    connection says what is not allowed."""
     name, _, namespace = target.catalog.rpartition(".")
     name, namespace = name or CATALOG, namespace or NAMESPACE
     if target.location:
         return CatalogPlace(name, namespace, place_of(target.location).path)
     uri = connection.host.rstrip("/")
-    properties = {key: str(value) for key, value in connection.extra.items()}
+    properties = {name: _text(value) for name, value in followed(connection, REST_PROPERTIES).items()}
     if connection.password:
         properties["credential"] = ":".join(filter(None, (connection.login, connection.password)))
         properties.setdefault("oauth2-server-uri", f"{uri}/v1/oauth/tokens")
     return CatalogPlace(name, namespace, uri=uri, properties=properties)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def library_properties(place: CatalogPlace) -> dict[str, str]:

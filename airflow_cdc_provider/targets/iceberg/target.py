@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.fencing import cannot_go_back, changed_since, claimed, is_ours, left_no_trace
-from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, library_properties
+from airflow_cdc_provider.targets.iceberg.catalog import CatalogPlace, catalog_place, library_properties
 from airflow_cdc_provider.targets.iceberg.check import check_tables
 from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, append_nothing, publish, take_back
 from airflow_cdc_provider.targets.iceberg.cuts import write_cut
@@ -32,9 +33,14 @@ class IcebergTarget:
 
     def __init__(self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog) -> None:
         self.target = target
-        self.place = catalog_place(target, connection)
+        self.connection = connection
         self.replicator = replicator
         self.log = log
+
+    @cached_property
+    def place(self) -> CatalogPlace:
+        """Raises CheckFailed (CON040) where the connection says what is not allowed."""
+        return catalog_place(self.target, self.connection)
 
     def table_name(self, source_table: str) -> str:
         return default_name(source_table)

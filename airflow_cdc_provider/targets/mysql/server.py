@@ -16,6 +16,8 @@ from urllib.parse import quote
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.mysql_access import mysql_tls, unverified
+from airflow_cdc_provider.core.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.targets.database import errors
 from airflow_cdc_provider.targets.database.server import (
     COMMITTING,
@@ -173,8 +175,8 @@ class MysqlServer:
         """The driver is MariaDB's, which speaks to both; Spark knows the dialect by MySQL's name only."""
         server = f"{self.info.host}:{self.info.port or DEFAULT_PORT}"
         options = "permitMysqlScheme=true&tinyInt1isBit=false&useBulkStmts=false"
-        if authority := self._authority():
-            options += f"&sslMode=verify-ca&serverSslCert={quote(authority)}"
+        if tls := mysql_tls(self.info):
+            options += f"&{tls.jdbc()}"
         return JdbcPlace(
             f"jdbc:mysql://{server}/{quote(self.schema, safe='')}?{options}",
             "org.mariadb.jdbc.Driver",
@@ -196,20 +198,19 @@ class MysqlServer:
                 "TGT053", "replicas would repeat our statements", self.place, "binlog_format STATEMENT", do=do
             )
 
+    def unverified(self) -> list[Problem]:
+        return unverified(self.info)
+
     def _version(self, cursor: Any) -> tuple[str, tuple[int, int], str]:
         cursor.execute("SELECT VERSION()")
         text = str(cursor.fetchone()[0])
         first, second = text.split(".")[:2]
         return ("MariaDB" if "mariadb" in text.lower() else "MySQL", (int(first), int(second)), text)
 
-    def _authority(self) -> str:
-        ssl = self.info.extra.get("ssl")
-        return str(ssl.get("ca", "")) if isinstance(ssl, dict) else ""
-
     def _parameters(self) -> dict[str, Any]:
         from pymysql.constants import CLIENT
 
-        ssl = {"ssl": {"ca": authority}} if (authority := self._authority()) else {}
+        tls = mysql_tls(self.info)
         return {
             "host": self.info.host,
             "port": self.info.port or DEFAULT_PORT,
@@ -221,11 +222,13 @@ class MysqlServer:
             "connect_timeout": CONNECT_LIMIT_S,
             # An UPDATE that changes nothing in a row has found it all the same.
             "client_flag": CLIENT.FOUND_ROWS,
-            **ssl,
+            **({"ssl": tls.context()} if tls else {}),
         }
 
     def _no_session(self, error: Any) -> CdcError:
         code, text = _said(error)
+        if UNTRUSTED.search(text):
+            return untrusted(self.place, self.info.connection_id, text, '`"ssl": {"ca": …}`')
         if code in NO_LOGIN | NO_RIGHT:
             return errors.no_login(self.place, text, self.info.connection_id)
         return errors.unreachable(self.place, text)

@@ -15,6 +15,8 @@ from urllib.parse import quote, urlencode
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.postgres_access import AUTHORITY, jdbc_parameters, libpq_parameters, unverified
+from airflow_cdc_provider.core.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.targets.database import errors
 from airflow_cdc_provider.targets.database.server import (
     COMMITTING,
@@ -29,22 +31,6 @@ from airflow_cdc_provider.targets.postgres.sql import PostgresSql
 
 DEFAULT_PORT = 5432
 OLDEST_VERSION = 140000
-LIBPQ_EXTRAS = (
-    "sslmode",
-    "sslcert",
-    "sslkey",
-    "sslrootcert",
-    "sslcrl",
-    "sslpassword",
-    "channel_binding",
-    "gssencmode",
-    "connect_timeout",
-    "keepalives",
-    "keepalives_idle",
-    "target_session_attrs",
-)
-# Options of libpq that the JDBC driver knows under the same name. It wants keys in another format than libpq does.
-JDBC_EXTRAS = {"sslmode": "sslmode", "sslrootcert": "sslrootcert", "gssencmode": "gssEncMode"}
 SETTINGS = {
     "client_encoding": "UTF8",
     "datestyle": "ISO, YMD",
@@ -187,7 +173,7 @@ class PostgresServer:
 
     def jdbc(self) -> JdbcPlace:
         options = {"ApplicationName": self._application_name("read"), "tcpKeepAlive": "true", "prepareThreshold": "-1"}
-        options |= {ours: str(self.info.extra[name]) for name, ours in JDBC_EXTRAS.items() if name in self.info.extra}
+        options |= jdbc_parameters(self.info)
         server = f"{self.info.host}:{self.info.port or DEFAULT_PORT}"
         return JdbcPlace(
             f"jdbc:postgresql://{server}/{quote(self.info.schema, safe='')}?{urlencode(options)}",
@@ -209,6 +195,9 @@ class PostgresServer:
             do = f"CREATE SCHEMA {self.sql.quoted(self.schema)} AUTHORIZATION {self.sql.quoted(self.info.login)};"
             yield Problem("TGT052", "there is no such schema", self.place, self.schema, do=do)
 
+    def unverified(self) -> list[Problem]:
+        return unverified(self.info)
+
     def _application_name(self, purpose: str) -> str:
         return f"cdc:{self.replicator}:{purpose}@{socket.gethostname()[:20]}.{os.getpid()}"
 
@@ -216,7 +205,7 @@ class PostgresServer:
         return {
             "connect_timeout": CONNECT_LIMIT_S,
             "keepalives_idle": KEEPALIVE_S,
-            **{name: self.info.extra[name] for name in LIBPQ_EXTRAS if name in self.info.extra},
+            **libpq_parameters(self.info),
             "host": self.info.host,
             "port": self.info.port or DEFAULT_PORT,
             "dbname": self.info.schema,
@@ -228,6 +217,8 @@ class PostgresServer:
     def _no_session(self, error: Any) -> CdcError:
         """A server that refuses the login gives libpq a text and no code, so the text decides."""
         text = _first_line(error)
+        if UNTRUSTED.search(text):
+            return untrusted(self.place, self.info.connection_id, text, f"`{AUTHORITY}`")
         refusals = ("password", "pg_hba.conf", "authentication", "permission denied", "does not exist", "not permitted")
         if any(words in text for words in refusals):
             return errors.no_login(self.place, text, self.info.connection_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -10,6 +11,7 @@ from airflow_cdc_provider.connectors.formats.message import Message
 from airflow_cdc_provider.core.tables import Kind, TableSchema
 from tests.connectors.formats import avro_writer as avro
 from tests.connectors.formats.avro_writer import logical, nullable
+from tests.connectors.formats.debezium_control_goldens import NUMBERS, OLD_NUMBERS
 from tests.connectors.formats.golden import Golden, as_json, column, key_of
 
 T = TableSchema("shop.t", (column("id", Kind.INT64), column("v", Kind.TEXT)), ("id",))
@@ -39,7 +41,7 @@ def event(
     }
 
 
-def mysql(change_type: str | None, is_deleted: bool, **more: Any) -> dict[str, Any]:
+def mysql(change_type: str | None, is_deleted: bool | None, **more: Any) -> dict[str, Any]:
     return {
         "table": "t",
         "database": "shop",
@@ -109,6 +111,74 @@ TYPED_AFTER = (
     '"m":true}'
 )
 PLAIN = avro.schema(avro.MYSQL, [nullable("id", "long"), *avro.strings("v")])
+
+
+def record(name: str, **members: Any) -> dict[str, Any]:
+    fields = [{"name": member, "type": kind} for member, kind in members.items()]
+    return {"type": "record", "name": name, "namespace": "unified", "fields": fields}
+
+
+OFFSET = logical("int", "time-millis")
+AGAIN = avro.schema(
+    avro.MYSQL,
+    [
+        nullable("id", "long"),
+        nullable(
+            "a",
+            record("timestampTz", timestamp=logical("long", "timestamp-micros"), offset=OFFSET),
+        ),
+        nullable("b", "unified.timestampTz"),
+        nullable("c", record("timeTz", time=logical("long", "time-micros"), offset=OFFSET)),
+        nullable("d", "unified.timeTz"),
+        nullable("e", record("calendarDate", year="int", month="int", day="int")),
+        nullable("f", "unified.calendarDate"),
+        nullable("g", record("varchar", value=["null", "string"], length="int")),
+        nullable("h", "unified.varchar"),
+        nullable("i", record("interval", months="int", hours="int", micros="long")),
+        nullable("j", "unified.interval"),
+        nullable("k", {"type": "enum", "name": "mood", "symbols": ["sad", "happy"]}),
+        nullable("l", "mood"),
+        nullable("m", record("pair", x="unified.calendarDate")),
+    ],
+)
+"""Types that Avro describes once, each used by two columns: the second one has its name."""
+TZ = {"timestamp": datetime(2024, 2, 29, 12, 34, 56, tzinfo=UTC), "offset": 0}
+TIME_TZ = {"time": 45296123456, "offset": 3600000}
+DAY = {"year": 2024, "month": 2, "day": 29}
+TEXT = {"value": "x", "length": 3}
+SPAN = {"months": 1, "hours": 2, "micros": 3}
+AGAIN_ROW = {
+    "id": 1,
+    "a": TZ,
+    "b": TZ,
+    "c": TIME_TZ,
+    "d": TIME_TZ,
+    "e": DAY,
+    "f": DAY,
+    "g": TEXT,
+    "h": TEXT,
+    "i": SPAN,
+    "j": SPAN,
+    "k": "sad",
+    "l": "happy",
+    "m": {"x": DAY},
+}
+AGAIN_AFTER = (
+    '{"id":1,"a":"2024-02-29T12:34:56Z","b":"2024-02-29T12:34:56Z","c":"12:34:56.123456+01:00",'
+    '"d":"12:34:56.123456+01:00","e":"2024-02-29","f":"2024-02-29","g":"x","h":"x",'
+    '"i":"{\\"months\\":1,\\"hours\\":2,\\"micros\\":3}","j":"{\\"months\\":1,\\"hours\\":2,\\"micros\\":3}",'
+    '"k":"sad","l":"happy","m":"{\\"x\\":{\\"year\\":2024,\\"month\\":2,\\"day\\":29}}"}'
+)
+OLD = {"schema": "ROOT", "table": "T", "database": "DB1", "row_id": "AAAP", "scn": 7, "ssn": 0, "rs_id": "0x1.2.3"}
+OLD |= {"is_deleted": False, "change_type": "INSERT", "tx_id": "0a", "log_file": ""}
+OLD_ORACLE = avro.schema(
+    [
+        *avro.strings("schema", "table", "database", "row_id", "rs_id", "tx_id", "log_file", "change_type"),
+        *(nullable(name, "long") for name in ("scn", "ssn")),
+        nullable("is_deleted", "boolean"),
+    ],
+    [nullable("id", "long"), *avro.strings("v")],
+)
 OUT_OF_ORDER = [
     event(mysql("INSERT", False, log_position=222463), ordinal="00000001"),
     event(mysql("INSERT", False, log_position=222917), ordinal="00000010", payload={"id": 2, "v": "y"}),
@@ -172,9 +242,15 @@ GOLDENS = [
         T,
     ),
     Golden(
-        "what is deleted is told by is_deleted, whatever the type of change says",
-        line(event(mysql("INSERT", True))),
-        ({"op": "delete"},),
+        "where the type of change leaves it open, is_deleted tells what is deleted",
+        line(event(mysql("UPDATE", True))),
+        ({"op": "delete", "phase": None},),
+        T,
+    ),
+    Golden(
+        "where is_deleted is missing, the type of change tells what is deleted",
+        line(event(mysql("DELETE", None))),
+        ({"op": "delete", "key_before": "[1]"},),
         T,
     ),
     Golden(
@@ -305,6 +381,32 @@ GOLDENS = [
             },
         ),
     ),
+    *(
+        Golden(
+            f"MongoDB: a document that was there, read as {method}",
+            line(
+                event(
+                    {"database": "d", "collection": "c", "change_type": "READ", "is_deleted": False},
+                    method,
+                    sort_keys=[1700000000, 5],
+                    payload={"_id": "1", "data": {}},
+                )
+            ),
+            (
+                {
+                    "op": "read",
+                    "order_key": key_of("00 0000018bcfe5687b 0000000000000000 00000000 01"),
+                    "snapshot": "backfill",
+                },
+            ),
+        )
+        for method in ("backfill", "cdc")
+    ),
+    Golden(
+        "Oracle: an old stream, which tells no key",
+        Message(avro.file(OLD_ORACLE, [event(OLD, "oracle-cdc-logminer")]), topic="f.avro", channel="f.avro"),
+        ({"table": "ROOT.T", "op": "insert", "key": None, "after": '{"id":1,"v":"x"}', "warnings": ("no_key",)},),
+    ),
     Golden(
         "an Avro file whose records are not in the order of its events",
         Message(avro.file(PLAIN, OUT_OF_ORDER), topic="f.avro", channel="f.avro"),
@@ -322,5 +424,22 @@ GOLDENS = [
             channel="f.avro",
         ),
         ({"key": "[1]", "after": TYPED_AFTER, "after_complete": True},),
+    ),
+    Golden(
+        "an Avro file that uses types again by their names",
+        Message(avro.file(AGAIN, [event(mysql("INSERT", False), payload=AGAIN_ROW)]), topic="f.avro", channel="f.avro"),
+        ({"key": "[1]", "after": AGAIN_AFTER, "after_complete": True},),
+    ),
+    Golden(
+        "MongoDB: numbers that JSON does not know",
+        line(
+            event(
+                {"database": "d", "collection": "c", "change_type": "UPDATE", "is_deleted": False},
+                "cdc",
+                sort_keys=[1700000000, 5],
+                payload={"_id": "1", "data": OLD_NUMBERS},
+            )
+        ),
+        ({"after": f'{{"_id":"1","data":{json.dumps(NUMBERS)}}}'},),
     ),
 ]

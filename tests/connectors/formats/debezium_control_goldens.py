@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.connectors.formats.debezium_messages import envelope, message, mysql, pg
 from tests.connectors.formats.golden import Golden, key_of
 
 MONGO = {"connector": "mongodb", "ts_ms": 1700000000000, "snapshot": "false", "db": "d", "collection": "c", "ord": 3}
 OID = '{"$oid": "65"}'
+OLD_NUMBERS = r'{"_id": 1, "a": NaN, "b": [-Infinity, "\" NaN", Infinity]}'
+NUMBERS = (
+    r'{"_id": 1, "a": {"$numberDouble":"NaN"}, "b": [{"$numberDouble":"-Infinity"}, "\" NaN", '
+    r'{"$numberDouble":"Infinity"}]}'
+)
 MONGO_KEY = '["{\\"$oid\\": \\"65\\"}"]'
 
 CONTROL = [
@@ -127,6 +134,11 @@ CONTROL = [
                 "after_complete": True,
             },
         ),
+    ),
+    Golden(
+        "MongoDB: numbers that JSON does not know, in the older form",
+        message(envelope("c", None, OLD_NUMBERS, MONGO, None), {"id": "1"}, "g.d.c"),
+        ({"after": f'{{"_id":"1","document":{json.dumps(NUMBERS)}}}'},),
     ),
     Golden(
         "MongoDB: an update that tells only what changed",

@@ -79,6 +79,10 @@ def field(name: str, kind: str, semantic: str = "", **parameters: str) -> dict[s
     return made | ({"parameters": parameters} if parameters else {})
 
 
+def array(name: str, kind: str, semantic: str = "", **parameters: str) -> dict[str, Any]:
+    return {"type": "array", "optional": True, "field": name, "items": field("", kind, semantic, **parameters)}
+
+
 def with_schema(payload: dict[str, Any], *fields: dict[str, Any]) -> dict[str, Any]:
     rows = [{**struct(*fields), "field": name} for name in ("before", "after")]
     source = {**struct(field("version", "string")), "field": "source"}

@@ -46,7 +46,9 @@ def records(items: list[Item]) -> list[ChangeRecord]:
 
 
 def as_json(value: object) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode()
+    """A Decimal is a number of just these digits."""
+    text = json.dumps(value, separators=(",", ":"), default=lambda number: f"\0{number}\0")
+    return text.replace('"\\u0000', "").replace('\\u0000"', "").encode()
 
 
 def column(name: str, kind: Kind, native: str = "", *digits: int, nullable: bool = True) -> Column:

@@ -90,6 +90,14 @@ def test_bare_messages_of_tables_that_somebody_described_say_the_same(source: st
             assert copied(items, schemas[table]) == sorted(rows, key=str), table
 
 
+def test_decimals_told_as_numbers_are_the_same_decimals() -> None:
+    found = records(decoded("postgres_numeric"))
+    assert [record.after for record in found if record.op == Operation.UNREADABLE] == []
+    schemas = schemas_of(decoded("postgres"))
+    for table, rows in end("postgres").items():
+        assert copied(found, schemas[table]) == sorted(rows, key=str), table
+
+
 def test_a_real_story_has_every_kind_of_change() -> None:
     """Else the recording proves less than it seems to."""
     kinds = Counter(record.op for source in PREFIXES for record in records(decoded(source)))

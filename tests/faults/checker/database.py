@@ -84,6 +84,9 @@ class DatabaseReader:
     def missing_files(self, shape: Shape) -> list[str]:
         return []
 
+    def commit_files(self, shape: Shape) -> dict[str, str]:
+        return {}
+
     def texts(self) -> list[str]:
         """What our own tables in the database say."""
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Container
 from pathlib import Path
@@ -39,6 +40,10 @@ class DeltaReader:
             return []
         uris = DeltaTable(place).file_uris()
         return [uri for uri in uris if not Path(uri.removeprefix("file://")).is_file()]
+
+    def commit_files(self, shape: Shape) -> dict[str, str]:
+        found = sorted((self.lake / shape.target / "_delta_log").glob("*.json"))
+        return {f"{shape.target}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
 
     def texts(self) -> list[str]:
         return []

@@ -44,6 +44,9 @@ class IcebergReader:
             paths += [delete.file_path for task in table.scan().plan_files() for delete in task.delete_files]
         return [path for path in paths if not Path(path.removeprefix("file://").removeprefix("file:")).is_file()]
 
+    def commit_files(self, shape: Shape) -> dict[str, str]:
+        return {}
+
     def texts(self) -> list[str]:
         return []
 

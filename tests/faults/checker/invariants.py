@@ -131,6 +131,13 @@ def sealed_windows(log: Log, seen: Mapping[int, str]) -> Iterator[Finding]:
         yield Finding("nothing referenced is deleted", "log", f"windows {numbers}")
 
 
+def never_replaced(files: Mapping[str, str], seen: Mapping[str, str]) -> Iterator[Finding]:
+    """Both: file of a commit → SHA-256 of its content, now and at earlier looks."""
+    for path in sorted(files.keys() & seen.keys()):
+        if files[path] != seen[path]:
+            yield Finding("a commit is never replaced", path.partition("/")[0], f"{path} is another one now")
+
+
 def accounted(log: Log, ledger: Ledger, histories: Sequence[History], only: Sequence[int]) -> Iterator[Finding]:
     """Every change of the source stands in the window that its commit belongs to, as often as it was made: from a
     table's first copy on. Before that nobody need tell its changes."""

@@ -23,6 +23,9 @@ class Reader(Protocol):
 
     def missing_files(self, shape: Shape) -> list[str]: ...
 
+    def commit_files(self, shape: Shape) -> dict[str, str]:
+        """Files that are the table's commits → SHA-256 of their content, where commits are files with fixed names."""
+
     def texts(self) -> list[str]: ...
 
 
@@ -39,6 +42,7 @@ class Judge:
     reader: Reader
     secrets: Sequence[str]
     manifests: dict[int, str] = field(default_factory=dict)
+    commit_files: dict[str, str] = field(default_factory=dict)
     histories: dict[str, list[Commit]] = field(default_factory=dict)
 
     def look(self) -> dict[str, list[Commit]]:
@@ -65,6 +69,7 @@ class Judge:
             store = read_store(self.folder / "state.db", self.name)
             place_commits(source, self.name, self.ledger)
         shapes = list(self.ledger.shapes.values())
+        commit_files = {path: sha for shape in shapes for path, sha in self.reader.commit_files(shape).items()}
         histories = [History(shape, self.histories[shape.table]) for shape in shapes]
         fresh = [History(h.shape, h.commits[max(0, before.get(h.shape.table, 0) - 1) :]) for h in histories]
         new = [number for number in log.windows if number not in self.manifests]
@@ -78,12 +83,14 @@ class Judge:
                 for path in self.reader.missing_files(history.shape)
             )
         found += must.sealed_windows(log, self.manifests)
+        found += must.never_replaced(commit_files, self.commit_files)
         found += must.accounted(log, self.ledger, histories, new)
         found += must.nothing_needed_is_gone(log, histories, list(log.windows))
         found += must.acknowledged_last(log, histories, slot)
         found += must.store_behind(store, histories)
         found += self._secrets()
         self.manifests |= {number: window.sha256 for number, window in log.windows.items()}
+        self.commit_files |= commit_files
         return found
 
     def _secrets(self) -> list[Finding]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +19,11 @@ from tests.spark.contract.kits import TargetKit
 from tests.spark.contract.standing import control
 from tests.spark.hand_made import HandMade
 from tests.spark.replicator import spark_submit
+from tests.waiting import until
 
 pytestmark = pytest.mark.jvm
 
 KEYLESS = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32)), Column("v", LogicalType(Kind.TEXT))))
-LIMIT_S = 240
 
 
 def merge_step(kit: TargetKit, table: HandMade, folder: Path, staged: str) -> Step:
@@ -58,14 +57,11 @@ def test_of_two_drivers_that_merge_one_batch_at_once_one_applies(
         ours = table.merged(job).outcome
     finally:
         go.touch()
-        told, _ = driver.communicate(timeout=LIMIT_S)
+        told, _ = driver.communicate()
     theirs = from_plain(StepResult, json.loads(table.log.store.read(f"{step.folder}/result.json"))).tables[0].outcome
     assert sorted([ours, theirs]) == [Outcome.DONE, Outcome.FENCED], told
     assert table.rows() == [(1, "a"), (2, "b")] and control(table).window == 1
 
 
 def wait_until_held_or_ended(driver: subprocess.Popen[str], token: Path) -> None:
-    end = time.monotonic() + LIMIT_S
-    while token.exists() and driver.poll() is None:
-        assert time.monotonic() < end, "the driver did not get to its commit"
-        time.sleep(0.2)
+    until(lambda: not token.exists() or driver.poll() is not None, "the driver at its commit", every_s=0.2)

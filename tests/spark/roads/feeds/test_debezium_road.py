@@ -105,7 +105,7 @@ def test_copies_behind_a_real_debezium_are_what_its_databases_hold(tmp_path: Pat
                 assert differences(one.feed, one.story.end(one.server)) == []
 
 
-@pytest.mark.in_turns
+@pytest.mark.nightly
 @pytest.mark.parametrize(("story", "name"), [(postgres_story, "postgres"), (mariadb_story, "mariadb")])
 def test_copies_of_files_that_a_real_debezium_filled_are_what_its_database_held(
     tmp_path: Path, spark: SparkSession, story: ModuleType, name: str

@@ -67,7 +67,7 @@ def test_copies_follow_topics_of_several_tables_to_what_the_source_holds(
     assert {row.state for row in feed.rows_of().values()} == {TableState.REPLICATING}
 
 
-@pytest.mark.in_turns
+@pytest.mark.nightly
 def test_a_topic_that_was_made_anew_stops_its_table_alone_until_it_is_copied_from_there(
     tmp_path: Path, spark: SparkSession, topics: Topics
 ) -> None:
@@ -93,7 +93,7 @@ def test_a_topic_that_was_made_anew_stops_its_table_alone_until_it_is_copied_fro
     assert list(feed.differences(one, sibling)) == []
 
 
-@pytest.mark.in_turns
+@pytest.mark.nightly
 def test_a_topic_whose_messages_are_all_gone_keeps_its_table(
     tmp_path: Path, spark: SparkSession, topics: Topics
 ) -> None:

@@ -111,7 +111,6 @@ def test_deleted_rows_and_old_keys_go_with_the_audit_and_only_they(shop: Polled,
     assert shop.differences() == [], f"CDC_SEED={SEED}"
 
 
-@pytest.mark.in_turns
 def test_rows_that_are_missing_are_flagged_where_deletes_are_soft(shop: Polled, database: Database) -> None:
     rules = [replace(rule, on_delete=OnDelete.SOFT) for rule in shop.definition.tables]
     shop.definition = replace(shop.definition, tables=tuple(rules))
@@ -130,7 +129,6 @@ def test_rows_that_are_missing_are_flagged_where_deletes_are_soft(shop: Polled, 
     assert not shop.rows("public.a")[7]["_cdc_deleted"] and shop.rows("public.a")[7]["note"] == "again"
 
 
-@pytest.mark.in_turns
 def test_an_audit_that_would_delete_much_waits_for_a_yes(shop: Polled, database: Database) -> None:
     database.execute("DELETE FROM a WHERE id <= 20")
     shop.with_source(options={"key_audit": 1.0})
@@ -146,7 +144,7 @@ def test_an_audit_that_would_delete_much_waits_for_a_yes(shop: Polled, database:
     assert shop.differences() == []
 
 
-@pytest.mark.in_turns
+@pytest.mark.nightly
 def test_a_table_that_comes_later_is_copied_and_misses_nothing(shop: Polled, database: Database) -> None:
     database.execute("CREATE TABLE c (LIKE b INCLUDING ALL)")
     database.execute("INSERT INTO c SELECT * FROM b")
@@ -160,7 +158,7 @@ def test_a_table_that_comes_later_is_copied_and_misses_nothing(shop: Polled, dat
     assert shop.differences() == []
 
 
-@pytest.mark.in_turns
+@pytest.mark.nightly
 def test_a_resync_copies_the_table_again_and_what_follows_comes_on_top(shop: Polled, database: Database) -> None:
     place = shop.replicator().target.locate(shop.replicator().target.table_name("public.a"))
     shop.spark.sql(f"UPDATE delta.`{place}` SET note = 'somebody else' WHERE id = 9")
@@ -173,7 +171,7 @@ def test_a_resync_copies_the_table_again_and_what_follows_comes_on_top(shop: Pol
     assert shop.differences() == [], f"CDC_SEED={SEED}"
 
 
-@pytest.mark.in_turns
+@pytest.mark.nightly
 def test_verify_reads_up_to_now_and_says_that_it_is_not_exact(shop: Polled, database: Database) -> None:
     write(database, random.Random(SEED), 10)
     old_enough()

@@ -80,7 +80,7 @@ def test_copies_follow_random_transactions_deletes_too(crm: Crm, org: Salesforce
     assert org.requests - before <= 8
 
 
-@pytest.mark.in_turns
+@pytest.mark.nightly
 def test_case_47_what_nothing_tells_is_found_by_the_audit(crm: Crm, org: SalesforceOrg) -> None:
     gone = sorted(org.ledger.state("Invoice__c"))[:3]
     with org.transaction() as tx:
@@ -100,7 +100,7 @@ def test_case_47_what_nothing_tells_is_found_by_the_audit(crm: Crm, org: Salesfo
     assert crm.differences() == []
 
 
-@pytest.mark.in_turns
+@pytest.mark.nightly
 @pytest.mark.parametrize("access", [Access.NONE, Access.OWN])
 def test_case_50_a_right_that_is_lost_between_runs_deletes_nothing(
     crm: Crm, org: SalesforceOrg, access: Access

@@ -131,7 +131,7 @@ def test_case_08_overflows_take_their_table_through_the_branch_once_while_the_ot
     assert crm.differences() == [], f"CDC_SEED={SEED}"
 
 
-@pytest.mark.in_turns
+@pytest.mark.nightly
 def test_case_16_changes_that_are_told_again_later_do_not_take_rows_back(
     copied: Callable[..., Crm], org: SalesforceOrg
 ) -> None:
@@ -150,8 +150,7 @@ def test_case_16_changes_that_are_told_again_later_do_not_take_rows_back(
     assert log.manifest(log.sealed()).ignored == 1
 
 
-@pytest.mark.in_turns
-@pytest.mark.parametrize("lost", ["reset", "moved"])
+@pytest.mark.parametrize("lost", ["reset", pytest.param("moved", marks=pytest.mark.nightly)])
 def test_case_26_a_position_that_is_lost_takes_every_table_through_the_branch(
     copied: Callable[..., Crm], writer: Writer, org: SalesforceOrg, lost: str
 ) -> None:
@@ -185,8 +184,7 @@ def test_case_26_without_leave_a_lost_position_blocks_the_tables_and_says_what_t
     assert crm.differences() == []
 
 
-@pytest.mark.in_turns
-@pytest.mark.parametrize("access", [Access.NONE, Access.OWN])
+@pytest.mark.parametrize("access", [Access.NONE, pytest.param(Access.OWN, marks=pytest.mark.nightly)])
 def test_case_50_a_right_that_is_lost_between_runs_deletes_nothing(
     copied: Callable[..., Crm], writer: Writer, org: SalesforceOrg, access: Access
 ) -> None:
@@ -267,7 +265,6 @@ def test_case_08_a_branch_that_dies_in_every_step_ends_as_if_it_had_not(
     assert crm.differences() == [], f"CDC_SEED={SEED}, {places}"
 
 
-@pytest.mark.in_turns
 def test_case_58_an_event_that_nobody_can_read_stops_its_table_and_no_other(
     copied: Callable[..., Crm], org: SalesforceOrg, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,7 +328,7 @@ def test_what_goes_wrong_with_a_page_is_told_in_the_words_of_the_reader(
     assert any("SRC010" in line and "the API is switched off" in line for line in road.said), road.said
 
 
-@pytest.mark.in_turns
+@pytest.mark.nightly
 def test_case_56_the_channel_is_left_to_the_run_that_holds_it(
     copied: Callable[..., Crm], org: SalesforceOrg, writer: Writer
 ) -> None:

@@ -1,0 +1,118 @@
+"""Dates of MySQL and MariaDB that no calendar has: never another value, in the key never none at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from airflow_cdc_provider.core.definition import Columns, OnUnrepresentable
+from airflow_cdc_provider.core.errors import BadRecordMet
+from airflow_cdc_provider.core.quarantine import told
+from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from tests.connectors.mysql_database import Rows, Shop, fold, records
+from tests.mariadb import embedded
+
+NO_DATES = [
+    ("date", "0000-00-00"),
+    ("date", "2024-02-31"),
+    ("datetime(3)", "0000-00-00 00:00:00.000"),
+    ("datetime", "2024-00-10 11:12:13"),
+    ("timestamp(6)", "0000-00-00 00:00:00.000000"),
+]
+WITHIN = {
+    "date": "2024-02-29",
+    "datetime(3)": "2024-02-29 12:34:56.120",
+    "datetime": "2024-02-29 12:34:56",
+    "timestamp(6)": "2024-02-29 12:34:56.000001",
+}
+ANY_DATE = "SET sql_mode = 'ALLOW_INVALID_DATES', time_zone = '+00:00'"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddedMariaDB]:
+    with embedded(binlog_row_metadata="FULL") as server:
+        yield server
+
+
+def filled(server: EmbeddedMariaDB, native: str, value: str, key: str) -> Shop:
+    shop = Shop(server)
+    shop.sql(ANY_DATE, f"CREATE TABLE odd (id int NOT NULL, v {native} NOT NULL, PRIMARY KEY ({key}))")
+    shop.window(shop.task("odd"))
+    shop.sql(f"INSERT INTO odd VALUES (0, '{value}'), (1, '{WITHIN[native]}')")
+    return shop
+
+
+@pytest.mark.parametrize(("native", "value"), NO_DATES)
+@pytest.mark.parametrize("key", ["id", "id, v"])
+def test_without_a_word_in_the_definition_it_stops_its_table(
+    server: EmbeddedMariaDB, native: str, value: str, key: str
+) -> None:
+    shop = filled(server, native, value, key)
+    task = shop.task("odd")
+    bad, good = records(shop.window(task))
+    why = told(bad)
+    assert why is not None and why.columns == ("v",) and why.known == {"id": 0} and good.op == "insert"
+    assert bad.key == ("[0]" if key == "id" else None)
+    assert ("in the key" in why.reason) == (key != "id") and "cast: {v: text}" in why.reason
+    with pytest.raises(BadRecordMet, match=r"CPY009.*v: a date that no calendar has"):
+        shop.copied(task)
+
+
+@pytest.mark.parametrize(("native", "value"), NO_DATES)
+def test_where_the_definition_says_so_it_is_null_and_its_text_stands_beside(
+    server: EmbeddedMariaDB, native: str, value: str
+) -> None:
+    shop = filled(server, native, value, "id")
+    task = shop.task("odd", on_unrepresentable=OnUnrepresentable.SET_NULL)
+    streamed: Rows = {}
+    fold(streamed, records(shop.window(task)))
+    _, copied = shop.copied(task)
+    assert copied == streamed
+    assert copied["[0]"] == {"id": 0, "v": None, "_cdc_text_v": value}
+    assert copied["[1]"]["v"] and copied["[1]"]["_cdc_text_v"] is None
+
+
+@pytest.mark.parametrize(("native", "value"), NO_DATES)
+@pytest.mark.parametrize("key", ["id", "id, v"])
+def test_a_column_that_is_cast_holds_the_texts_of_the_server(
+    server: EmbeddedMariaDB, native: str, value: str, key: str
+) -> None:
+    shop = filled(server, native, value, key)
+    task = shop.task("odd", columns=Columns(cast={"v": "text"}))
+    streamed: Rows = {}
+    fold(streamed, records(shop.window(task)))
+    _, copied = shop.copied(task)
+    assert copied == streamed
+    assert [row["v"] for row in copied.values()] == [value, WITHIN[native]]
+
+
+def test_a_negative_zero_in_the_key_is_zero_as_the_server_has_it(server: EmbeddedMariaDB) -> None:
+    shop = Shop(server)
+    shop.sql("CREATE TABLE f (k double PRIMARY KEY, v int)")
+    task = shop.task("f")
+    shop.window(task)
+    shop.sql("INSERT INTO f VALUES (-0.0e0, 1)", "UPDATE f SET k = 0, v = 2", "INSERT INTO f VALUES (1.5, 3)")
+    streamed: Rows = {}
+    fold(streamed, records(shop.window(task)))
+    _, copied = shop.copied(task)
+    assert copied == streamed and set(copied) == {"[0.0]", "[1.5]"}
+
+
+def test_spellings_that_are_one_key_to_the_server_follow_each_other(server: EmbeddedMariaDB) -> None:
+    shop = Shop(server)
+    shop.sql("CREATE TABLE c (k varchar(20) COLLATE utf8mb4_general_ci PRIMARY KEY, v int)")
+    task = shop.task("c")
+    shop.window(task)
+    shop.sql(
+        "INSERT INTO c VALUES ('a', 1), ('b ', 2), ('c', 3), ('d', 4)",
+        "UPDATE c SET k = 'A' WHERE k = 'a'",
+        "REPLACE INTO c VALUES ('B', 5)",
+        "INSERT INTO c VALUES ('C ', 6) ON DUPLICATE KEY UPDATE k = 'C ', v = 6",
+        "DELETE FROM c WHERE k = 'D'",
+        "INSERT INTO c VALUES ('D', 7)",
+    )
+    streamed: Rows = {}
+    fold(streamed, records(shop.window(task)))
+    _, copied = shop.copied(task)
+    assert copied == streamed and set(copied) == {'["A"]', '["B"]', '["C "]', '["D"]'}

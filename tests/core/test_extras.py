@@ -1,0 +1,179 @@
+"""What the extra of a connection may say, and what it may not: code, files and statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.connectors.jdbc_poll import extras as polled
+from airflow_cdc_provider.connectors.jdbc_poll.extras import read_extra
+from airflow_cdc_provider.core import mysql_access, postgres_access
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.mysql_access import mysql_tls
+from airflow_cdc_provider.core.postgres_access import jdbc_parameters, libpq_parameters
+
+Reads = Callable[[ConnectionInfo], object]
+Extra = Mapping[str, Any]
+
+
+def given(extra: Extra) -> ConnectionInfo:
+    return ConnectionInfo("shop_db", "db", extra=extra)
+
+
+LIBPQ: tuple[Extra, ...] = (
+    {"passfile": "/etc/passwd"},
+    {"service": "other"},
+    {"servicefile": "/tmp/service"},
+    {"options": "-c search_path=x"},
+    {"host": "elsewhere"},
+    {"hostaddr": "10.0.0.1"},
+    {"dbname": "host=elsewhere"},
+    {"user": "postgres"},
+    {"krbsrvname": "x"},
+    {"gsslib": "x"},
+    {"sslkeylogfile": "/tmp/keys"},
+    {"sslkey": "dynamic:/tmp/evil.so"},
+    {"sslkey": "relative.key"},
+    {"sslrootcert": "/certs/../../root/secret"},
+    {"sslmode": "sometimes"},
+    {"sslmode": "require", "tls_verify": "maybe"},
+    {"sslmode": "verify-full", "tls_verify": False},
+    {"sslmode": "require", "tls_verify": False, "sslrootcert": "/ca.pem"},
+)
+PYMYSQL: tuple[Extra, ...] = (
+    {"read_default_file": "/root/.my.cnf"},
+    {"read_default_group": "client"},
+    {"init_command": "DROP TABLE t"},
+    {"local_infile": True},
+    {"allow_local_infile": True},
+    {"unix_socket": "/tmp/mysql.sock"},
+    {"client_flag": 128},
+    {"conv": "x"},
+    {"cursorclass": "os.system"},
+    {"auth_plugin_map": {"x": "y"}},
+    {"server_public_key": "x"},
+    {"ssl_ca": "/ca.pem"},
+    {"plugin": "x"},
+    {"ssl": "yes"},
+    {"ssl": {"ca": "ca.pem"}},
+    {"ssl": {"ca": "/ca.pem&allowLocalInfile=true"}},
+    {"ssl": {"ca": "/ca.pem", "verify_mode": "none"}},
+    {"ssl": {"ca": "/ca.pem", "check_hostname": False}},
+    {"ssl": {"key": "/key.pem"}},
+    {"ssl": {"ca": "/ca.pem"}, "tls_verify": False},
+    {"tls_verify": False},
+)
+PYODBC: tuple[Extra, ...] = (
+    {"odbc_connect": "DRIVER=/tmp/evil.so"},
+    {"driver": "/tmp/evil.so"},
+    {"driver": "x;Trace=1"},
+    {"Encrypt": "no;Driver=/tmp/evil.so"},
+    {"TrustServerCertificate": "perhaps"},
+    {"KeystoreLocation": "/tmp"},
+    {"plugin": "x"},
+)
+OTHERS: tuple[tuple[str, Extra], ...] = (
+    ("oracle+oracledb", {"config_dir": "/tmp"}),
+    ("oracle+oracledb", {"thick_mode": "true"}),
+    ("oracle+oracledb", {"service_name": "x)(ADDRESS=(HOST=elsewhere))"}),
+    ("sqlite", {"mode": "rw"}),
+    ("sqlite", {"plugin": "x"}),
+    ("snowflake", {"private_key_file": "/root/key"}),
+    ("mysql+mysqldb", {"read_default_file": "/root/.my.cnf"}),
+)
+CASES: list[tuple[Reads, Extra]] = [
+    *((libpq_parameters, extra) for extra in LIBPQ),
+    *((partial(read_extra, "postgresql+psycopg"), extra) for extra in LIBPQ),
+    *((mysql_tls, extra) for extra in PYMYSQL),
+    *((partial(read_extra, "mysql+pymysql"), extra) for extra in PYMYSQL),
+    *((partial(read_extra, "mssql+pyodbc"), extra) for extra in PYODBC),
+    *((partial(read_extra, driver), extra) for driver, extra in OTHERS),
+]
+
+
+@pytest.mark.parametrize(("reads", "extra"), CASES)
+def test_what_loads_code_reads_files_or_leads_elsewhere_is_refused_by_name(reads: Reads, extra: Extra) -> None:
+    with pytest.raises(CheckFailed, match=r"CON040 .*where: extra of connection shop_db \| found: ") as caught:
+        reads(given(extra))
+    (problem,) = caught.value.problems
+    assert any(key in problem.found for key in extra), problem
+    assert problem.allowed
+    assert "evil" not in str(problem), "a value may be a secret"
+
+
+def test_all_that_is_wrong_is_said_at_once_with_all_that_is_allowed() -> None:
+    with pytest.raises(CheckFailed) as caught:
+        read_extra("mysql+pymysql", given({"local_infile": 1, "init_command": "x", "ssl": True}))
+    assert caught.value.problems[0].found == "init_command, local_infile"
+    assert caught.value.problems[0].allowed == "ssl, tls_verify"
+
+
+def test_what_only_airflows_own_hook_reads_is_no_trouble() -> None:
+    assert libpq_parameters(given({"cursor": "dictcursor", "connect_timeout": 5, "sslcert": ""})) == {
+        "connect_timeout": 5
+    }
+    assert mysql_tls(given({"charset": "utf8", "cursor": "sscursor"})) is None
+
+
+@pytest.mark.parametrize(
+    ("extra", "mode", "authority"),
+    [
+        ({}, None, None),
+        ({"sslmode": "disable"}, "disable", None),
+        ({"sslmode": "prefer"}, "prefer", None),
+        ({"sslmode": "require", "sslrootcert": "/ca.pem"}, "verify-full", "/ca.pem"),
+        ({"sslrootcert": "/ca.pem"}, "verify-full", "/ca.pem"),
+        ({"sslmode": "verify-ca", "sslrootcert": "/ca.pem"}, "verify-ca", "/ca.pem"),
+        ({"sslmode": "require"}, "verify-full", "/etc/authorities.pem"),
+        ({"sslrootcert": "system"}, "verify-full", "/etc/authorities.pem"),
+        ({"sslmode": "require", "tls_verify": False}, "require", None),
+    ],
+)
+def test_tls_that_is_asked_for_is_verified(
+    monkeypatch: pytest.MonkeyPatch, extra: Extra, mode: str | None, authority: str | None
+) -> None:
+    monkeypatch.setattr(postgres_access, "host_authorities", lambda: "/etc/authorities.pem")
+    wanted = {name: text for name, text in (("sslmode", mode), ("sslrootcert", authority)) if text}
+    assert libpq_parameters(given(extra)) == jdbc_parameters(given(extra)) == wanted
+
+
+def test_the_jdbc_driver_of_mysql_is_told_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mysql_access, "host_authorities", lambda: "/etc/authorities.pem")
+
+    def told(extra: Extra) -> str:
+        tls = mysql_tls(given(extra))
+        assert tls is not None
+        return tls.jdbc()
+
+    assert told({"ssl": {"ca": "/ca.pem"}}) == "sslMode=verify-full&serverSslCert=/ca.pem"
+    assert told({"ssl": True}) == "sslMode=verify-full&serverSslCert=/etc/authorities.pem"
+    assert told({"ssl": True, "tls_verify": "false"}) == "sslMode=trust"
+
+
+@pytest.mark.parametrize(
+    ("unverified", "extra", "found"),
+    [
+        (postgres_access.unverified, {"sslmode": "require", "tls_verify": False}, "tls_verify: false"),
+        (postgres_access.unverified, {"sslmode": "verify-ca", "sslrootcert": "/ca.pem"}, "sslmode: verify-ca"),
+        (mysql_access.unverified, {"ssl": True, "tls_verify": False}, "tls_verify: false"),
+        (partial(polled.unverified, "mariadb+pymysql"), {"ssl": True, "tls_verify": False}, "tls_verify: false"),
+        (partial(polled.unverified, "mssql+pyodbc"), {"TrustServerCertificate": "yes"}, "TrustServerCertificate: yes"),
+    ],
+)
+def test_what_is_turned_off_is_said(
+    unverified: Callable[[ConnectionInfo], list[Problem]], extra: Extra, found: str
+) -> None:
+    (problem,) = unverified(given(extra))
+    assert problem.code == "CON041"
+    assert problem.found.startswith(found)
+    assert unverified(given({})) == []
+
+
+def test_a_driver_of_another_system_gets_what_it_needs() -> None:
+    odbc = {"driver": "ODBC Driver 18 for SQL Server", "Encrypt": "strict", "TrustServerCertificate": "no"}
+    assert read_extra("mssql+pyodbc", given(odbc)).query == odbc
+    assert read_extra("oracle+oracledb", given({"service_name": "FREEPDB1"})).query == {"service_name": "FREEPDB1"}

@@ -1,0 +1,143 @@
+"""Which changes of a table its stream does not carry, by what the catalogue says of it then and now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from airflow_cdc_provider.core.identity import (
+    NOTHING_UNSEEN,
+    ColumnIdentity,
+    Partition,
+    TableIdentity,
+    UnseenChanges,
+    unseen_changes,
+)
+from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+
+ID, A, B = ColumnIdentity(1, "int4", "10"), ColumnIdentity(2, "int4", "10"), ColumnIdentity(3, "text", "10")
+KNOWN = TableIdentity(
+    "16384",
+    {"id": ID, "a": A, "b": B},
+    last_number=3,
+    labels={"7": "open", "8": "done"},
+    composites={"9": "1:23:-1"},
+    partitions={"16384": Partition("public.t", "16384")},
+)
+REWRITTEN = {"16384": Partition("public.t", "16999")}
+
+
+def schema(*names: str) -> TableSchema:
+    columns = tuple(Column(name, LogicalType(Kind.INT32), native="integer") for name in names)
+    return TableSchema("public.t", columns, ("id",))
+
+
+def seen(now: TableIdentity, *names: str) -> UnseenChanges:
+    return unseen_changes(KNOWN, now, schema("id", "a", "b"), schema(*(names or ("id", "a", "b"))))
+
+
+def test_an_equal_catalogue_says_nothing() -> None:
+    assert seen(KNOWN) == NOTHING_UNSEEN
+    assert not seen(KNOWN)
+
+
+def test_it_is_read_as_it_was_written() -> None:
+    assert from_plain(TableIdentity, to_plain(KNOWN)) == KNOWN
+
+
+@pytest.mark.parametrize(
+    ("columns", "names", "words"),
+    [
+        ({"id": ID, "a": B, "b": A}, ("id", "a", "b"), ("column a was renamed to b", "column b was renamed to a")),
+        ({"id": ID, "a2": A, "b": B}, ("id", "a2", "b"), ("column a was renamed to a2",)),
+        (
+            {"id": ID, "a": A, "b": ColumnIdentity(4, "text", "12")},
+            ("id", "a", "b"),
+            ("column b was dropped and another one was added under its name",),
+        ),
+        (
+            {"id": ID, "old_b": B, "a": A, "b": ColumnIdentity(4, "text", "12")},
+            ("id", "a", "b", "old_b"),
+            ("column b was renamed to old_b",),
+        ),
+        (
+            {"id": ID, "a": replace(A, type="int8"), "b": B},
+            ("id", "a", "b"),
+            ("column a changed from integer to integer",),
+        ),
+        (
+            {"id": ID, "a": A, "b": B, "g": ColumnIdentity(2, "int4")},
+            ("id", "a", "b", "g"),
+            ("column a was renamed to g",),
+        ),
+    ],
+    ids=["swapped", "renamed", "added again", "renamed and added again", "type", "renamed, not new"],
+)
+def test_columns_that_are_not_what_they_were(
+    columns: dict[str, ColumnIdentity], names: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    assert seen(replace(KNOWN, columns=columns, last_number=9), *names).columns == words
+
+
+def test_a_dropped_column_and_one_that_takes_one_value_in_all_rows_are_harmless() -> None:
+    assert not seen(replace(KNOWN, columns={"id": ID, "a": A}), "id", "a")
+    for new in (ColumnIdentity(4, "int4"), ColumnIdentity(4, "int4", filled=True)):
+        assert not seen(replace(KNOWN, columns={**KNOWN.columns, "z": new}, last_number=4), "id", "a", "b", "z")
+
+
+@pytest.mark.parametrize(
+    ("new", "partitions", "word"),
+    [
+        (ColumnIdentity(4, "int4", unknown_fill=True), KNOWN.partitions, "older than the column"),
+        (ColumnIdentity(4, "int4"), REWRITTEN, "older than the column"),
+        (ColumnIdentity(3, "int4"), KNOWN.partitions, "was renamed to z"),
+    ],
+    ids=["unknown", "a value per row", "of a column that was"],
+)
+def test_a_new_column_whose_older_values_nobody_tells(
+    new: ColumnIdentity, partitions: dict[str, Partition], word: str
+) -> None:
+    columns = {name: one for name, one in KNOWN.columns.items() if one.number != new.number}
+    now = replace(KNOWN, columns={**columns, "z": new}, last_number=4, partitions=partitions)
+    (said,) = seen(now, *columns, "z").columns
+    assert word in said
+
+
+def test_a_column_that_was_not_copied_before_and_is_older_than_the_copy() -> None:
+    known = replace(KNOWN, columns={"id": ID, "a": A})  # column 3 was a generated one
+    found = unseen_changes(known, KNOWN, schema("id", "a"), schema("id", "a", "b"))
+    assert found.columns == ("column b was a generated one and is an ordinary one now",)
+
+
+def test_labels_and_composite_types_are_compared_by_their_own_ids() -> None:
+    assert seen(replace(KNOWN, labels={"7": "opened", "8": "done"})).rows == ("enum label open was renamed to opened",)
+    assert not seen(replace(KNOWN, labels={**KNOWN.labels, "11": "late"}))
+    assert seen(replace(KNOWN, composites={"9": "1:23:-1,2:25:-1"})).rows == (
+        "the attributes of a composite type changed",
+    )
+
+
+def test_rewritten_rows_are_compared_and_a_column_computed_anew_is_told() -> None:
+    assert seen(replace(KNOWN, partitions=REWRITTEN)) == UnseenChanges(rewritten=True)
+    altered = {**KNOWN.columns, "a": replace(A, altered="99")}
+    assert seen(replace(KNOWN, partitions=REWRITTEN, columns=altered)) == UnseenChanges(rewritten=True, recomputed=True)
+    assert not seen(replace(KNOWN, columns=altered)), "a statement that touched no row"
+
+
+def test_partitions_that_came_and_went() -> None:
+    low, top = Partition("public.low", "1", "5"), Partition("public.top", "2", "6")
+    known = replace(KNOWN, partitions={"21": low})
+    now = replace(KNOWN, partitions={"21": low, "22": top})
+    names = schema("id", "a", "b")
+    assert unseen_changes(known, now, names, names) == UnseenChanges(attached=("22",))
+    assert unseen_changes(now, known, names, names).rows == (
+        "partition public.top was detached or dropped with its rows",
+    )
+    again = replace(known, partitions={"21": replace(low, joined="7")})
+    assert unseen_changes(known, again, names, names).rewritten
+
+
+def test_another_table_of_the_same_name() -> None:
+    assert seen(replace(KNOWN, table="20000")).rows == ("the table was replaced by another one of the same name",)
