@@ -169,6 +169,14 @@ class HoldsCopies(Protocol):
 
 
 @runtime_checkable
+class KeepsForUs(Protocol):
+    """A source that may not forget what we have not read."""
+
+    def kept_bytes(self) -> int | None:
+        """How much it keeps for our stream now; None where there is no such stream."""
+
+
+@runtime_checkable
 class HasIdentities(Protocol):
     """A source whose catalogue shows changes of a table that its stream does not carry."""
 
@@ -180,14 +188,6 @@ class HasIdentities(Protocol):
     ) -> UnseenChanges:
         """What is left of ``changes`` of one table with what the stream carries behind ``position``. ``truncated``: a
         TRUNCATE of the table stands in the change log already, and not yet in the copy."""
-
-
-@runtime_checkable
-class KeepsForUs(Protocol):
-    """A source that may not forget what we have not read."""
-
-    def kept_bytes(self) -> int | None:
-        """How much it keeps for our stream now; None where there is no such stream."""
 
 
 @runtime_checkable

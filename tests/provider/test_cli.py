@@ -179,6 +179,7 @@ def test_check_says_each_problem_once(cdc: Callable[..., Said], world: World, mo
 def test_check_says_aloud_what_is_not_verified_and_is_ready_all_the_same(
     cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert "warning" not in cdc("check", "shop").out, "asked first: a protocol remembers a class that has it once"
     warning = not_verified("shop_db", "tls_verify: false", "leave it out")
     monkeypatch.setattr(FileSource, "unverified", lambda self: [warning], raising=False)
     said = cdc("check", "shop")
