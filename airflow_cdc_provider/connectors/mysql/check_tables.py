@@ -40,7 +40,7 @@ def _cast(task: TableTask, table: Table) -> Iterator[Problem]:
     for column in table.schema.columns:
         if column.name in task.rule.columns.cast and column.type.kind in NOT_CAST:
             yield Problem(
-                "SRC101",
+                "SRC103",
                 f"the binlog does not tell column {column.name} of {task.table} as the server spells it",
                 where=task.table,
                 found=f"`columns.cast` of a {column.native}",
