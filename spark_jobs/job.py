@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.connectors.registry import fetches_rows, open_source
 from airflow_cdc_provider.connectors.source import SourceConnector
 from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.staging.places import open_log
@@ -68,31 +69,71 @@ class TableWork:
 
 
 @dataclass(frozen=True)
+class Opened:
+    """Each is opened when first asked for; a merge needs no source."""
+
+    definition: Definition
+    secrets: Secrets
+    application: Application
+
+    @cached_property
+    def log(self) -> ChangeLog:
+        return open_log(self.definition, self.secrets.staging)
+
+    @cached_property
+    def source(self) -> SourceConnector:
+        return open_source(self.definition, self.secrets.source)
+
+    @cached_property
+    def tables(self) -> TargetTables:
+        return open_target(self.definition, self.secrets.target, self.log)
+
+    @cached_property
+    def threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(DRIVER_SHARES, thread_name_prefix="share")
+
+    @cached_property
+    def processes(self) -> ProcessPoolExecutor:
+        return pool(self.application.local_cores)
+
+
+@dataclass(frozen=True)
 class Job:
-    """``source`` and ``tables`` are opened when first asked for, as Spark is started; a merge needs no source."""
+    """``source`` and ``tables`` are opened when first asked for, as Spark is started. What is
+    open is shared with a job made by ``replace`` for another step of the same definition."""
 
     step: Step
     secrets: Secrets
     application: Application
     phases: Phases = field(default_factory=dict)
     peak_memory_bytes: dict[str, int] = field(default_factory=dict)
+    shared: Opened | None = field(default=None, repr=False)
 
-    @cached_property
+    def __post_init__(self) -> None:
+        if self.shared is None:
+            object.__setattr__(self, "shared", Opened(self.step.definition, self.secrets, self.application))
+
+    @property
+    def opened(self) -> Opened:
+        assert self.shared is not None
+        return self.shared
+
+    @property
     def log(self) -> ChangeLog:
-        return open_log(self.step.definition, self.secrets.staging)
+        return self.opened.log
 
-    @cached_property
+    @property
     def source(self) -> SourceConnector:
-        return open_source(self.step.definition, self.secrets.source)
+        return self.opened.source
 
     @cached_property
     def fetches_rows(self) -> bool:
         """The source can be asked for single rows."""
         return fetches_rows(self.step.definition)
 
-    @cached_property
+    @property
     def tables(self) -> TargetTables:
-        return open_target(self.step.definition, self.secrets.target, self.log)
+        return self.opened.tables
 
     @property
     def spark(self) -> SparkSession:
@@ -103,15 +144,15 @@ class Job:
         """How many tasks run side by side."""
         return self.application.local_cores or cores(self.spark)
 
-    @cached_property
+    @property
     def threads(self) -> ThreadPoolExecutor:
         """Those of all tables that work on shares: not more at once than there is memory for."""
-        return ThreadPoolExecutor(DRIVER_SHARES, thread_name_prefix="share")
+        return self.opened.threads
 
-    @cached_property
+    @property
     def processes(self) -> ProcessPoolExecutor:
         """Those of all tables that work on shares, where Spark has no other machine."""
-        return pool(self.application.local_cores)
+        return self.opened.processes
 
     def phase(self, name: str) -> contextlib.AbstractContextManager[None]:
         return timed(self.phases, name)

@@ -1,0 +1,35 @@
+"""What a job has open is its own, and that of every job made from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.steps import Step, StepKind
+from spark_jobs.job import Job
+from spark_jobs.sessions import Application
+
+
+def a_job(folder: Path) -> Job:
+    definition = Definition(
+        name="shop",
+        source=Source(type="postgres", connection="db", options={"publication": "p", "slot": "s"}),
+        target=Target(type="delta", location=str(folder / "lake")),
+        tables=(TableRule("public.*"),),
+        staging=Staging(location=str(folder / "staging")),
+    )
+    step = Step(StepKind.VERIFY, definition, "r1", "a1", "", "", "o1", "log-1", 1, {}, ())
+    return Job(step, Secrets(), Application(lambda: None, lambda: "local[2]"))  # type: ignore[arg-type,return-value]
+
+
+def test_a_job_at_another_window_shares_what_is_open_and_what_is_opened_later(tmp_path: Path) -> None:
+    job = a_job(tmp_path)
+    log = job.log
+    later = replace(job, step=replace(job.step, window=7))
+    assert later.log is log
+    assert later.threads is job.threads
+    assert later.processes is job.processes
+    assert later.tables is job.tables
+    assert a_job(tmp_path).log is not log
