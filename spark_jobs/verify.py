@@ -92,7 +92,7 @@ def prove(job: Job, work: TableWork) -> TableResult:
         window=landed.step.window,
         detail=detail,
     )
-    if task.identity is not None or copy.identity is None:
+    if not task.rewritten:
         return result
     return _after_rewrite(job, task, held, replace(control.fenced(), attempt=job.step.attempt), copy, result)
 

@@ -84,7 +84,7 @@ def decide(facts: Facts) -> Decision:
 def _task(table: TableFacts, verdict: Verdict) -> TableTask:
     """Only what the stream leads to may become the identity of the copy."""
     led_to = verdict.move is Move.STREAM and not verdict.compare
-    return replace(table.task, identity=table.identity if led_to else None)
+    return replace(table.task, identity=table.identity if led_to else None, rewritten=verdict.compare)
 
 
 _NO_STREAM_LANE = "another run holds the stream lane; extract, stage and merge are left to it"

@@ -32,6 +32,7 @@ class TableTask:
     ``schema`` holds the selected columns as the source describes them now, with the key in force (the YAML's, else the
     source's own). ``control`` is the newest control record of the target, None where the target holds no table of ours.
     ``identity``: what the source's catalogue says of the table, where the stream carries all that has led to it.
+    ``rewritten``: the source wrote its rows anew, and a comparison has to show that they are what they were.
     """
 
     table: str
@@ -42,6 +43,7 @@ class TableTask:
     state: TableState
     control: ControlRecord | None = None
     identity: TableIdentity | None = None
+    rewritten: bool = False
 
 
 @dataclass(frozen=True)

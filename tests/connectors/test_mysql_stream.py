@@ -146,8 +146,9 @@ def test_values_that_an_alter_may_have_changed_are_a_hole(shop: Shop) -> None:
     shop.sql("ALTER TABLE c MODIFY kind enum('a','b','c'), MODIFY word varchar(20)", "INSERT INTO c (id) VALUES (1)")
     assert not holes(shop.window(shop.task("c", held)))
     shop.sql("ALTER TABLE c MODIFY at datetime", "INSERT INTO c (id) VALUES (2)")
-    ((table, detail),) = holes(shop.window(shop.task("c", held)))
-    assert table == shop.table("c") and detail.endswith(": at")
+    (table, altered), (_, told) = holes(shop.window(shop.task("c", held)))
+    assert table == shop.table("c") and altered == "column at changed from datetime(6) to datetime"
+    assert told.endswith(": at")
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,9 @@ class Replicator:
         secrets = self.folder / f"secrets-{attempt}.json"
         secrets.touch(0o600)
         secrets.write_text(json.dumps(to_plain(self.secrets)))
+        tasks = self.tasks() if tables is None else tuple(tables)
+        if kind is StepKind.VERIFY:
+            more.setdefault("compare", tuple(task.table for task in tasks))
         step = Step(
             kind=kind,
             definition=self.definition,
@@ -109,7 +112,7 @@ class Replicator:
             log_id=self.log_id,
             epoch=1,
             source_identity={},
-            tables=self.tasks() if tables is None else tuple(tables),
+            tables=tasks,
             **more,
         )
         self.log.store.write(f"{step.folder}/step.json", json.dumps(to_plain(step)).encode())

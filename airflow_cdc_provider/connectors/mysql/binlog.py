@@ -81,19 +81,36 @@ def event_of(data: bytes, at: int, file: str, pos: int, checked: bool) -> tuple[
     return Event(kind, timestamp, server, file, end if end == pos else end - size, end, body), checked
 
 
+STRICT = 1 << 21 | 1 << 22
+"""Of ``sql_mode``: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
+
+FLAGS2, SQL_MODE = 0, 1
+"""Codes of a session's variables, which come in this order."""
+
+
 class Query(NamedTuple):
+    """``strict``: the session refused values that do not fit their column."""
+
     database: str
     text: str
+    strict: bool = True
 
 
 def query_of(event: Event) -> Query:
     """A statement that is logged as such."""
     _, _, length, _, variables = struct.unpack_from("<IIBHH", event.body)
     at = 13 + variables
+    strict = _is_strict(event.body[13:at])
     text = event.body[at + length + 1 :]
     if event.type == MARIADB_QUERY_COMPRESSED:
         text = inflated(text)
-    return Query(event.body[at : at + length].decode(), text.decode("utf-8", "replace"))
+    return Query(event.body[at : at + length].decode(), text.decode("utf-8", "replace"), strict)
+
+
+def _is_strict(variables: bytes) -> bool:
+    at = 5 if variables[:1] == bytes([FLAGS2]) else 0
+    told = variables[at : at + 1] == bytes([SQL_MODE])
+    return told and bool(int.from_bytes(variables[at + 1 : at + 9], "little") & STRICT)
 
 
 def inflated(data: bytes) -> bytes:

@@ -8,14 +8,23 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from airflow_cdc_provider.connectors.mysql import binlog
+from airflow_cdc_provider.connectors.mysql.alterations import untold
 from airflow_cdc_provider.connectors.mysql.binlog import Event, gtid_of, query_of
 from airflow_cdc_provider.connectors.mysql.catalog import Table
-from airflow_cdc_provider.connectors.mysql.positions import LARGEST_START, Place, number_of, order_prefix, position_of
+from airflow_cdc_provider.connectors.mysql.positions import (
+    FILE,
+    LARGEST_START,
+    POS,
+    Place,
+    number_of,
+    order_prefix,
+    position_of,
+)
 from airflow_cdc_provider.connectors.mysql.records import Records, place_text
 from airflow_cdc_provider.connectors.mysql.row_event import rows_of, table_of
 from airflow_cdc_provider.connectors.mysql.rows import UNREADABLE, Layout
 from airflow_cdc_provider.connectors.mysql.schemas import Undecided, shape, told_schema, unclear_columns, value_losses
-from airflow_cdc_provider.connectors.mysql.statements import Means, meaning
+from airflow_cdc_provider.connectors.mysql.statements import Means, Statement, meaning
 from airflow_cdc_provider.connectors.mysql.table_map import TableMap, head_of, parse_table_map
 from airflow_cdc_provider.connectors.mysql.unreadable import put_aside
 from airflow_cdc_provider.connectors.source import Boundary, HoleMet, Ignored, StreamItem
@@ -23,6 +32,7 @@ from airflow_cdc_provider.core.changelog import UNTOLD
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
 from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.states import TAKES_CHANGES
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 
@@ -74,6 +84,32 @@ class Decoder:
             self._feed(event)
         except binlog.MALFORMED as error:
             raise _unreadable(event, error) from error
+
+    def end(self, file: str) -> None:
+        """Everything up to the limit, in ``file``, was fed. Adds the schemas of tables with new columns that no row has
+        shown: the catalogue had them before the limit was known."""
+        announced: list[StreamItem] = []
+        for task in self._tasks.values():
+            before = self._current.get(task.table, task.control.schema if task.control else None)
+            added = set(task.schema.names) - set(before.names) if before else set()
+            if added and task.state in TAKES_CHANGES:
+                announced += [task.schema, self._new_columns(file, task.schema, added)]
+        self.items += [*announced, Boundary(position_of(file, self._limit.pos, self._gtid))] if announced else []
+
+    def _new_columns(self, file: str, schema: TableSchema, added: set[str]) -> ChangeRecord:
+        order_key = f"{order_prefix(self._epoch, file, self._limit.pos - 1)}{'f' * 8}{BEHIND}"
+        described = self._setting.tables.get(schema.table)
+        unclear = any(one.default for one in (described.columns if described else ()) if one.name in added)
+        return ChangeRecord(
+            schema.table,
+            Operation.SCHEMA,
+            order_key,
+            schema.schema_id,
+            after=canonical(to_plain(schema)),
+            position=canonical({FILE: file, POS: self._limit.pos}),
+            event_id=order_key,
+            warnings=("initial_unknown",) if unclear else (),
+        )
 
     def _feed(self, event: Event) -> None:
         if event.type in binlog.ROWS:
@@ -133,7 +169,8 @@ class Decoder:
             self.items.append(Boundary(position_of(file, pos, self._gtid)))
 
     def _query(self, event: Event) -> None:
-        statement = meaning(query_of(event))
+        query = query_of(event)
+        statement = meaning(query)
         ours = statement.of(self._tasks)
         match statement.means:
             case Means.BEGINS:
@@ -155,6 +192,9 @@ class Decoder:
                 self._holes(event, ours, "a statement was logged instead of the rows that it changed")
             case Means.REPLACES:
                 self._holes(event, ours, "the table was dropped, replaced or renamed, or lost rows untold")
+            case Means.ALTERS:
+                for table in ours:
+                    self._alter(event, self._tasks[table], statement, query.strict)
         if not self._open:
             self._end(event)
 
@@ -225,6 +265,11 @@ class Decoder:
             unclear = unclear_columns(layout.task, layout.told)
             after = canonical(to_plain(layout.schema))
             self.items.append(replace(record, after=after, warnings=("initial_unknown",) if unclear else ()))
+
+    def _alter(self, event: Event, task: TableTask, statement: Statement, strict: bool) -> None:
+        held = self._current.get(task.table, task.control.schema if task.control else None)
+        if held and (reasons := list(untold(statement.clauses, statement.ignoring, strict, held))):
+            self._holes(event, [task.table], "; ".join(reasons))
 
     def _truncate(self, event: Event, task: TableTask) -> None:
         schema = self._current.get(task.table)

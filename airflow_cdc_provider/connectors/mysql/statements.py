@@ -6,12 +6,13 @@ of sessions that log statements (``binlog_format``), which tell no rows.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from airflow_cdc_provider.connectors.mysql.alterations import Clause, clauses_of
 from airflow_cdc_provider.connectors.mysql.binlog import Query
+from airflow_cdc_provider.connectors.mysql.tokens import Token, tokens_of
 
 
 class Means(Enum):
@@ -31,10 +32,13 @@ class Means(Enum):
 
 @dataclass(frozen=True)
 class Statement:
-    """``tables``: what it names as ``database.table``, in small letters, and perhaps names of other things too."""
+    """``tables``: what it names as ``database.table``, in small letters, and perhaps names of other things too.
+    ``clauses`` of one that alters, ``ignoring`` where it does so with IGNORE."""
 
     means: Means
     tables: frozenset[str] = frozenset()
+    clauses: tuple[Clause, ...] = ()
+    ignoring: bool = False
 
     def of(self, ours: Collection[str]) -> list[str]:
         """Our tables among those that it is about; a database stands for all of its tables."""
@@ -43,10 +47,6 @@ class Statement:
         ]
 
 
-COMMENT = re.compile(r"/\*(?![!M]).*?\*/|(?<!\S)--\s[^\n]*|#[^\n]*", re.DOTALL)
-TOKEN = re.compile(
-    r"`((?:[^`]|``)+)`|'(?:[^'\\]|''|\\.)*'|\"((?:[^\"\\]|\"\"|\\.)*)\"|([\w$\x80-\U0010ffff]+)|(\S)", re.DOTALL
-)
 TEXT_CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "DO", "SELECT", "WITH", "HANDLER"})
 LOSES_ROWS = frozenset({"DROP", "TRUNCATE", "EXCHANGE", "DISCARD", "IMPORT"})
 HEAD_TOKENS = 12
@@ -65,8 +65,8 @@ PLAIN = {
 
 
 def meaning(query: Query) -> Statement:
-    tokens = list(_tokens(query.text))
-    words = [word for word, _ in tokens[:HEAD_TOKENS]]
+    tokens = tokens_of(query.text)
+    words = [token.word for token in tokens[:HEAD_TOKENS]]
     if not words:
         return Statement(Means.NOTHING)
     known = PLAIN.get(" ".join(words[:2])) or PLAIN.get(words[0])
@@ -81,11 +81,11 @@ def meaning(query: Query) -> Statement:
     return Statement(Means.NOTHING)
 
 
-def _definition(tokens: list[tuple[str, str]], words: list[str], database: str) -> Statement:
+def _definition(tokens: Sequence[Token], words: list[str], database: str) -> Statement:
     if "TEMPORARY" in words[:4]:
         return Statement(Means.NOTHING)
     if words[:2] in (["DROP", "DATABASE"], ["DROP", "SCHEMA"]):
-        return Statement(Means.REPLACES, frozenset({f"{tokens[-1][1].lower()}.*"}))
+        return Statement(Means.REPLACES, frozenset({f"{tokens[-1].name.lower()}.*"}))
     if "TABLE" not in words[:4] and "TABLES" not in words[:2]:
         return Statement(Means.NOTHING)
     if words[0] == "CREATE":
@@ -93,36 +93,26 @@ def _definition(tokens: list[tuple[str, str]], words: list[str], database: str) 
         return Statement(Means.REPLACES if again else Means.NOTHING, _named(tokens, database))
     if words[0] in ("DROP", "RENAME"):
         return Statement(Means.REPLACES, _named(tokens, database))
-    return Statement(Means.REPLACES if _loses(tokens) else Means.ALTERS, _named(tokens, database))
+    if _loses(tokens):
+        return Statement(Means.REPLACES, _named(tokens, database))
+    return Statement(Means.ALTERS, _named(tokens, database), clauses_of(tokens), "IGNORE" in words[:4])
 
 
-def _loses(tokens: list[tuple[str, str]]) -> bool:
+def _loses(tokens: Sequence[Token]) -> bool:
     """Whether an ALTER TABLE takes rows away without telling them, or gives the table another name."""
-    words = [word for word, _ in tokens]
+    words = [token.word for token in tokens]
     if {"PARTITION", "TABLESPACE"} & set(words) and LOSES_ROWS & set(words):
         return True
     renames = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "RENAME"]
     return any(following not in ("COLUMN", "INDEX", "KEY") for following in renames)
 
 
-def _named(tokens: list[tuple[str, str]], database: str) -> frozenset[str]:
+def _named(tokens: Sequence[Token], database: str) -> frozenset[str]:
     names = set()
-    for at, (_, name) in enumerate(tokens):
-        if not name:
+    for at, token in enumerate(tokens):
+        if not token.name:
             continue
-        if tokens[at + 1 : at + 2] == [(".", "")] and tokens[at + 2 : at + 3]:
-            names.add(f"{name}.{tokens[at + 2][1]}".lower())
-        names.add(f"{database}.{name}".lower())
+        if [follows.word for follows in tokens[at + 1 : at + 2]] == ["."] and tokens[at + 2 : at + 3]:
+            names.add(f"{token.name}.{tokens[at + 2].name}".lower())
+        names.add(f"{database}.{token.name}".lower())
     return frozenset(names)
-
-
-def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    """Each as a word in capitals, empty where it is quoted, and as a name, empty where it cannot be one."""
-    for found in TOKEN.finditer(COMMENT.sub(" ", text)):
-        quoted, double, word, sign = found.groups()
-        if quoted is not None or double is not None:
-            yield "", (quoted or double or "").replace("``", "`")
-        elif word is not None:
-            yield word.upper(), word
-        else:
-            yield sign or "", ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_cdc_provider.connectors.mysql import binlog
+from airflow_cdc_provider.connectors.mysql.alterations import may_change
 from airflow_cdc_provider.connectors.mysql.binlog import Event, events, gtid_of, query_of
 from airflow_cdc_provider.connectors.mysql.catalog import (
     Server,
@@ -99,7 +100,9 @@ class Stream:
                 yield from decoder.items
                 decoder.items.clear()
                 if decoder.ended:
-                    return
+                    break
+        decoder.end(partition.limit[FILE])
+        yield from decoder.items
 
     def _events(self, connection: Any, position: Position, server_id: int) -> Iterator[Event]:
         """The protocol cannot ask for a place behind 4 GiB; none is ever told as a position."""
@@ -189,7 +192,9 @@ def _tells(event: Event, ours: Iterable[str]) -> bool:
     """Whether the event might be about one of our tables."""
     if event.type == binlog.TABLE_MAP:
         return head_of(event.body)[1] in ours
-    if event.type in QUERIES:
-        statement = meaning(query_of(event))
-        return statement.means not in (Means.NOTHING, Means.ALTERS) and bool(statement.of(list(ours)))
-    return event.type in TELLING
+    if event.type not in QUERIES:
+        return event.type in TELLING
+    statement = meaning(query_of(event))
+    if statement.means is Means.NOTHING or (statement.means is Means.ALTERS and not may_change(statement.clauses)):
+        return False
+    return bool(statement.of(list(ours)))

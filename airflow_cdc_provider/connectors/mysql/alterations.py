@@ -1,0 +1,137 @@
+"""Which values an ALTER TABLE may have changed without telling a row, by its text. Pure.
+
+The binlog carries the statement, and no row of what it rewrites. A new type that is not known to keep every value
+counts as one that does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from airflow_cdc_provider.connectors.mysql.column_types import ColumnType, column_type, keeps_values
+from airflow_cdc_provider.connectors.mysql.tokens import Token, tokens_of
+from airflow_cdc_provider.core.tables import Kind, TableSchema
+
+Clause = tuple[Token, ...]
+
+NO_COLUMN = frozenset(
+    {"INDEX", "KEY", "UNIQUE", "PRIMARY", "FULLTEXT", "SPATIAL", "VECTOR", "CONSTRAINT", "FOREIGN", "CHECK"}
+    | {"PARTITION", "PERIOD", "SYSTEM"}
+)
+"""What ADD and DROP may be about beside a column."""
+TEXTS = frozenset({Kind.TEXT, Kind.JSON})
+WIDEST = "utf8mb4"
+
+
+def clauses_of(tokens: Sequence[Token]) -> tuple[Clause, ...]:
+    """Of a statement ``ALTER … TABLE name …``, split at its outer commas."""
+    words = [token.word for token in tokens]
+    at = words.index("TABLE") + 1
+    at += 2 if words[at : at + 2] == ["IF", "EXISTS"] else 0
+    at += 3 if words[at + 1 : at + 2] == ["."] else 1
+    found: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens[at:]:
+        depth += {"(": 1, ")": -1}.get(token.word, 0)
+        if token.word == "," and not depth:
+            found.append([])
+        else:
+            found[-1].append(token)
+    return tuple(tuple(clause) for clause in found if clause)
+
+
+def may_change(clauses: Sequence[Clause]) -> bool:
+    """Whether any of them is about columns at all."""
+    return any(clause[0].word in ("ADD", "CHANGE", "MODIFY", "RENAME", "CONVERT") for clause in clauses)
+
+
+def untold(clauses: Sequence[Clause], ignoring: bool, strict: bool, held: TableSchema) -> Iterator[str]:
+    """What may have changed of a copy with the columns of ``held``, in words. ``ignoring``: ALTER IGNORE, which removes
+    rows. ``strict``: the session refused values that do not fit."""
+    if ignoring:
+        yield "rows with equal keys may have been removed (ALTER IGNORE)"
+    for clause in clauses:
+        words = [token.word for token in clause]
+        match words[0]:
+            case "ADD" if words[1:2] and words[1] not in NO_COLUMN:
+                for definition in _definitions(clause[1:]):
+                    yield from _added(definition, held)
+            case "RENAME" if words[1:2] == ["COLUMN"] and len(clause) > 4:
+                yield from _renamed(clause[2].name, clause[4].name, held)
+            case "CHANGE":
+                rest = _without_filler(clause[1:])
+                yield from _renamed(rest[0].name, rest[1].name, held)
+                yield from _redefined(rest[1:], strict, held)
+            case "MODIFY":
+                yield from _redefined(_without_filler(clause[1:]), strict, held)
+            case "CONVERT" if WIDEST not in [token.name.lower() for token in clause]:
+                if any(column.type.kind in TEXTS for column in held.columns):
+                    yield "texts were converted to another character set"
+            case "ENGINE" if words[-1] == "BLACKHOLE":
+                yield "the engine BLACKHOLE keeps no rows"
+
+
+def _definitions(clause: Clause) -> list[Clause]:
+    """``COLUMN IF NOT EXISTS a int FIRST``, or ``(a int, b int)``."""
+    clause = _without_filler(clause)
+    if clause[0].word != "(":
+        return [clause]
+    inner: list[list[Token]] = [[]]
+    depth = 0
+    for token in clause[1:-1]:
+        depth += {"(": 1, ")": -1}.get(token.word, 0)
+        if token.word == "," and not depth:
+            inner.append([])
+        else:
+            inner[-1].append(token)
+    return [tuple(one) for one in inner if one and one[0].word not in NO_COLUMN]
+
+
+def _without_filler(clause: Clause) -> Clause:
+    at = 1 if clause[0].word == "COLUMN" else 0
+    for filler in (["IF", "NOT", "EXISTS"], ["IF", "EXISTS"]):
+        if [token.word for token in clause[at : at + len(filler)]] == filler:
+            return clause[at + len(filler) :]
+    return clause[at:]
+
+
+def _added(definition: Clause, held: TableSchema) -> Iterator[str]:
+    name, words = definition[0].name, [token.word for token in definition[1:]]
+    if name in held.names:
+        yield f"column {name} was dropped and another one was added under its name"
+        return
+    if "AS" in words:
+        return  # a generated column is never copied
+    null = _follows(words, "DEFAULT", "NULL") or ("DEFAULT" not in words and not _follows(words, "NOT", "NULL"))
+    filled = {"AUTO_INCREMENT", "SERIAL", "PRIMARY", "KEY"} & set(words)
+    implied = words[:1] == ["TIMESTAMP"] and "NULL" not in words
+    if not null or filled or implied:
+        yield f"rows older than column {name} hold a value that the binlog does not tell"
+
+
+def _follows(words: list[str], first: str, second: str) -> bool:
+    return any(pair == (first, second) for pair in pairwise(words))
+
+
+def _renamed(before: str, after: str, held: TableSchema) -> Iterator[str]:
+    if before != after and {before, after} & set(held.names):
+        yield f"column {before} was renamed to {after}"
+
+
+def _redefined(definition: Clause, strict: bool, held: TableSchema) -> Iterator[str]:
+    name, words = definition[0].name, [token.word for token in definition]
+    column = next((one for one in held.columns if one.name == name), None)
+    if column is None:
+        if "AS" not in words:
+            yield f"column {name} was a generated one, or is another one, and is an ordinary one now"
+        return
+    before, after = column_type(tokens_of(column.native)), column_type(definition[1:])
+    if not keeps_values(before, after) or _other_charset(after):
+        yield f"column {name} changed from {column.native} to {after.text}"
+    elif not strict and (before != after or _follows(words, "NOT", "NULL")):
+        yield f"column {name} was altered by a session that cuts values to what fits (sql_mode is not strict)"
+
+
+def _other_charset(after: ColumnType) -> bool:
+    return after.charset not in ("", WIDEST)

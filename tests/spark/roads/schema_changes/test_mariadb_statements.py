@@ -1,0 +1,102 @@
+"""Every statement that MariaDB allows on a table with rows: the copy is equal, or stopped with the reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pymysql
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from tests.spark.roads.polling.scene import definition
+from tests.spark.roads.schema_changes.mariadb_statements import CASES
+from tests.spark.roads.schema_changes.statements import Case, Statements, Truth, chosen, parameters
+
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
+
+DATABASE = "statements"
+COLUMNS = (
+    "SELECT column_name FROM information_schema.columns"
+    " WHERE table_schema = %s AND table_name = %s AND is_generated = 'NEVER' ORDER BY ordinal_position"
+)
+Server: TypeAlias = "pymysql.Connection[Any]"
+IN_EVERY_RUN = {
+    ("two columns swap their names", True),
+    ("drop", True),
+    ("drop and add again in one statement", False),
+    ("drop, rows, a run, add again", False),
+    ("add some", True),
+    ("add with a constant", False),
+    ("varchar longer", True),
+    ("varchar shorter, and cut", False),
+    ("a new member before", False),
+    ("NOT NULL", True),
+    ("equal rows are removed", False),
+    ("rebuilt", True),
+    ("truncate and rows", True),
+    ("another table of the same name", False),
+    ("a partition is truncated", True),
+    ("partitions are reorganised", True),
+}
+
+
+@dataclass(kw_only=True)
+class MariadbStatements(Statements):
+    info: ConnectionInfo
+    server: Server
+
+    @property
+    def secrets(self) -> Secrets:
+        return Secrets(self.info)
+
+    def truth(self, table: str) -> Truth:
+        with self.server.cursor() as cursor:
+            cursor.execute(COLUMNS, (DATABASE, table))
+            names = [name for (name,) in cursor.fetchall()]
+            cursor.execute(f"SELECT {', '.join(f'`{name}`' for name in names)} FROM {table}")
+            rows = (tuple(None if value is None else str(value) for value in row) for row in cursor.fetchall())
+            return names, Counter(rows)
+
+
+@pytest.fixture(scope="module")
+def story(
+    mariadb: EmbeddedMariaDB,
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[MariadbStatements]:
+    folder, tables = tmp_path_factory.mktemp("statements"), chosen(request)
+    info = ConnectionInfo("db", mariadb.host, mariadb.port, mariadb.user, mariadb.password)
+    with pymysql.connect(
+        host=mariadb.host, port=mariadb.port, user=mariadb.user, password=mariadb.password, autocommit=True
+    ) as server:
+
+        def execute(table: str, statements: tuple[str, ...]) -> None:
+            with server.cursor() as cursor:
+                for statement in statements:
+                    cursor.execute(statement.replace("{t}", table))
+
+        execute("", (f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4", f"USE {DATABASE}"))
+        for case, busy in tables:
+            execute(case.table(busy), case.make)
+        rules = [TableRule(f"{DATABASE}.{case.table(busy)}") for case, busy in tables]
+        made = definition(folder, "mysql", {"databases": (DATABASE,)}, rules)
+        scene = MariadbStatements(folder, spark, made, DATABASE, info=info, server=server)
+        scene.live_through(tables, execute)
+        yield scene
+        execute("", (f"DROP DATABASE {DATABASE}",))
+
+
+@pytest.mark.parametrize(("case", "busy"), parameters(CASES, IN_EVERY_RUN))
+def test_the_copy_is_the_source_or_is_stopped_with_the_reason(story: MariadbStatements, case: Case, busy: bool) -> None:
+    story.judge(case, busy)
+
+
+def test_what_was_stopped_is_the_source_again_after_a_resync(story: MariadbStatements) -> None:
+    assert story.resynced() == {}
