@@ -34,7 +34,7 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from tests.blocks import unpacked as with_records
-from tests.connectors.formats import avro_writer, datastream_goldens
+from tests.connectors.formats import avro_writer, datastream_messages
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.simulator import Simulator
 
@@ -313,7 +313,7 @@ def test_lines_are_whole_however_the_pieces_come(size: int) -> None:
 
 def test_datastream_s_avro_files_are_read_record_by_record(tmp_path: Path) -> None:
     feed = Feed(tmp_path, format="datastream")
-    feed.write("s_t/2026/01/f.avro", avro_writer.file(datastream_goldens.PLAIN, datastream_goldens.OUT_OF_ORDER))
+    feed.write("s_t/2026/01/f.avro", avro_writer.file(datastream_messages.PLAIN, datastream_messages.OUT_OF_ORDER))
     assert [item.key for item in feed.everything() if isinstance(item, ChangeRecord)] == ["[1]", "[2]", "[3]"]
 
 
@@ -364,8 +364,8 @@ def test_what_cannot_be_kept_is_refused(feed: Feed) -> None:
 
 
 def test_an_old_oracle_stream_tells_no_keys_and_is_copied_by_those_of_the_yaml(tmp_path: Path) -> None:
-    rows = [datastream_goldens.event(datastream_goldens.OLD, "oracle-cdc-logminer")]
-    (tmp_path / "f.avro").write_bytes(avro_writer.file(datastream_goldens.OLD_ORACLE, rows))
+    rows = [datastream_messages.event(datastream_messages.OLD, "oracle-cdc-logminer")]
+    (tmp_path / "f.avro").write_bytes(avro_writer.file(datastream_messages.OLD_ORACLE, rows))
     os.utime(tmp_path / "f.avro", (0, 0))
     options = {"format": "datastream", "location": str(tmp_path)}
     source = FilesSource(Source("files", "", options=options), ConnectionInfo(), "shop")

@@ -17,6 +17,7 @@ from tests.connectors import salesforce_events as org
 from tests.connectors.formats import (
     avro_writer,
     datastream_goldens,
+    datastream_messages,
     debezium_row_goldens,
     debezium_type_goldens,
     ydb_goldens,
@@ -78,7 +79,7 @@ def test_a_bare_line_is_a_value_and_a_packed_file_is_unpacked(cdc: Type, tmp_pat
 
 def test_an_avro_file_is_many_records(cdc: Type, tmp_path: Path) -> None:
     path = tmp_path / "f.avro"
-    path.write_bytes(avro_writer.file(datastream_goldens.PLAIN, datastream_goldens.OUT_OF_ORDER))
+    path.write_bytes(avro_writer.file(datastream_messages.PLAIN, datastream_messages.OUT_OF_ORDER))
     told = spoken(cdc("decode", "--source-type", "datastream", str(path)))
     assert [one.get("key") for one in told] == [None, "[1]", "[2]", "[3]"]
 

@@ -7,50 +7,26 @@ held for the end of a transaction (E-19): feeds promise none.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from airflow_cdc_provider.connectors import FORMATS
 from airflow_cdc_provider.connectors.formats import exact_json
-from airflow_cdc_provider.connectors.formats.message import DecodesMany, Item, Message, Setting, Wanted
+from airflow_cdc_provider.connectors.formats.message import Message, Setting
 from airflow_cdc_provider.connectors.formats.unreadable import message_of
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
-from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.quarantine import Unreadable, told
-from airflow_cdc_provider.core.tables import Kind, TableSchema
-from tests.blocks import unpacked
-from tests.connectors.formats import avro_writer
-from tests.connectors.formats import datastream_goldens as datastream
+from tests.connectors.formats import avro_writer, datastream_goldens
+from tests.connectors.formats import datastream_messages as datastream
 from tests.connectors.formats import debezium_messages as debezium
 from tests.connectors.formats import ydb_goldens as ydb
 from tests.connectors.formats.debezium_row_goldens import ROWS
 from tests.connectors.formats.debezium_type_goldens import TYPES
-from tests.connectors.formats.golden import Golden, column, decoder, records
-from tests.connectors.formats.judging import judge
+from tests.connectors.formats.golden import Golden, decoder, records
+from tests.connectors.formats.refusals import GOOD, decoded, pg_row, refused
 
-
-def decoded(kind: str, message: Message, setting: Setting) -> list[Item]:
-    items = decoder(kind, setting).decode(message)
-    judge(message, items)
-    return items
-
-
-def refused(kind: str, message: Message, setting: Setting) -> Unreadable:
-    """What is told of the one message that is put aside."""
-    (record,) = records(decoded(kind, message, setting))
-    what = told(record)
-    assert what is not None, record
-    return what
-
-
-GOOD: dict[str, Golden] = {
-    "debezium": ROWS[0],
-    "ydb": ydb.GOLDENS[3],
-    "datastream": datastream.GOLDENS[0],
-}
 KINDS = pytest.mark.parametrize("kind", FORMATS)
 
 
@@ -108,10 +84,6 @@ def test_e04_the_key_of_what_is_too_large_is_told(monkeypatch: pytest.MonkeyPatc
 def test_e01_a_key_that_is_none_is_no_hindrance(key: Any, known: dict[str, Any]) -> None:
     message = debezium.message(None, {"id": key})._replace(value=b"no json")
     assert refused("debezium", message, ROWS[0].setting()).known == known
-
-
-def pg_row(row: dict[str, Any], key: Any = None, **source: Any) -> Message:
-    return debezium.message(debezium.envelope("c", None, row, debezium.pg(**source)), key)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +176,7 @@ NO_PLACE = [
     pytest.param("ydb", ydb.message({"resolved": None}), ydb.GOLDENS[3], id="ydb barrier"),
     *(
         pytest.param(
-            "datastream", datastream.line(datastream.event(block)), datastream.GOLDENS[0], id=f"datastream {n}"
+            "datastream", datastream.line(datastream.event(block)), datastream_goldens.GOLDENS[0], id=f"datastream {n}"
         )
         for n, block in enumerate(
             (
@@ -226,184 +198,6 @@ def test_e09_e10_a_row_without_a_place_is_put_aside_behind_everything(
     assert what is not None and what.reason.startswith("EVT008")
     assert record.order_key[8:24] in ("f" * 16, "f" * 10 + "0" * 6) or record.table == ""
     assert record.key is None, "what is behind it, nobody knows"
-
-
-@pytest.mark.parametrize(
-    ("semantic", "kind", "value", "becomes"),
-    [
-        ("Timestamp", "int64", -62_135_596_800_000, "0001-01-01T00:00:00"),
-        ("Timestamp", "int64", 253_402_300_799_999, "9999-12-31T23:59:59.999000"),
-        ("Timestamp", "int64", 9_224_318_015_999_999, "EVT016"),
-        ("MicroTimestamp", "int64", 9_223_372_036_825_200_000, "EVT016"),
-        ("MicroTimestamp", "int64", -9_223_372_036_832_400_000, "EVT016"),
-        ("Date", "int32", 10_000_000, "EVT016"),
-        ("Date", "int32", -10_000_000, "EVT016"),
-        ("MicroTimestamp", "int64", 1_709_210_096_123_456, "2024-02-29T12:34:56.123456"),
-        ("NanoTimestamp", "int64", 1_709_210_096_123_456_789, "2024-02-29T12:34:56.123456"),
-        ("ZonedTimestamp", "string", "2024-02-29T12:34:56.123456789Z", "2024-02-29T12:34:56.123456Z"),
-        ("ZonedTimestamp", "string", "+292278994-08-17T07:12:55Z", "EVT016"),
-        ("ZonedTimestamp", "string", "infinity", "EVT016"),
-        ("ZonedTimestamp", "string", "-infinity", "EVT016"),
-        ("ZonedTimestamp", "string", "0001-01-01T00:00:00+14:00", "EVT016"),
-        ("ZonedTimestamp", "string", "2024-12-31T23:59:60Z", "EVT009"),
-        ("ZonedTimestamp", "string", "2024-03-31T02:30:00", "EVT009"),
-        ("ZonedTimestamp", "string", "0000-00-00T00:00:00Z", "EVT009"),
-        ("Timestamp", "int64", 1.5, "EVT009"),
-        ("Timestamp", "int64", "2024-02-29T12:34:56", "EVT009"),
-    ],
-)
-def test_e11_a_time_is_kept_or_put_aside_and_what_is_below_a_microsecond_is_cut_with_a_warning(
-    semantic: str, kind: str, value: Any, becomes: str
-) -> None:
-    field = debezium.field("t", kind, f"io.debezium.time.{semantic}")
-    after = '"t":"' + str(becomes) + '"'
-    golden = debezium.typed("", [field], {"t": value}, after)
-    if becomes.startswith("EVT"):
-        what = refused("debezium", golden.message, golden.setting())
-        assert what.reason.startswith(becomes) and what.columns == ("t",) and what.known == {"id": 1}
-        return
-    (record,) = records(decoded("debezium", golden.message, golden.setting()))
-    assert record.after == '{"id":1,' + after + "}"
-    assert bool(record.warnings) == ("789" in str(value))
-
-
-@pytest.mark.parametrize(
-    ("value", "becomes"),
-    [
-        (b'"12.30"', "12.300000000"),
-        (b'"-0"', "0.000000000"),
-        (b"7", "7.000000000"),
-        (b'"10000000000000"', None),
-        (b'"1e-400"', None),
-        (b'"0.0000000001"', None),
-        (b'"x"', None),
-        (b"true", None),
-    ],
-)
-def test_e12_a_decimal_is_exact_or_put_aside(value: bytes, becomes: str | None) -> None:
-    message = ydb.message(b'{"key":["AQI="],"update":{"d":' + value + b"}}")
-    like = next(golden for golden in ydb.GOLDENS if golden.name == "every type")
-    if becomes is None:
-        what = refused("ydb", message, like.setting())
-        assert what.reason[:6] in ("EVT010", "EVT015") and what.columns == ("d",)
-        return
-    (record,) = records(decoded("ydb", message, like.setting()))
-    assert record.after == '{"id":"AQI=","d":"' + becomes + '"}'
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "12.345",
-        "1E+8",
-        "123456789.01",
-        "1e-5000",
-        "1E+5000",
-        "0." + "1" * 5000,
-        "1" * 4001,
-        '"12.34"',
-        "true",
-        "[]",
-        "{}",
-    ],
-)
-def test_e12_a_decimal_told_as_a_number_has_the_digits_of_its_column(value: str) -> None:
-    parameters = {"scale": "2", "connect.decimal.precision": "10"}
-    like = debezium.typed("", [debezium.field("d", "bytes", f"{debezium.CONNECT}Decimal", **parameters)], {"d": 7}, "")
-    message = like.message._replace(value=(like.message.value or b"").replace(b'"d":7', b'"d":' + value.encode()))
-    what = refused("debezium", message, like.setting())
-    assert what.reason[:6] in ("EVT010", "EVT015") and what.columns == ("d",) and what.known == {"id": 1}
-
-
-@pytest.mark.parametrize(
-    ("items", "value"),
-    [
-        (debezium.field("", "int32", f"{debezium.TIME}Date"), ["2024-02-29"]),
-        (debezium.field("", "int32", f"{debezium.TIME}Date"), 19782),
-        (debezium.field("", "int32", f"{debezium.TIME}Date"), {"x": 19782}),
-        (debezium.field("", "int16"), [1, 70000]),
-        (debezium.field("", "bytes"), ["no base64"]),
-        (debezium.field("", "bytes", f"{debezium.CONNECT}Decimal", scale="2"), [[]]),
-    ],
-)
-def test_e11_an_item_of_an_array_is_read_like_a_column_or_put_aside(items: dict[str, Any], value: Any) -> None:
-    field = {"type": "array", "optional": True, "field": "a", "items": items}
-    golden = debezium.typed("", [field], {"a": value}, "")
-    assert refused("debezium", golden.message, golden.setting()).columns == ("a",)
-
-
-@pytest.mark.parametrize("native", ["", "array", "integer[]"])
-@pytest.mark.parametrize(
-    ("value", "told"), [([19782], None), (["BNI="], None), ([], "[]"), ([None, True], "[null,true]")]
-)
-def test_e14_an_array_whose_items_nobody_describes_is_not_guessed(native: str, value: Any, told: str | None) -> None:
-    schema = TableSchema("inv.s", (column("id", Kind.INT32, "int32"), column("a", Kind.JSON, native)), ("id",))
-    setting = Setting(1, {"inv.s": Wanted(TableRule("inv.s"), schema)})
-    message = pg_row({"id": 1, "a": value})
-    if told is None:
-        what = refused("debezium", message, setting)
-        assert what.reason.startswith("EVT014") and what.columns == ("a",)
-        return
-    (record,) = records(decoded("debezium", message, setting))
-    assert record.after == f'{{"id":1,"a":"{told}"}}'
-
-
-@pytest.mark.parametrize(
-    ("native", "value", "told"),
-    [
-        ("array<int32 io.debezium.time.Date>", [19782], '["2024-02-29"]'),
-        ("array<array<int16>>", [[1], None], "[[1],null]"),
-        ("map<bytes org.apache.kafka.connect.data.Decimal(scale=2)>", {"x": "BNI="}, '{"x":12.34}'),
-        ("array<struct io.debezium.data.VariableScaleDecimal>", [{"scale": 1, "value": "Dw=="}], "[1.5]"),
-    ],
-)
-def test_a_description_says_what_the_items_of_an_array_are(native: str, value: Any, told: str) -> None:
-    schema = TableSchema("inv.s", (column("id", Kind.INT32, "int32"), column("a", Kind.JSON, native)), ("id",))
-    setting = Setting(1, {"inv.s": Wanted(TableRule("inv.s"), schema)})
-    (record,) = records(decoded("debezium", pg_row({"id": 1, "a": value}), setting))
-    assert json.loads(record.after or "")["a"] == told
-
-
-@pytest.mark.parametrize(
-    ("items", "sure"),
-    [
-        (debezium.field("", "bytes", f"{debezium.CONNECT}Decimal", scale="2"), False),
-        (debezium.field("", "int64", f"{debezium.TIME}MicroTimestamp"), False),
-        (debezium.field("", "boolean"), False),
-        (debezium.field("", "int32", f"{debezium.TIME}Date"), True),
-        (debezium.field("", "string"), True),
-    ],
-)
-def test_a_null_that_may_be_a_wide_array_that_was_not_sent_is_put_aside(items: dict[str, Any], sure: bool) -> None:
-    """As a real connector sends arrays of these items that an update did not touch."""
-    array = {"type": "array", "optional": True, "field": "a", "items": items}
-
-    def message(op: str, **headers: bytes) -> Message:
-        body = debezium.with_schema(
-            debezium.envelope(op, None, {"id": 1, "a": None}, debezium.pg()), debezium.field("id", "int32"), array
-        )
-        return debezium.message(body, debezium.key_schema({"id": 1}), headers=tuple(headers.items()))
-
-    whole = Setting(options={"full_before": True})
-    for sent, setting in ((message("c"), Setting()), (message("r"), Setting()), (message("u"), whole)):
-        assert [one.op for one in records(decoded("debezium", sent, setting))] != [Operation.UNREADABLE]
-    for sent in (message("u"), message("c", **{"__debezium.oldkey": b'{"id":2}'})):
-        (record,) = records(decoded("debezium", sent, Setting()))
-        what = told(record)
-        assert (what is None) == sure
-        assert what is None or (what.reason.startswith("EVT020") and record.key == "[1]")
-    many = decoder("debezium", Setting())
-    assert isinstance(many, DecodesMany)
-    found = list(many.decode_many([message("r")._replace(offset=n) for n in range(50)] + [message("u")] * 50))
-    aside = [one for one in unpacked(found) if isinstance(one, ChangeRecord) and one.op == Operation.UNREADABLE]
-    assert len(aside) == (0 if sure else 50)
-
-
-@pytest.mark.parametrize("value", [b"1e400", b"1e-400", b'"1e400"'])
-def test_e12_a_float_is_what_it_was_or_put_aside(value: bytes) -> None:
-    like = next(golden for golden in ydb.GOLDENS if golden.name == "every type")
-    message = ydb.message(b'{"key":["AQI="],"update":{"c":' + value + b"}}")
-    assert refused("ydb", message, like.setting()).columns == ("c",)
 
 
 @pytest.mark.parametrize("method", ["mysql-cdc-binlog", "mysql-backfill-fulldump"])

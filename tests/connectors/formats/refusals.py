@@ -1,0 +1,39 @@
+"""What a decoder makes of one message, and what it says of one that it puts aside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
+from airflow_cdc_provider.core.quarantine import Unreadable, told
+from tests.connectors.formats import datastream_goldens
+from tests.connectors.formats import debezium_messages as debezium
+from tests.connectors.formats import ydb_goldens as ydb
+from tests.connectors.formats.debezium_row_goldens import ROWS
+from tests.connectors.formats.golden import Golden, decoder, records
+from tests.connectors.formats.judging import judge
+
+
+def decoded(kind: str, message: Message, setting: Setting) -> list[Item]:
+    items = decoder(kind, setting).decode(message)
+    judge(message, items)
+    return items
+
+
+def refused(kind: str, message: Message, setting: Setting) -> Unreadable:
+    """What is told of the one message that is put aside."""
+    (record,) = records(decoded(kind, message, setting))
+    what = told(record)
+    assert what is not None, record
+    return what
+
+
+GOOD: dict[str, Golden] = {
+    "debezium": ROWS[0],
+    "ydb": ydb.GOLDENS[3],
+    "datastream": datastream_goldens.GOLDENS[0],
+}
+
+
+def pg_row(row: dict[str, Any], key: Any = None, **source: Any) -> Message:
+    return debezium.message(debezium.envelope("c", None, row, debezium.pg(**source)), key)
