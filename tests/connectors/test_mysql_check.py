@@ -9,7 +9,7 @@ import pytest
 from airflow_cdc_provider.core.definition import Comparison, Condition
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
-from tests.connectors.mysql_database import Shop
+from tests.connectors.mysql_database import Shop, records
 from tests.mariadb import embedded
 
 pytestmark = pytest.mark.server
@@ -103,3 +103,20 @@ def test_a_table_that_is_not_there_is_named(shop: Shop) -> None:
     task = shop.task("t")
     shop.sql("DROP TABLE t")
     assert codes(shop, task) == ["SRC019"]
+
+
+def test_foreign_keys_that_change_rows_are_named_since_the_binlog_does_not_tell_such_rows(shop: Shop) -> None:
+    shop.sql(
+        "CREATE TABLE parent (id int PRIMARY KEY)",
+        "CREATE TABLE child (id int PRIMARY KEY, parent int, CONSTRAINT of_parent FOREIGN KEY (parent)"
+        " REFERENCES parent (id) ON DELETE CASCADE)",
+        "CREATE TABLE other (id int PRIMARY KEY, FOREIGN KEY (id) REFERENCES parent (id))",
+        "INSERT INTO parent VALUES (1)",
+        "INSERT INTO child VALUES (1, 1)",
+    )
+    tasks = [shop.task("parent"), shop.task("child"), shop.task("other")]
+    (problem,) = shop.source.check(tasks)
+    assert (problem.code, problem.where) == ("SRC104", shop.table("child")) and "DROP FOREIGN KEY" in problem.do
+    shop.window(*tasks)
+    shop.sql("DELETE FROM parent")
+    assert {record.table for record in records(shop.window(*tasks))} == {shop.table("parent")}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_cdc_provider.connectors.mysql.binlog import events
+from airflow_cdc_provider.connectors.mysql.cascades import cascade_problems
 from airflow_cdc_provider.connectors.mysql.catalog import (
     Server,
     Table,
@@ -79,6 +80,7 @@ def find_problems(client: Client, options: MysqlOptions, tasks: Sequence[TableTa
             problems += _rights(connection, options, told, client)
             refused, user = _refused(connection, tasks, found), _current_user(connection)
             problems += table_problems(tasks, found, refused, user, client.place, told)
+            problems += cascade_problems(connection, tasks)
         return problems
     except CheckFailed as error:
         return list(error.problems)

@@ -71,7 +71,7 @@ def keeps_values(before: ColumnType, after: ColumnType) -> bool:
             return growing.index(before.name) <= growing.index(after.name)
     if before.name != after.name:
         return False
-    if before.inner == after.inner or before.name in INTEGERS:
+    if before.inner == after.inner:
         return True
     if before.name in ("enum", "set"):
         return after.inner[: len(before.inner)] == before.inner
@@ -84,6 +84,8 @@ def keeps_values(before: ColumnType, after: ColumnType) -> bool:
 
 
 def _figures(name: str, inner: list[str]) -> tuple[str, ...]:
+    if name in INTEGERS:
+        return ()  # how wide a client shows it
     if name == "decimal":
         return tuple((*inner, "0")[:2]) if inner else ("10", "0")
     return tuple(inner) if inner or name != "char" else ("1",)

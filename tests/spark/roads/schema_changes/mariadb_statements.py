@@ -123,7 +123,6 @@ CASES = numbered(
         # the table
         same("rebuilt", *alter("FORCE", "ENGINE = InnoDB", "ORDER BY a"), "OPTIMIZE TABLE {t}", "ANALYZE TABLE {t}"),
         same("another engine", *alter("ENGINE = Aria", "ENGINE = InnoDB")),
-        stopped("an engine that keeps nothing", *alter("ENGINE = BLACKHOLE")),
         same("settings", *alter("COMMENT = 'DROP COLUMN v', ROW_FORMAT = DYNAMIC, AUTO_INCREMENT = 100")),
         same("system versioning", *alter("ADD SYSTEM VERSIONING", "DROP SYSTEM VERSIONING")),
         same("truncate", "TRUNCATE TABLE {t}"),

@@ -1,0 +1,106 @@
+"""What the text of an ALTER TABLE says of values that no row tells."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_cdc_provider.connectors.mysql.alterations import may_change, untold
+from airflow_cdc_provider.connectors.mysql.binlog import Query
+from airflow_cdc_provider.connectors.mysql.statements import Means, meaning
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+
+TEXT, INT = LogicalType(Kind.TEXT), LogicalType(Kind.INT32)
+HELD = TableSchema(
+    "shop.t",
+    (
+        Column("id", INT, False, "int(11)"),
+        Column("a", INT, True, "int(11)"),
+        Column("b", LogicalType(Kind.INT64), True, "int(10) unsigned"),
+        Column("v", TEXT, True, "varchar(20)"),
+        Column("m", TEXT, True, "enum('it''s','b')"),
+        Column("n", LogicalType(Kind.DECIMAL, 10, 2), True, "decimal(10,2)"),
+        Column("at", LogicalType(Kind.TIMESTAMP), True, "datetime(3)"),
+    ),
+    ("id",),
+)
+
+
+def told(actions: str, strict: bool = True, verb: str = "ALTER TABLE") -> list[str]:
+    statement = meaning(Query("shop", f"{verb} `shop`.`t` {actions}"))
+    assert statement.means is Means.ALTERS
+    return list(untold(statement.clauses, statement.ignoring, strict, HELD))
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        "DROP COLUMN v",
+        "DROP v, DROP INDEX i",
+        "ADD z int",
+        "ADD COLUMN IF NOT EXISTS `z z` varchar(9) NULL DEFAULT NULL COMMENT 'a, NOT NULL' AFTER v",
+        "ADD (y int, z decimal(9,2), KEY (y))",
+        "ADD z int AS (a + 1) STORED NOT NULL",
+        "ADD UNIQUE KEY k (a, v(3)), ADD CONSTRAINT c CHECK (a > 0), ADD FOREIGN KEY (a) REFERENCES u (id)",
+        "RENAME INDEX i TO j",
+        "ALTER COLUMN a SET DEFAULT 5, ALTER v DROP DEFAULT",
+        "MODIFY a int",
+        "MODIFY COLUMN IF EXISTS a INTEGER(4) NOT NULL DEFAULT 0 FIRST",
+        "CHANGE a a INT4 COMMENT 'x'",
+        "MODIFY b int unsigned",
+        "MODIFY v character varying(21) COLLATE utf8mb4_bin",
+        "MODIFY v varchar(20) CHARACTER SET utf8mb4",
+        "MODIFY m enum('it''s', 'b', 'c')",
+        "MODIFY n numeric(12, 2)",
+        "MODIFY at datetime(6)",
+        "CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+        "ENGINE=InnoDB, COMMENT='RENAME COLUMN a TO b', AUTO_INCREMENT = 5",
+        "ORDER BY a",
+        "PARTITION BY HASH (id) PARTITIONS 4",
+    ],
+)
+def test_what_keeps_every_value_is_passed_over(actions: str) -> None:
+    assert told(actions) == []
+
+
+@pytest.mark.parametrize(
+    ("actions", "words"),
+    [
+        ("RENAME COLUMN a TO b, RENAME COLUMN b TO a", ["column a was renamed to b", "column b was renamed to a"]),
+        ("CHANGE COLUMN `a` `z` int", ["column a was renamed to z", "column z was a generated one"]),
+        ("DROP v, ADD v varchar(20)", ["column v was dropped and another one was added"]),
+        ("ADD (y int, z int DEFAULT 5)", ["rows older than column z hold a value"]),
+        ("ADD z int NOT NULL", ["rows older than column z"]),
+        ("ADD z timestamp", ["rows older than column z"]),
+        ("ADD z bigint unsigned AUTO_INCREMENT, ADD KEY (z)", ["rows older than column z"]),
+        ("MODIFY a bigint", ["column a changed from int(11) to bigint"]),
+        ("MODIFY b int", ["column b changed from int(10) unsigned to int"]),
+        ("MODIFY v varchar(19)", ["column v changed from varchar(20) to varchar(19)"]),
+        ("MODIFY v varchar(20) CHARACTER SET latin1", ["column v changed"]),
+        ("MODIFY m enum('b','it''s')", ["column m changed"]),
+        ("MODIFY n decimal(10,1)", ["column n changed from decimal(10,2) to decimal(10,1)"]),
+        ("MODIFY at datetime", ["column at changed from datetime(3) to datetime"]),
+        ("MODIFY g int", ["column g was a generated one"]),
+        ("MODIFY a point", ["column a changed from int(11) to point"]),
+        ("CONVERT TO CHARACTER SET latin1", ["texts were converted"]),
+        ("ENGINE = BLACKHOLE", ["keeps no rows"]),
+    ],
+)
+def test_what_may_change_values_is_named(actions: str, words: list[str]) -> None:
+    said = told(actions)
+    assert len(said) == len(words)
+    assert all(one in each for one, each in zip(words, said, strict=True)), said
+
+
+def test_a_session_that_cuts_values_is_not_trusted_with_a_new_type_nor_with_not_null() -> None:
+    assert told("MODIFY a int", strict=False) == []
+    assert "cuts values" in told("MODIFY a int NOT NULL", strict=False)[0]
+    assert "cuts values" in told("MODIFY v varchar(30)", strict=False)[0]
+
+
+def test_rows_that_an_alter_ignore_removes_are_named() -> None:
+    assert "removed" in told("ADD UNIQUE (v)", verb="ALTER IGNORE TABLE")[0]
+
+
+def test_a_statement_that_is_about_no_column_is_no_news() -> None:
+    assert not may_change(meaning(Query("shop", "ALTER TABLE t ENGINE=InnoDB, ORDER BY a")).clauses)
+    assert may_change(meaning(Query("shop", "ALTER TABLE t ENGINE=InnoDB, ADD z int")).clauses)
