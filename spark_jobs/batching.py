@@ -157,13 +157,13 @@ class Batching:
     def _folded_here(self) -> int | None:
         """How many rows to merge were written; None where that is left to Spark."""
         fold = PlainFold(self._images, self._after, self._task.rule.on_delete)
-        rows = fold_here(self.job.log, self.plan.windows, fold)
-        if rows is None:
-            return None
-        with self.job.log.store.open_output(f"{self._folder}/{ROWS}/part-00000.parquet") as content:
-            pq.write_table(rows, content, store_schema=False)
-        failpoint("stage.after_rows")
-        return len(rows)
+        with fold_here(self.job.log, self.plan.windows, fold) as rows:
+            if rows is None:
+                return None
+            with self.job.log.store.open_output(f"{self._folder}/{ROWS}/part-00000.parquet") as content:
+                pq.write_table(rows, content, store_schema=False)
+            failpoint("stage.after_rows")
+            return len(rows)
 
     @property
     def _something_waits(self) -> bool:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,18 +52,28 @@ class PlainFold:
     on_delete: OnDelete
 
 
-def fold_here(log: ChangeLog, windows: Sequence[WindowSlice], fold: PlainFold) -> pa.Table | None:
+@contextlib.contextmanager
+def fold_here(log: ChangeLog, windows: Sequence[WindowSlice], fold: PlainFold) -> Iterator[pa.Table | None]:
     """Staged rows (see ``core.merge``) of records with whole images, of a table with a key; None where that is Spark's.
-    Not for rows that may be held by two keys."""
+    Not for rows that may be held by two keys. Their memory is held until the block ends."""
+    with _read_few(log, windows, fold) as records:
+        yield None if records is None else _folded(records, fold)
+
+
+def _read_few(
+    log: ChangeLog, windows: Sequence[WindowSlice], fold: PlainFold
+) -> contextlib.AbstractContextManager[pa.Table | None]:
     schema = fold.images.schema
     if any(set(schema.names) - set(one.names) for one in fold.images.schemas.values()):
-        return None
+        return contextlib.nullcontext()
     files = [file for window in windows for file in window.part.files]
     if not files or not few(sum(file.rows for file in files)):
-        return None
-    records = read_few(log.store, [file.path for file in files], COLUMNS)
-    if records is None:
-        return None
+        return contextlib.nullcontext()
+    return read_few(log.store, [file.path for file in files], COLUMNS)
+
+
+def _folded(records: pa.Table, fold: PlainFold) -> pa.Table | None:
+    schema = fold.images.schema
     records = _counted(records, fold)
     keys = entry_keys(records)
     if keys.null_count:

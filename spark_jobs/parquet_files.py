@@ -16,8 +16,9 @@ def parts(store: Store, folder: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def opened(store: Store, path: str) -> Iterator[pq.ParquetFile]:
-    with store.open_input(path) as content, pq.ParquetFile(content) as file:
+def opened(store: Store, path: str, footer: pq.FileMetaData | None = None) -> Iterator[pq.ParquetFile]:
+    """``footer``: where it was read before."""
+    with store.open_input(path) as content, pq.ParquetFile(content, metadata=footer) as file:
         yield file
 
 

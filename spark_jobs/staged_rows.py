@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,9 +44,11 @@ class StagedRows:
             with opened(self.store, path) as file:
                 yield from file.iter_batches()
 
-    def table(self) -> pa.Table | None:
-        """All of them; None where they are not few enough to be worked on here."""
-        return read_few(self.store, parts(self.store, self._folder)) if few(self.batch.rows) else None
+    def table(self) -> contextlib.AbstractContextManager[pa.Table | None]:
+        """All of them, as ``read_few`` gives them; None where they are not few enough to be worked on here."""
+        if not few(self.batch.rows):
+            return contextlib.nullcontext()
+        return read_few(self.store, parts(self.store, self._folder))
 
     @property
     def _folder(self) -> str:

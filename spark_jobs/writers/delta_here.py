@@ -48,9 +48,12 @@ class DeltaHere:
     ) -> MergeCounts | None:
         """None where table or batch are not simple enough or too large for that, or where others commit to the table
         all the time."""
-        staged = rows.table()
-        if staged is None:
-            return None
+        with rows.table() as staged:
+            return None if staged is None else self._merge(task, staged, plan, record, before)
+
+    def _merge(
+        self, task: TableTask, staged: pa.Table, plan: MergePlan, record: ControlRecord, before: Held
+    ) -> MergeCounts | None:
         for _ in range(TRIES):
             try:
                 with self.tables.answers(task.target):

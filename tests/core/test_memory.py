@@ -1,0 +1,66 @@
+"""Rows that a process works on by itself: all tables together take no more memory than one may."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.staging.places import open_store
+from airflow_cdc_provider.staging.store import Store
+from spark_jobs import here
+
+TABLES = 8
+
+
+def _store(folder: Path, rows: int) -> tuple[Store, int]:
+    """One file per table, and what each takes."""
+    for number in range(TABLES):
+        pq.write_table(pa.table({"n": pa.array(range(rows))}), folder / f"{number}.parquet", compression="none")
+    group = pq.read_metadata(folder / "0.parquet").row_group(0)
+    return open_store(folder.as_uri(), ConnectionInfo()), group.column(0).total_uncompressed_size
+
+
+def test_all_tables_at_once_hold_no_more_than_one_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, size = _store(tmp_path, 1000)
+    monkeypatch.setattr(here, "ROOM", here.Room(2 * size + size // 2))
+    lock, held, peak = Lock(), 0, 0
+
+    def work(number: int) -> int:
+        nonlocal held, peak
+        with here.read_few(store, [f"{number}.parquet"]) as rows:
+            assert rows is not None
+            with lock:
+                held += size
+                peak = max(peak, held)
+            time.sleep(0.02)
+            with lock:
+                held -= size
+            return len(rows)
+
+    with ThreadPoolExecutor(TABLES) as threads:
+        assert list(threads.map(work, range(TABLES))) == [1000] * TABLES
+    assert peak <= 2 * size
+
+
+def test_what_never_fits_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, size = _store(tmp_path, 1000)
+    monkeypatch.setattr(here, "ROOM", here.Room(2 * size - 1))
+    with here.read_few(store, ["0.parquet"]) as rows, here.read_few(store, ["1.parquet", "2.parquet"]) as more:
+        assert rows is not None
+        assert more is None
+
+
+def test_a_table_that_fails_gives_back_what_it_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, size = _store(tmp_path, 1000)
+    monkeypatch.setattr(here, "ROOM", here.Room(size))
+    with pytest.raises(ZeroDivisionError), here.read_few(store, ["0.parquet"]):
+        raise ZeroDivisionError
+    with here.read_few(store, ["1.parquet"]) as rows:
+        assert rows is not None
