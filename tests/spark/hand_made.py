@@ -179,7 +179,8 @@ class HandMade:
         )
         job = Job(step, self.secrets, Application(lambda: self.spark, lambda: "local[2]"))
         if self.source:
-            vars(job).update(source=self.source, fetches_rows=True)
+            vars(job.opened).update(source=self.source)
+            vars(job).update(fetches_rows=True)
         return job
 
     def copy(self, rows: Sequence[Row], state: TableState = TableState.REPLICATING) -> None:
