@@ -29,7 +29,7 @@ from airflow_cdc_provider.targets.fencing import is_ours, overtaken_by
 from airflow_cdc_provider.targets.iceberg.catalog import spark_settings
 from airflow_cdc_provider.targets.iceberg.commits import branch_name
 from airflow_cdc_provider.targets.iceberg.ddl import TABLE_PROPERTIES, Reshape, add_columns, reshape
-from airflow_cdc_provider.targets.iceberg.record_text import schema_property, snapshot_properties
+from airflow_cdc_provider.targets.iceberg.record_text import snapshot_properties, table_properties
 from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
 from airflow_cdc_provider.targets.obstacles import not_ours
 from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
@@ -140,7 +140,7 @@ class IcebergWriter:
                 Path(place.warehouse).mkdir(parents=True, exist_ok=True)
             self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quoted(place.name)}.{quoted(place.namespace)}")
         writer = frame.writeTo(self._name(task)).using("iceberg")
-        for name, value in (TABLE_PROPERTIES | schema_property(record)).items():
+        for name, value in (TABLE_PROPERTIES | table_properties(record)).items():
             writer = writer.tableProperty(name, value)
         for name, value in snapshot_properties(record).items():
             writer = writer.option(f"snapshot-property.{name}", value)

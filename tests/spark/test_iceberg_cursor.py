@@ -17,24 +17,27 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord, token
 from airflow_cdc_provider.core.definition import OnDelete, TableRule, Target
 from airflow_cdc_provider.core.errors import Fenced, TargetUnavailable
+from airflow_cdc_provider.core.identity import ColumnIdentity, TableIdentity
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.staging.local import LocalStore
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, branch_name
-from airflow_cdc_provider.targets.iceberg.record_text import schema_property, snapshot_properties
+from airflow_cdc_provider.targets.iceberg.record_text import snapshot_properties, table_properties
 from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
 
 TABLE, TARGET = "public.orders", "orders"
 SCHEMA = TableSchema(TABLE, (Column("id", LogicalType(Kind.INT64), False),), ("id",))
+IDENTITY = TableIdentity("16384", {"id": ColumnIdentity(1, "20", "730")}, last_number=1)
 COLUMNS = pa.schema([("id", pa.int64())])
 
 
 def control(fence: int, window: int, state: TableState = TableState.REPLICATING, attempt: str = "a") -> ControlRecord:
     now = State(state, "2026-01-01T00:00:00Z")
     nonce = f"n{fence}-{window}"
-    return ControlRecord("shop", TABLE, "log", "owner", attempt, fence, window, "00", now, schema=SCHEMA, nonce=nonce)
+    place = ("shop", TABLE, "log", "owner", attempt, fence, window, "00")
+    return ControlRecord(*place, now, schema=SCHEMA, identity=IDENTITY, nonce=nonce)
 
 
 class Lake:
@@ -63,7 +66,7 @@ class Lake:
         assert not named or log.write_control(record)
         head = self.append(record.window, **snapshot_properties(record))
         with self.opened() as table, table.transaction() as transaction:
-            transaction.set_properties(schema_property(record))
+            transaction.set_properties(table_properties(record))
         return head
 
     def roll_back(self, snapshot: int) -> None:

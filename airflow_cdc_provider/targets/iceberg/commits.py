@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.targets.iceberg.record_text import schema_property, snapshot_properties
+from airflow_cdc_provider.targets.iceberg.record_text import snapshot_properties, table_properties
 
 MAIN = "main"
 CURSOR_TAG = "cdc_cursor"
@@ -84,7 +84,7 @@ def _commit(
     from pyiceberg.table.update import RemoveSnapshotRefUpdate, SetPropertiesUpdate, SetSnapshotRefUpdate
 
     properties = table.metadata.properties
-    schema = {name: text for name, text in schema_property(record).items() if name not in properties}
+    new = {name: text for name, text in table_properties(record).items() if name not in properties}
     catalog.commit_table(
         table,
         _as_loaded(table, branch),
@@ -93,7 +93,7 @@ def _commit(
             SetSnapshotRefUpdate(ref_name=MAIN, type=SnapshotRefType.BRANCH, snapshot_id=head),
             SetSnapshotRefUpdate(ref_name=CURSOR_TAG, type=SnapshotRefType.TAG, snapshot_id=head),
             *(RemoveSnapshotRefUpdate(ref_name=name) for name in _attempts(table)),
-            *([SetPropertiesUpdate(updates=schema)] if schema else []),
+            *([SetPropertiesUpdate(updates=new)] if new else []),
         ),
     )
 

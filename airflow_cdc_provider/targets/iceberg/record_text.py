@@ -1,52 +1,66 @@
 """A control record as properties of a snapshot.
 
-Its schema is left out and named by its id: a table's metadata is written anew with every commit and holds all of its
-snapshots, so what rarely changes stands there once, as a property of the table.
+Its schema and identity are left out and named by an id: a table's metadata is written anew with every commit and holds
+all of its snapshots, so what rarely changes stands there once, as a property of the table.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
 
 from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.identity import TableIdentity
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.tables import TableSchema
 
 RECORD = "cdc.record"
 SCHEMA = "cdc.schema"
+IDENTITY = "cdc.identity"
 REPLICATOR = "cdc.replicator"
 TABLE = "cdc.table"
 
 
 def snapshot_properties(record: ControlRecord) -> dict[str, str]:
-    properties = {
+    return {
         REPLICATOR: record.replicator,
         TABLE: record.table,
-        RECORD: _text(to_plain(replace(record, schema=None))),
+        RECORD: _text(to_plain(replace(record, schema=None, identity=None))),
+        **{name: id for name, (id, _) in _apart(record).items()},
     }
-    return properties | ({SCHEMA: record.schema.schema_id} if record.schema else {})
 
 
-def schema_property(record: ControlRecord) -> dict[str, str]:
-    """The property of the table that the record's schema stands in."""
-    return {_schema_name(record.schema.schema_id): _text(to_plain(record.schema))} if record.schema else {}
+def table_properties(record: ControlRecord) -> dict[str, str]:
+    """What the record's schema and identity stand in."""
+    return {f"{name}.{id}": text for name, (id, text) in _apart(record).items()}
+
+
+def _apart(record: ControlRecord) -> dict[str, tuple[str, str]]:
+    """Property → id and text."""
+    parts: dict[str, tuple[str, str]] = {}
+    if record.schema:
+        parts[SCHEMA] = record.schema.schema_id, _text(to_plain(record.schema))
+    if record.identity:
+        text = _text(to_plain(record.identity))
+        parts[IDENTITY] = hashlib.sha256(text.encode()).hexdigest()[:16], text
+    return parts
 
 
 def own_record(
-    summary: Mapping[str, str], table_properties: Mapping[str, str], replicator: str, table: str
+    summary: Mapping[str, str], properties: Mapping[str, str], replicator: str, table: str
 ) -> ControlRecord | None:
     """The record that a snapshot carries; None where it is not one of this replicator for this table."""
     if (summary.get(REPLICATOR), summary.get(TABLE)) != (replicator, table) or RECORD not in summary:
         return None
     record = from_plain(ControlRecord, json.loads(summary[RECORD]))
-    schema = table_properties.get(_schema_name(summary.get(SCHEMA, "")))
-    return replace(record, schema=from_plain(TableSchema, json.loads(schema))) if schema else record
-
-
-def _schema_name(schema_id: str) -> str:
-    return f"{SCHEMA}.{schema_id}"
+    schema, identity = (properties.get(f"{name}.{summary.get(name, '')}") for name in (SCHEMA, IDENTITY))
+    return replace(
+        record,
+        schema=from_plain(TableSchema, json.loads(schema)) if schema else None,
+        identity=from_plain(TableIdentity, json.loads(identity)) if identity else None,
+    )
 
 
 def _text(plain: object) -> str:
