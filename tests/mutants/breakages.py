@@ -15,6 +15,7 @@ from tests.mutants.polling import POLLING
 from tests.mutants.quarantine import QUARANTINE
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
+from tests.mutants.schema_changes import SCHEMA_CHANGES
 
 BREAKAGES: tuple[Breakage, ...] = (
     *COMMITS,
@@ -29,4 +30,5 @@ BREAKAGES: tuple[Breakage, ...] = (
     *DIRECT_MERGES,
     *QUARANTINE,
     *DIRTY_KEYS,
+    *SCHEMA_CHANGES,
 )

@@ -1,0 +1,77 @@
+"""Statements that change rows without telling them."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+
+CORE = "tests/core/test_identity.py"
+ALTERATIONS = "tests/connectors/test_mysql_alterations.py"
+POSTGRES = "tests/spark/roads/schema_changes/test_postgres_statements.py"
+MARIADB = "tests/spark/roads/schema_changes/test_mariadb_statements.py"
+JUDGED = "test_the_copy_is_the_source_or_is_stopped_with_the_reason"
+
+SCHEMA_CHANGES = (
+    Breakage(
+        "a column is known by its name alone",
+        "airflow_cdc_provider/core/identity.py",
+        "elif after is not None and after.number != before.number:",
+        "elif after is None and before.number < 0:",
+        (CORE,),
+    ),
+    Breakage(
+        "a column that comes back is a new one, whatever the copy holds under its name",
+        "airflow_cdc_provider/core/identity.py",
+        "if after is not None:  # dropped before",
+        "if False:  # dropped before",
+        (CORE,),
+    ),
+    Breakage(
+        "a truncate explains every rewrite",
+        "airflow_cdc_provider/connectors/postgres/identities.py",
+        "changes.rewritten and (changes.recomputed or not truncated)",
+        "changes.rewritten and not truncated",
+        (f"{POSTGRES}::{JUDGED}[truncate, rows, other values-quiet]",),
+    ),
+    Breakage(
+        "an attached partition is taken for an empty one",
+        "airflow_cdc_provider/connectors/postgres/identities.py",
+        "if empty:",
+        "if True:",
+        (f"{POSTGRES}::{JUDGED}[a table with rows is attached-quiet]",),
+    ),
+    Breakage(
+        "rewritten rows are taken for what they were",
+        "spark_jobs/verify.py",
+        'if result.detail["identical"]:',
+        "if True:",
+        (f"{POSTGRES}::{JUDGED}[same type, other values-quiet]",),
+    ),
+    Breakage(
+        "a new column waits for the next change of its table",
+        "airflow_cdc_provider/core/decide.py",
+        "facts.stream.anything or _new_columns(facts, base.verdicts)",
+        "facts.stream.anything",
+        (f"{POSTGRES}::{JUDGED}[add with a constant-quiet]",),
+    ),
+    Breakage(
+        "a type with other parentheses keeps every value",
+        "airflow_cdc_provider/connectors/mysql/column_types.py",
+        "return _length(before) <= _length(after)",
+        "return True",
+        (ALTERATIONS,),
+    ),
+    Breakage(
+        "every session is strict",
+        "airflow_cdc_provider/connectors/mysql/alterations.py",
+        "elif not strict and",
+        "elif False and",
+        (ALTERATIONS,),
+    ),
+    Breakage(
+        "an ALTER TABLE is no news",
+        "airflow_cdc_provider/connectors/mysql/stream.py",
+        "statement.means is Means.ALTERS and not may_change(statement.clauses)",
+        "statement.means is Means.ALTERS",
+        (f"{MARIADB}::{JUDGED}[add with a constant-quiet]",),
+    ),
+)
