@@ -135,8 +135,9 @@ class Statements(Scene):
         return f"only at the source: {list(truth - copy)[:2]}, only in the copy: {list(copy - truth)[:2]} of {names}"
 
     def _until_quiet(self) -> None:
-        """Runs until there is nothing to do but to tell which tables are stopped."""
-        for _ in range(9):
+        """Runs until there is nothing to do but to tell which tables are stopped. A run ends at the next statement that
+        breaks a schema."""
+        for _ in range(9 + len(self.tables)):
             if set(self.run().states) <= {"open_window", "close_window"}:
                 return
         raise AssertionError("there is no end of it")
