@@ -10,10 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from airflow_cdc_provider.connectors.mysql.column_types import ColumnType, column_type, keeps_values
-from airflow_cdc_provider.connectors.mysql.tokens import Token, tokens_of
+from airflow_cdc_provider.connectors.mysql.tokens import Token, Tokens, split_at_commas, tokens_of
 from airflow_cdc_provider.core.tables import Kind, TableSchema
-
-Clause = tuple[Token, ...]
 
 NO_COLUMN = frozenset(
     {"INDEX", "KEY", "UNIQUE", "PRIMARY", "FULLTEXT", "SPATIAL", "VECTOR", "CONSTRAINT", "FOREIGN", "CHECK"}
@@ -24,29 +22,21 @@ TEXTS = frozenset({Kind.TEXT, Kind.JSON})
 WIDEST = "utf8mb4"
 
 
-def clauses_of(tokens: Sequence[Token]) -> tuple[Clause, ...]:
+def clauses_of(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
     """Of a statement ``ALTER … TABLE name …``, split at its outer commas."""
     words = [token.word for token in tokens]
     at = words.index("TABLE") + 1
     at += 2 if words[at : at + 2] == ["IF", "EXISTS"] else 0
     at += 3 if words[at + 1 : at + 2] == ["."] else 1
-    found: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens[at:]:
-        depth += {"(": 1, ")": -1}.get(token.word, 0)
-        if token.word == "," and not depth:
-            found.append([])
-        else:
-            found[-1].append(token)
-    return tuple(tuple(clause) for clause in found if clause)
+    return split_at_commas(tokens[at:])
 
 
-def may_change(clauses: Sequence[Clause]) -> bool:
+def may_change(clauses: Sequence[Tokens]) -> bool:
     """Whether any of them is about columns at all."""
     return any(clause[0].word in ("ADD", "CHANGE", "MODIFY", "RENAME", "CONVERT") for clause in clauses)
 
 
-def untold(clauses: Sequence[Clause], ignoring: bool, strict: bool, held: TableSchema) -> Iterator[str]:
+def untold(clauses: Sequence[Tokens], ignoring: bool, strict: bool, held: TableSchema) -> Iterator[str]:
     """What may have changed of a copy with the columns of ``held``, in words. ``ignoring``: ALTER IGNORE, which removes
     rows. ``strict``: the session refused values that do not fit."""
     if ignoring:
@@ -72,23 +62,15 @@ def untold(clauses: Sequence[Clause], ignoring: bool, strict: bool, held: TableS
                 yield "the engine BLACKHOLE keeps no rows"
 
 
-def _definitions(clause: Clause) -> list[Clause]:
+def _definitions(clause: Tokens) -> list[Tokens]:
     """``COLUMN IF NOT EXISTS a int FIRST``, or ``(a int, b int)``."""
     clause = _without_filler(clause)
     if clause[0].word != "(":
         return [clause]
-    inner: list[list[Token]] = [[]]
-    depth = 0
-    for token in clause[1:-1]:
-        depth += {"(": 1, ")": -1}.get(token.word, 0)
-        if token.word == "," and not depth:
-            inner.append([])
-        else:
-            inner[-1].append(token)
-    return [tuple(one) for one in inner if one and one[0].word not in NO_COLUMN]
+    return [one for one in split_at_commas(clause[1:-1]) if one[0].word not in NO_COLUMN]
 
 
-def _without_filler(clause: Clause) -> Clause:
+def _without_filler(clause: Tokens) -> Tokens:
     at = 1 if clause[0].word == "COLUMN" else 0
     for filler in (["IF", "NOT", "EXISTS"], ["IF", "EXISTS"]):
         if [token.word for token in clause[at : at + len(filler)]] == filler:
@@ -96,7 +78,7 @@ def _without_filler(clause: Clause) -> Clause:
     return clause[at:]
 
 
-def _added(definition: Clause, held: TableSchema) -> Iterator[str]:
+def _added(definition: Tokens, held: TableSchema) -> Iterator[str]:
     name, words = definition[0].name, [token.word for token in definition[1:]]
     if name in held.names:
         yield f"column {name} was dropped and another one was added under its name"
@@ -119,7 +101,7 @@ def _renamed(before: str, after: str, held: TableSchema) -> Iterator[str]:
         yield f"column {before} was renamed to {after}"
 
 
-def _redefined(definition: Clause, strict: bool, held: TableSchema) -> Iterator[str]:
+def _redefined(definition: Tokens, strict: bool, held: TableSchema) -> Iterator[str]:
     name, words = definition[0].name, [token.word for token in definition]
     column = next((one for one in held.columns if one.name == name), None)
     if column is None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from airflow_cdc_provider.connectors.mysql.tokens import Token
+from airflow_cdc_provider.connectors.mysql.types import SIZES
 
-INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 TEXTS = ("tinytext", "text", "mediumtext", "longtext")
 BLOBS = ("tinyblob", "blob", "mediumblob", "longblob")
 LENGTHS = ("char", "varchar", "varbinary", "time", "datetime", "timestamp")
@@ -84,7 +84,7 @@ def keeps_values(before: ColumnType, after: ColumnType) -> bool:
 
 
 def _figures(name: str, inner: list[str]) -> tuple[str, ...]:
-    if name in INTEGERS:
+    if name in SIZES:
         return ()  # how wide a client shows it
     if name == "decimal":
         return tuple((*inner, "0")[:2]) if inner else ("10", "0")

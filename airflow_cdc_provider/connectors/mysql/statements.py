@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from airflow_cdc_provider.connectors.mysql.alterations import Clause, clauses_of
+from airflow_cdc_provider.connectors.mysql.alterations import clauses_of
 from airflow_cdc_provider.connectors.mysql.binlog import Query
-from airflow_cdc_provider.connectors.mysql.tokens import Token, tokens_of
+from airflow_cdc_provider.connectors.mysql.tokens import Token, Tokens, tokens_of
 
 
 class Means(Enum):
@@ -37,7 +37,7 @@ class Statement:
 
     means: Means
     tables: frozenset[str] = frozenset()
-    clauses: tuple[Clause, ...] = ()
+    clauses: tuple[Tokens, ...] = ()
     ignoring: bool = False
 
     def of(self, ours: Collection[str]) -> list[str]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 COMMENT = re.compile(r"/\*(?![!M]).*?\*/|(?<!\S)--\s[^\n]*|#[^\n]*", re.DOTALL)
 TOKEN = re.compile(
     r"`((?:[^`]|``)+)`|('(?:[^'\\]|''|\\.)*')|\"((?:[^\"\\]|\"\"|\\.)*)\"|([\w$\x80-\U0010ffff]+)|(\S)", re.DOTALL
 )
+
+
+Tokens = tuple["Token", ...]
 
 
 class Token(NamedTuple):
@@ -34,3 +38,16 @@ def tokens_of(statement: str) -> list[Token]:
         else:
             found.append(Token(sign, "", text))
     return found
+
+
+def split_at_commas(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
+    """At those outside of parentheses."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += {"(": 1, ")": -1}.get(token.word, 0)
+        if token.word == "," and not depth:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return tuple(tuple(part) for part in parts if part)
