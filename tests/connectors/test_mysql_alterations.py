@@ -44,6 +44,7 @@ def told(actions: str, strict: bool = True, verb: str = "ALTER TABLE") -> list[s
         "RENAME INDEX i TO j",
         "ALTER COLUMN a SET DEFAULT 5, ALTER v DROP DEFAULT",
         "MODIFY a int",
+        "MODIFY A int",
         "MODIFY COLUMN IF EXISTS a INTEGER(4) NOT NULL DEFAULT 0 FIRST",
         "CHANGE a a INT4 COMMENT 'x'",
         "MODIFY b int unsigned",
@@ -83,6 +84,11 @@ def test_what_keeps_every_value_is_passed_over(actions: str) -> None:
         ("MODIFY a point", ["column a changed from int(11) to point"]),
         ("CONVERT TO CHARACTER SET latin1", ["texts were converted"]),
         ("ENGINE = BLACKHOLE", ["keeps no rows"]),
+        ("ENGINE = BLACKHOLE COMMENT = 'x'", ["keeps no rows"]),
+        ("RENAME COLUMN a TO A", ["column a was renamed to A"]),
+        ("RENAME COLUMN `A` TO z", ["column A was renamed to z"]),
+        ("DROP V, ADD V varchar(20)", ["column V was dropped and another one was added"]),
+        ("MODIFY A bigint", ["column A changed from int(11) to bigint"]),
     ],
 )
 def test_what_may_change_values_is_named(actions: str, words: list[str]) -> None:
@@ -104,3 +110,4 @@ def test_rows_that_an_alter_ignore_removes_are_named() -> None:
 def test_a_statement_that_is_about_no_column_is_no_news() -> None:
     assert not may_change(meaning(Query("shop", "ALTER TABLE t ENGINE=InnoDB, ORDER BY a")).clauses)
     assert may_change(meaning(Query("shop", "ALTER TABLE t ENGINE=InnoDB, ADD z int")).clauses)
+    assert may_change(meaning(Query("shop", "ALTER TABLE t ENGINE=BLACKHOLE")).clauses)

@@ -11,13 +11,14 @@ from itertools import pairwise
 
 from airflow_cdc_provider.connectors.mysql.column_types import ColumnType, column_type, keeps_values
 from airflow_cdc_provider.connectors.mysql.tokens import Token, Tokens, split_at_commas, tokens_of
-from airflow_cdc_provider.core.tables import Kind, TableSchema
+from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
 
 NO_COLUMN = frozenset(
     {"INDEX", "KEY", "UNIQUE", "PRIMARY", "FULLTEXT", "SPATIAL", "VECTOR", "CONSTRAINT", "FOREIGN", "CHECK"}
     | {"PARTITION", "PERIOD", "SYSTEM"}
 )
 """What ADD and DROP may be about beside a column."""
+ABOUT_VALUES = frozenset({"ADD", "CHANGE", "MODIFY", "RENAME", "CONVERT"})
 TEXTS = frozenset({Kind.TEXT, Kind.JSON})
 WIDEST = "utf8mb4"
 
@@ -32,8 +33,8 @@ def clauses_of(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
 
 
 def may_change(clauses: Sequence[Tokens]) -> bool:
-    """Whether any of them is about columns at all."""
-    return any(clause[0].word in ("ADD", "CHANGE", "MODIFY", "RENAME", "CONVERT") for clause in clauses)
+    """Whether any of them is about values at all."""
+    return any(clause[0].word in ABOUT_VALUES or _keeps_nothing(clause) for clause in clauses)
 
 
 def untold(clauses: Sequence[Tokens], ignoring: bool, strict: bool, held: TableSchema) -> Iterator[str]:
@@ -58,8 +59,12 @@ def untold(clauses: Sequence[Tokens], ignoring: bool, strict: bool, held: TableS
             case "CONVERT" if WIDEST not in [token.name.lower() for token in clause]:
                 if any(column.type.kind in TEXTS for column in held.columns):
                     yield "texts were converted to another character set"
-            case "ENGINE" if words[-1] == "BLACKHOLE":
+            case _ if _keeps_nothing(clause):
                 yield "the engine BLACKHOLE keeps no rows"
+
+
+def _keeps_nothing(clause: Tokens) -> bool:
+    return clause[0].word == "ENGINE" and "BLACKHOLE" in [token.word for token in clause]
 
 
 def _definitions(clause: Tokens) -> list[Tokens]:
@@ -80,7 +85,7 @@ def _without_filler(clause: Tokens) -> Tokens:
 
 def _added(definition: Tokens, held: TableSchema) -> Iterator[str]:
     name, words = definition[0].name, [token.word for token in definition[1:]]
-    if name in held.names:
+    if _held(name, held):
         yield f"column {name} was dropped and another one was added under its name"
         return
     if "AS" in words:
@@ -97,13 +102,13 @@ def _follows(words: list[str], first: str, second: str) -> bool:
 
 
 def _renamed(before: str, after: str, held: TableSchema) -> Iterator[str]:
-    if before != after and {before, after} & set(held.names):
+    if before != after and (_held(before, held) or _held(after, held)):
         yield f"column {before} was renamed to {after}"
 
 
 def _redefined(definition: Tokens, strict: bool, held: TableSchema) -> Iterator[str]:
     name, words = definition[0].name, [token.word for token in definition]
-    column = next((one for one in held.columns if one.name == name), None)
+    column = _held(name, held)
     if column is None:
         if "AS" not in words:
             yield f"column {name} was a generated one, or is another one, and is an ordinary one now"
@@ -113,6 +118,11 @@ def _redefined(definition: Tokens, strict: bool, held: TableSchema) -> Iterator[
         yield f"column {name} changed from {column.native} to {after.text}"
     elif not strict and (before != after or _follows(words, "NOT", "NULL")):
         yield f"column {name} was altered by a session that cuts values to what fits (sql_mode is not strict)"
+
+
+def _held(name: str, held: TableSchema) -> Column | None:
+    """To the server ``Name`` and ``name`` are one column."""
+    return next((column for column in held.columns if column.name.lower() == name.lower()), None)
 
 
 def _other_charset(after: ColumnType) -> bool:
