@@ -27,12 +27,12 @@ from airflow_cdc_provider.connectors.mysql.schemas import Undecided, shape, told
 from airflow_cdc_provider.connectors.mysql.statements import Means, Statement, meaning
 from airflow_cdc_provider.connectors.mysql.table_map import TableMap, head_of, parse_table_map
 from airflow_cdc_provider.connectors.mysql.unreadable import put_aside
+from airflow_cdc_provider.connectors.new_columns import new_columns
 from airflow_cdc_provider.connectors.source import Boundary, HoleMet, Ignored, StreamItem
 from airflow_cdc_provider.core.changelog import UNTOLD
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
 from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.states import TAKES_CHANGES
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 
@@ -86,30 +86,15 @@ class Decoder:
             raise _unreadable(event, error) from error
 
     def end(self, file: str) -> None:
-        """Everything up to the limit, in ``file``, was fed. Adds the schemas of tables with new columns that no row has
-        shown: the catalogue had them before the limit was known."""
-        announced: list[StreamItem] = []
-        for task in self._tasks.values():
-            before = self._current.get(task.table, task.control.schema if task.control else None)
-            added = set(task.schema.names) - set(before.names) if before else set()
-            if added and task.state in TAKES_CHANGES:
-                announced += [task.schema, self._new_columns(file, task.schema, added)]
-        self.items += [*announced, Boundary(position_of(file, self._limit.pos, self._gtid))] if announced else []
-
-    def _new_columns(self, file: str, schema: TableSchema, added: set[str]) -> ChangeRecord:
+        """Everything up to the limit, in ``file``, was fed."""
         order_key = f"{order_prefix(self._epoch, file, self._limit.pos - 1)}{'f' * 8}{BEHIND}"
-        described = self._setting.tables.get(schema.table)
-        unclear = any(one.default for one in (described.columns if described else ()) if one.name in added)
-        return ChangeRecord(
-            schema.table,
-            Operation.SCHEMA,
-            order_key,
-            schema.schema_id,
-            after=canonical(to_plain(schema)),
-            position=canonical({FILE: file, POS: self._limit.pos}),
-            event_id=order_key,
-            warnings=("initial_unknown",) if unclear else (),
-        )
+        place = canonical({FILE: file, POS: self._limit.pos})
+        if items := new_columns(self._tasks.values(), self._current, order_key, place, self._has_defaults):
+            self.items += [*items, Boundary(position_of(file, self._limit.pos, self._gtid))]
+
+    def _has_defaults(self, task: TableTask, columns: frozenset[str]) -> bool:
+        described = self._setting.tables.get(task.table)
+        return any(one.default for one in (described.columns if described else ()) if one.name in columns)
 
     def _feed(self, event: Event) -> None:
         if event.type in binlog.ROWS:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
+from airflow_cdc_provider.connectors.new_columns import new_columns
 from airflow_cdc_provider.connectors.postgres import messages
 from airflow_cdc_provider.connectors.postgres.positions import lsn_text, position_of
 from airflow_cdc_provider.connectors.postgres.rows import Layout
@@ -17,7 +18,6 @@ from airflow_cdc_provider.core.changes import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.positions import epoch_prefix
-from airflow_cdc_provider.core.states import TAKES_CHANGES
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 
@@ -80,29 +80,14 @@ class Decoder:
         self._flush()
 
     def end(self) -> None:
-        """Everything up to the limit was fed. Adds the schemas of tables with new columns that no change has shown: the
-        catalogue had them before the limit was known."""
-        announced: list[StreamItem] = []
-        for task in self._tasks.values():
-            held = task.control.schema if task.control else None
-            before = self._current.get(task.table, held)
-            if before is not None and task.state in TAKES_CHANGES and set(task.schema.names) - set(before.names):
-                announced += [task.schema, self._new_columns(task)]
-        self.items += [*announced, Boundary(position_of(self._limit))] if announced else []
-
-    def _new_columns(self, task: TableTask) -> ChangeRecord:
+        """Everything up to the limit was fed."""
         order_key = f"{self._epoch}{self._limit:016x}{0:024x}{BEHIND}"
-        unclear = unclear_columns(task.schema, task, self._catalogue)
-        return ChangeRecord(
-            task.table,
-            Operation.SCHEMA,
-            order_key,
-            task.schema.schema_id,
-            after=canonical(to_plain(task.schema)),
-            position=f'{{"commit":"{lsn_text(self._limit)}"}}',
-            event_id=order_key,
-            warnings=("initial_unknown",) if unclear else (),
-        )
+        place = f'{{"commit":"{lsn_text(self._limit)}"}}'
+        if items := new_columns(self._tasks.values(), self._current, order_key, place, self._is_unclear):
+            self.items += [*items, Boundary(position_of(self._limit))]
+
+    def _is_unclear(self, task: TableTask, _: frozenset[str]) -> bool:
+        return bool(unclear_columns(task.schema, task, self._catalogue))
 
     def _take(self, lsn: int, data: bytes) -> None:
         match data[0]:
