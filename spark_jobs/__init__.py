@@ -1,5 +1,5 @@
 """The Spark jobs: one small file per step, run by ``spark-submit``, with ``harness`` around each."""
 
-from spark_jobs import no_pandas
+from spark_jobs.runtime import no_pandas
 
 no_pandas.keep_out()

@@ -20,13 +20,13 @@ from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.log import ChangeLog
-from spark_jobs import harness
-from spark_jobs.job import Job
-from spark_jobs.landing import OVERFLOW, Cut, Landed, Limits
-from spark_jobs.noted import noted_so_far
-from spark_jobs.progress import Progress, reported
-from spark_jobs.readers.stream import Share, land_share
-from spark_jobs.side_by_side import side_by_side
+from spark_jobs.runtime import harness
+from spark_jobs.runtime.job import Job
+from spark_jobs.runtime.parallel import side_by_side
+from spark_jobs.runtime.progress import Progress, reported
+from spark_jobs.runtime.row_progress import noted_so_far
+from spark_jobs.windows.split_reader import Share, land_share
+from spark_jobs.windows.window_writer import OVERFLOW, Cut, Landed, Limits
 
 
 def run(job: Job) -> StepResult:

@@ -21,15 +21,15 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Batch, Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.targets.fencing import overtaken
 from airflow_cdc_provider.targets.target import Held
-from spark_jobs import harness
-from spark_jobs.batching import BATCH
-from spark_jobs.console import say
-from spark_jobs.job import Job, TableWork
-from spark_jobs.lost_rows import lost_rows
-from spark_jobs.staged_rows import StagedRows
-from spark_jobs.standing import require_standing, still_as
-from spark_jobs.upkeep import look_after
+from spark_jobs.batches.builder import BATCH
+from spark_jobs.batches.staged_rows import StagedRows
+from spark_jobs.runtime import harness
+from spark_jobs.runtime.console import say
+from spark_jobs.runtime.job import Job, TableWork
+from spark_jobs.runtime.table_guard import require_standing, still_as
 from spark_jobs.writers import open_writer
+from spark_jobs.writers.lost_rows import lost_rows
+from spark_jobs.writers.maintenance import look_after
 
 
 def run(job: Job) -> StepResult:

@@ -10,9 +10,9 @@ from functools import partial
 
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult, has_batch
-from spark_jobs import harness
-from spark_jobs.job import Job, TableWork
 from spark_jobs.merge import merge_table
+from spark_jobs.runtime import harness
+from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.stage import stage_table
 
 CATCHING_UP = frozenset({TableState.RESYNCING, TableState.REWINDING})

@@ -17,17 +17,25 @@ from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import StepResult, TableResult
-from spark_jobs import harness
-from spark_jobs.copied_rows import CopiedRows, framed
-from spark_jobs.copying import commit_copy, for_each_copy, look, opened_copy, prepare_copy, record_of, standing_before
-from spark_jobs.job import Job, TableWork
-from spark_jobs.key_audit import audit_keys, audit_window
-from spark_jobs.missing_rows import Missing, absent, live, require_yes
-from spark_jobs.readers.copies import copy_rows
-from spark_jobs.readers.jdbc import quoted
-from spark_jobs.stages import watched
-from spark_jobs.standing import require_told_fence
+from spark_jobs.copies.copied_rows import CopiedRows, framed
+from spark_jobs.copies.copying import (
+    commit_copy,
+    for_each_copy,
+    look,
+    opened_copy,
+    prepare_copy,
+    record_of,
+    standing_before,
+)
+from spark_jobs.copies.delete_guard import Missing, absent, live, require_yes
+from spark_jobs.copies.key_audit import audit_keys, audit_window
+from spark_jobs.copies.split_frames import copy_rows
+from spark_jobs.runtime import harness
+from spark_jobs.runtime.job import Job, TableWork
+from spark_jobs.runtime.spark_progress import watched
+from spark_jobs.runtime.table_guard import require_told_fence
 from spark_jobs.writers import open_writer
+from spark_jobs.writers.jdbc import quoted
 
 
 def run(job: Job) -> StepResult:

@@ -13,10 +13,18 @@ from airflow_cdc_provider.core.errors import ForeignTarget, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult
-from spark_jobs import harness
-from spark_jobs.copied_rows import rows_of
-from spark_jobs.copying import commit_copy, for_each_copy, look, opened_copy, prepare_copy, record_of, standing_before
-from spark_jobs.job import Job, TableWork
+from spark_jobs.copies.copied_rows import rows_of
+from spark_jobs.copies.copying import (
+    commit_copy,
+    for_each_copy,
+    look,
+    opened_copy,
+    prepare_copy,
+    record_of,
+    standing_before,
+)
+from spark_jobs.runtime import harness
+from spark_jobs.runtime.job import Job, TableWork
 
 TAKES_A_FIRST_COPY = frozenset({TableState.PENDING, TableState.SNAPSHOTTING, TableState.DROPPED})
 

@@ -16,15 +16,15 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import STAGED, Batch, Outcome, StepResult, TableResult
-from spark_jobs import harness
-from spark_jobs.batch_plan import BatchPlan, catch_up, repair
-from spark_jobs.batching import BATCH, Batched, Batching, worth_trying
-from spark_jobs.bounds import bounds_of
-from spark_jobs.job import Job, TableWork
-from spark_jobs.log_slice import verify
-from spark_jobs.sorting import Stopped
-from spark_jobs.staged_rows import ROWS
-from spark_jobs.standing import require_standing, require_told_fence
+from spark_jobs.batches.batch_plan import BatchPlan, catch_up, repair
+from spark_jobs.batches.builder import BATCH, Batched, Batching, worth_trying
+from spark_jobs.batches.key_bounds import bounds_of
+from spark_jobs.batches.staged_rows import ROWS
+from spark_jobs.quarantine.partitioning import Stopped
+from spark_jobs.runtime import harness
+from spark_jobs.runtime.job import Job, TableWork
+from spark_jobs.runtime.table_guard import require_standing, require_told_fence
+from spark_jobs.windows.log_reader import verify
 
 
 def run(job: Job) -> StepResult:

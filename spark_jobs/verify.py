@@ -39,17 +39,17 @@ from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import checksums_sql, live_rows, rows_sql
 from airflow_cdc_provider.targets.sparksql.types import literal
 from airflow_cdc_provider.targets.target import Held
-from spark_jobs import harness
-from spark_jobs.batch_plan import before_hole
-from spark_jobs.copying import opened_copy
+from spark_jobs.batches.batch_plan import before_hole
+from spark_jobs.copies.copying import opened_copy
+from spark_jobs.copies.source_checksums import SourceSide, source_side
 from spark_jobs.extract import land_window
-from spark_jobs.job import Job, TableWork
-from spark_jobs.landing import Cut
-from spark_jobs.readers.jdbc import quoted
 from spark_jobs.replay import replay_table
-from spark_jobs.source_side import SourceSide, source_side
-from spark_jobs.standing import require_standing
+from spark_jobs.runtime import harness
+from spark_jobs.runtime.job import Job, TableWork
+from spark_jobs.runtime.table_guard import require_standing
+from spark_jobs.windows.window_writer import Cut
 from spark_jobs.writers import open_writer
+from spark_jobs.writers.jdbc import quoted
 
 DIFFERENCES_SHOWN = 20
 VIEW = "held_rows"

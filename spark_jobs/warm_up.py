@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, spark_settings
 from airflow_cdc_provider.targets.iceberg.ddl import TABLE_PROPERTIES
-from spark_jobs import sessions
+from spark_jobs.runtime import sessions
 
 
 def main(folder: Path) -> None:

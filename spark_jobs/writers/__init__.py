@@ -15,8 +15,8 @@ from airflow_cdc_provider.core.registry import class_of
 from airflow_cdc_provider.core.steps import Batch, TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.target import TargetTables
-from spark_jobs.copied_rows import CopiedRows
-from spark_jobs.staged_rows import StagedRows
+from spark_jobs.batches.staged_rows import StagedRows
+from spark_jobs.copies.copied_rows import CopiedRows
 
 WRITERS: dict[str, str] = {
     "delta": "spark_jobs.writers.delta:DeltaWriter",

@@ -41,11 +41,11 @@ from airflow_cdc_provider.targets.obstacles import not_ours
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import Held
-from spark_jobs.copied_rows import CopiedRows
-from spark_jobs.here import few
-from spark_jobs.readers.jdbc import JdbcRead, read_jdbc
-from spark_jobs.staged_rows import StagedRows
+from spark_jobs.batches.staged_rows import StagedRows
+from spark_jobs.copies.copied_rows import CopiedRows
+from spark_jobs.runtime.memory_budget import few
 from spark_jobs.writers import CopyCommit, MergeCounts, merge_plan
+from spark_jobs.writers.jdbc import JdbcRead, read_jdbc
 from spark_jobs.writers.texts import as_texts, is_binary
 
 FETCH_ROWS = 5_000

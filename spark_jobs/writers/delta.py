@@ -41,14 +41,14 @@ from airflow_cdc_provider.targets.fencing import is_ours, overtaken_by
 from airflow_cdc_provider.targets.obstacles import not_ours
 from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
 from airflow_cdc_provider.targets.target import Held
-from spark_jobs.broken_integrity import broken_integrity_told
-from spark_jobs.copied_rows import CopiedRows
-from spark_jobs.sessions import FEW_ROWS, interpreted
-from spark_jobs.staged_rows import StagedRows
+from spark_jobs.batches.staged_rows import StagedRows
+from spark_jobs.copies.copied_rows import CopiedRows
+from spark_jobs.runtime.sessions import FEW_ROWS, interpreted
 from spark_jobs.writers import CopyCommit, MergeCounts, merge_plan
 from spark_jobs.writers.catalog_names import ensure_registered, require_free
-from spark_jobs.writers.delta_here import DeltaHere
-from spark_jobs.writers.delta_upkeep import maintain
+from spark_jobs.writers.delta_local import DeltaHere
+from spark_jobs.writers.delta_maintenance import maintain
+from spark_jobs.writers.merge_errors import broken_integrity_told
 
 APP_ID = "spark.databricks.delta.write.txnAppId"
 VERSION = "spark.databricks.delta.write.txnVersion"

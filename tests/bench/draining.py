@@ -16,8 +16,8 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.sandbox.salesforce.process import OrgProcess
 from airflow_cdc_provider.staging.local import LocalStore
-from spark_jobs.landing import Landed, Limits, land
-from spark_jobs.record_files import RecordFile
+from spark_jobs.windows.record_files import RecordFile
+from spark_jobs.windows.window_writer import Landed, Limits, land
 from tests.bench.figures import Figure, alternating, seconds
 
 RECORDS, AT_ONCE, ROUNDS, IDLE_S = 1_000, 200, 3, 2

@@ -22,8 +22,8 @@ from airflow_cdc_provider.core.steps import Step, StepKind, TableTask
 from airflow_cdc_provider.sandbox.kafka import LOGIN, EmbeddedKafka
 from airflow_cdc_provider.staging.places import open_log
 from spark_jobs.extract import land_window
-from spark_jobs.job import Job
-from spark_jobs.sessions import Application, build
+from spark_jobs.runtime.job import Job
+from spark_jobs.runtime.sessions import Application, build
 from tests.bench.figures import Figure, alternating, seconds
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.simulator import Simulator

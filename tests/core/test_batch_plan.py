@@ -13,9 +13,9 @@ from airflow_cdc_provider.core.errors import CommandRefused, StagingInvalid
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import StepKind
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from spark_jobs.batch_plan import BatchPlan, before_hole, catch_up, repair
+from spark_jobs.batches.batch_plan import BatchPlan, before_hole, catch_up, repair
 from spark_jobs.extract import land_window
-from spark_jobs.log_slice import cut, verify
+from spark_jobs.windows.log_reader import cut, verify
 from tests.spark.hand_made import HandMade
 
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable=False),), ("id",))

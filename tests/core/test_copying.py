@@ -16,8 +16,8 @@ from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import StepKind
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.target import Held
-from spark_jobs.copying import commit_copy, look, record_of
-from spark_jobs.job import Job, TableWork
+from spark_jobs.copies.copying import commit_copy, look, record_of
+from spark_jobs.runtime.job import Job, TableWork
 from tests.spark.hand_made import HandMade
 
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable=False),), ("id",))

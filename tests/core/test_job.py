@@ -8,8 +8,8 @@ from pathlib import Path
 from airflow_cdc_provider.core.connections import Secrets
 from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.steps import Step, StepKind
-from spark_jobs.job import Job
-from spark_jobs.sessions import Application
+from spark_jobs.runtime.job import Job
+from spark_jobs.runtime.sessions import Application
 
 
 def a_job(folder: Path) -> Job:

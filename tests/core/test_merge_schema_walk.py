@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from spark_jobs.schema_walk import WindowSchemas, walk
+from spark_jobs.batches.schema_evolution import WindowSchemas, walk
 
 INT, BIG, TEXT = (LogicalType(kind) for kind in (Kind.INT32, Kind.INT64, Kind.TEXT))
 ID, A, B = Column("id", INT, False), Column("a", TEXT), Column("b", TEXT, initial='"x"')

@@ -11,8 +11,8 @@ from airflow_cdc_provider.core.changelog import Manifest, TableSlice, manifest_p
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.staging.local import LocalStore
 from airflow_cdc_provider.staging.log import ChangeLog
-from spark_jobs.readers.remembered import event_ids
-from spark_jobs.record_files import RecordFile
+from spark_jobs.windows.recent_event_ids import event_ids
+from spark_jobs.windows.record_files import RecordFile
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
 KEPT = timedelta(hours=72)

@@ -13,8 +13,8 @@ import pytest
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.steps import StepKind
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from spark_jobs.job import Job
-from spark_jobs.side_by_side import side_by_side
+from spark_jobs.runtime.job import Job
+from spark_jobs.runtime.parallel import side_by_side
 from tests.spark.hand_made import HandMade
 from tests.waiting import until
 
@@ -22,7 +22,7 @@ SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable
 
 LEFT_ALONE = """
 import os, time
-from spark_jobs.processes import pool
+from spark_jobs.runtime.process_pool import pool
 
 if __name__ == "__main__":
     processes = pool(1)

@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.target import Held
-from spark_jobs.standing import require_told_fence, still_as
+from spark_jobs.runtime.table_guard import require_told_fence, still_as
 
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32)),), ("id",))
 RECORD = ControlRecord("r", "public.t", "log", "owner", "a", 2, 5, "f", State(TableState.REPLICATING, "2026-01-01"))

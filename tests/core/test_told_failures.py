@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
-from spark_jobs.readers.told_failures import FailedThere, heard, told
+from spark_jobs.runtime.remote_errors import FailedThere, heard, told
 
 PROBLEM = Problem("SRC047", "a page came\nbroken", found='"quoted"', do="again")
 

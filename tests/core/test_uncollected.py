@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from concurrent.futures import ThreadPoolExecutor
 
-from spark_jobs.readers.stream import uncollected
+from spark_jobs.windows.split_reader import uncollected
 
 
 def collecting() -> bool:

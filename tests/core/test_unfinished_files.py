@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.errors import StagingUnavailable, TargetUnavailab
 from airflow_cdc_provider.staging.local import LocalStore
 from airflow_cdc_provider.targets.delta.direct.copy import Layout, write_files
 from airflow_cdc_provider.targets.delta.direct.data_file import write_rows
-from spark_jobs.record_files import RecordFile
+from spark_jobs.windows.record_files import RecordFile
 
 ROWS = pa.table({"id": list(range(20_000))})
 CHANGES = [ChangeRecord("t", "insert", "0", "s", key=str(Random(number).random())) for number in range(20_000)]

@@ -28,7 +28,7 @@ from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.operators import attempt as operator
 from airflow_cdc_provider.operators.attempt import Attempt
 from airflow_cdc_provider.state.store import StateStore
-from spark_jobs import harness
+from spark_jobs.runtime import harness
 from tests.faults import breakpoints
 from tests.faults.world import World
 

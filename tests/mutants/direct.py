@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.breakage import Breakage
 
 DIRECT = "airflow_cdc_provider/targets/delta/direct"
-FOLD = "spark_jobs/fold_here.py"
+FOLD = "spark_jobs/folds/local.py"
 TESTS = "tests/spark/test_delta_direct.py"
 COPIES = "tests/spark/test_delta_copies.py"
 SHORT = "tests/spark/roads/salesforce/test_road.py::test_a_copy_that_comes_short_is_not_committed"
@@ -148,7 +148,7 @@ DIRECT_MERGES = (
     ),
     Breakage(
         "a copy that came short is committed",
-        "spark_jobs/copied_shares.py",
+        "spark_jobs/copies/split_copy.py",
         "    require_all(copy.read, copy.schema.table, rows)\n",
         "",
         (SHORT,),

@@ -256,14 +256,14 @@ SALESFORCE = (
     ),
     Breakage(
         "changes of the last window alone are remembered",
-        "spark_jobs/readers/remembered.py",
+        "spark_jobs/windows/recent_event_ids.py",
         "for number in range(window - 1, log.oldest() - 1, -1):",
         "for number in range(window - 1, window - 2, -1):",
         REMEMBERED,
     ),
     Breakage(
         "a window that is landed again drops what it holds",
-        "spark_jobs/readers/remembered.py",
+        "spark_jobs/windows/recent_event_ids.py",
         "for number in range(window - 1,",
         "for number in range(log.sealed(),",
         REMEMBERED,

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.logstore import class_path
-from spark_jobs.sessions import build
+from spark_jobs.runtime.sessions import build
 from tests.model import seeds
 from tests.model.histories import Story
 from tests.spark.random_stories import play, play_shuffled

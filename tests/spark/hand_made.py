@@ -28,12 +28,12 @@ from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.sparksql.types import from_text
 from airflow_cdc_provider.targets.target import Held, TargetTables
 from spark_jobs import merge, stage
-from spark_jobs.copied_rows import CopiedRows
-from spark_jobs.copied_shares import Written
-from spark_jobs.here import few
-from spark_jobs.job import Job
-from spark_jobs.record_files import RecordFile
-from spark_jobs.sessions import Application
+from spark_jobs.copies.copied_rows import CopiedRows
+from spark_jobs.copies.split_copy import Written
+from spark_jobs.runtime.job import Job
+from spark_jobs.runtime.memory_budget import few
+from spark_jobs.runtime.sessions import Application
+from spark_jobs.windows.record_files import RecordFile
 from spark_jobs.writers import open_writer
 from tests.delta_tables import read
 

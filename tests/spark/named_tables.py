@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.plain import from_plain
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import StepKind, TableResult
 from spark_jobs import extract, merge, resync, snapshot, stage
-from spark_jobs.sessions import build
+from spark_jobs.runtime.sessions import build
 from tests.spark.replicator import BUILT_AHEAD, LOCAL, Replicator, by_table, driver_settings, now
 
 CATALOG = "default"

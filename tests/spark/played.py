@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.steps import Outcome
-from spark_jobs.job import Job
+from spark_jobs.runtime.job import Job
 from tests.model.histories import Story, Told
 from tests.model.source import Row
 from tests.model.telling import KEYED, KEYLESS, SHAPE, Teller, told

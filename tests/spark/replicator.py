@@ -29,9 +29,9 @@ from airflow_cdc_provider.staging.places import open_log
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, spark_settings
 from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import TargetTables
-from spark_jobs import harness
-from spark_jobs.job import Job
-from spark_jobs.sessions import fresh
+from spark_jobs.runtime import harness
+from spark_jobs.runtime.job import Job
+from spark_jobs.runtime.sessions import fresh
 
 JAVA_OPTIONS = "-Duser.timezone=UTC"
 LOCAL = {"spark.master": "local[2]", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

@@ -22,8 +22,8 @@ from airflow_cdc_provider.core.steps import Outcome, StepKind
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.delta.storage import storage_options
 from spark_jobs import merge, snapshot, stage, verify
-from spark_jobs.buckets import hadoop_settings, reach_buckets
-from spark_jobs.writers import delta_here
+from spark_jobs.runtime.s3a import hadoop_settings, reach_buckets
+from spark_jobs.writers import delta_local
 from tests.buckets import SECRET, ObjectStore
 from tests.spark.hand_made import HandMade, Row
 from tests.spark.replicator import Replicator, by_table
@@ -137,7 +137,7 @@ def test_a_fence_that_comes_while_a_merge_is_under_way_shuts_it_out(
     table: HandMade, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     staged, _ = table.staged()
-    monkeypatch.setattr(delta_here, "failpoint", lambda name: fence(table) if name == "merge.before_commit" else None)
+    monkeypatch.setattr(delta_local, "failpoint", lambda name: fence(table) if name == "merge.before_commit" else None)
     assert table.merged(staged).outcome is Outcome.FENCED
     assert table.rows() == [(1, "a")]
 

@@ -13,13 +13,14 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.steps import StepKind
 from airflow_cdc_provider.logstore import class_path
-from spark_jobs.executors import not_seen_here
+from spark_jobs.runtime.cluster_checks import not_seen_here
 from tests.spark.cluster import standalone
 from tests.spark.replicator import Replicator
 
 BY_TASKS = """
-from spark_jobs import extract, harness
-from spark_jobs.side_by_side import by_tasks
+from spark_jobs import extract
+from spark_jobs.runtime import harness
+from spark_jobs.runtime.parallel import by_tasks
 
 if __name__ == "__main__":
     extract.side_by_side = by_tasks  # the driver would land a share that is alone

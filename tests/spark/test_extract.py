@@ -20,8 +20,8 @@ from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult
 from airflow_cdc_provider.staging import log as changelog
 from spark_jobs import extract
-from spark_jobs.job import Job
-from spark_jobs.landing import Limits
+from spark_jobs.runtime.job import Job
+from spark_jobs.windows.window_writer import Limits
 from tests.spark.replicator import Replicator, by_table, now
 
 Database = psycopg.Connection[object]

@@ -20,8 +20,9 @@ from airflow_cdc_provider.core.merge import DELETED, LIVE, OP, ORDER
 from airflow_cdc_provider.core.steps import Outcome
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.types import try_from_text
-from spark_jobs import fold_here, here
-from spark_jobs.images import Images
+from spark_jobs.batches.row_images import Images
+from spark_jobs.folds import local
+from spark_jobs.runtime import memory_budget
 from tests.model import seeds
 from tests.spark.hand_made import HandMade, Row
 
@@ -83,8 +84,8 @@ def test_a_value_is_read_as_spark_reads_it_or_not_at_all(spark: SparkSession, ki
 def alone(schema: TableSchema, text: str) -> pa.Array | None:
     record = {"op": "insert", "key_before": None, "key": "[0]", "after": f'{{"v":{text}}}', "order_key": "1"}
     try:
-        (values,) = fold_here._columns(pa.Table.from_pylist([record]), schema)
-    except fold_here.UNUSUAL:
+        (values,) = local._columns(pa.Table.from_pylist([record]), schema)
+    except local.UNUSUAL:
         return None
     return values.combine_chunks()
 
@@ -102,7 +103,7 @@ def test_a_plain_batch_is_staged_as_spark_would_stage_it(
         table.land(records)
     ours, files = staged(table)
     assert files == ["part-00000.parquet"], "folded here"
-    monkeypatch.setattr(here, "MOST_ROWS", -1)
+    monkeypatch.setattr(memory_budget, "MOST_ROWS", -1)
     theirs, files = staged(table)
     assert files != ["part-00000.parquet"], "folded by Spark"
     assert ours == theirs, f"again: {seeds.SEED}={seeds.seed()}"

@@ -16,9 +16,9 @@ from airflow_cdc_provider.core.errors import Blocked, Fenced, Problem, SourceUna
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Outcome, StepKind, StepResult, TableTask
 from airflow_cdc_provider.core.tables import TableSchema
-from spark_jobs import harness
-from spark_jobs.job import Job, TableWork
-from spark_jobs.progress import Progress, line, reported
+from spark_jobs.runtime import harness
+from spark_jobs.runtime.job import Job, TableWork
+from spark_jobs.runtime.progress import Progress, line, reported
 from tests.spark.replicator import Replicator
 from tests.waiting import until
 
@@ -26,8 +26,8 @@ PASSWORD = "correct-horse-battery"
 JOB = """
 import os, sys, time
 from airflow_cdc_provider.core.errors import Blocked, Problem
-from spark_jobs import harness
-from spark_jobs.console import say
+from spark_jobs.runtime import harness
+from spark_jobs.runtime.console import say
 
 def run(job):
     where = job.step.merge_of

@@ -25,8 +25,8 @@ from airflow_cdc_provider.core.errors import SourceUnavailable, StagingUnavailab
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.staging.local import LocalStore
-from spark_jobs.landing import Cut, Landed, Limits, land
-from spark_jobs.record_files import RecordFile, columns_of
+from spark_jobs.windows.record_files import RecordFile, columns_of
+from spark_jobs.windows.window_writer import Cut, Landed, Limits, land
 
 TABLES = ("public.a", "public.b", "public.c")
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -245,8 +245,8 @@ from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import Boundary
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.staging.local import LocalStore
-from spark_jobs.landing import Limits, land
-from spark_jobs.record_files import RecordFile, columns_of
+from spark_jobs.windows.window_writer import Limits, land
+from spark_jobs.windows.record_files import RecordFile, columns_of
 
 def items():
     text = '{"note":"' + "x" * 150 + '"}'

@@ -15,8 +15,8 @@ from airflow_cdc_provider.core.connections import Secrets
 from airflow_cdc_provider.core.definition import Definition, Source, Staging, Target
 from airflow_cdc_provider.core.places import place_of
 from airflow_cdc_provider.targets.delta.storage import storage_options
-from spark_jobs.buckets import hadoop_settings
-from spark_jobs.sessions import TARGET_SETTINGS
+from spark_jobs.runtime.s3a import hadoop_settings
+from spark_jobs.runtime.sessions import TARGET_SETTINGS
 from tests.buckets import ObjectStore
 from tests.spark.log_store_drivers import EMPTY, Driver, appended, at_once, two, version
 

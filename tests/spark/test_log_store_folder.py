@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from airflow_cdc_provider.staging.local import LocalStore
-from spark_jobs.sessions import TARGET_SETTINGS
+from spark_jobs.runtime.sessions import TARGET_SETTINGS
 from tests.spark.log_store_drivers import EMPTY, Driver, appended, at_once, two, version
 
 pytestmark = pytest.mark.jvm

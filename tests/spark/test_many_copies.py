@@ -13,7 +13,8 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.steps import Outcome, StepKind
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from spark_jobs import job, snapshot
+from spark_jobs import snapshot
+from spark_jobs.runtime import job
 from tests.delta_tables import read
 from tests.spark.replicator import Replicator, by_table
 

@@ -11,10 +11,11 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 PROGRAM = """
 import sys
-from spark_jobs import contents, sessions, small_frames
+from spark_jobs.batches import batch_stats, small_frames
+from spark_jobs.runtime import sessions
 
 def loaded(*found):
-    from spark_jobs import contents
+    from spark_jobs.batches import batch_stats
     return "pandas" in sys.modules
 
 spark = sessions.build("frames", "")

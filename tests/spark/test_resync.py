@@ -21,7 +21,7 @@ from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, StepKind, StepResult, TableResult, TableTask
 from spark_jobs import resync, snapshot
-from spark_jobs.job import Job
+from spark_jobs.runtime.job import Job
 from tests.spark.replicator import Replicator, by_table, now
 
 Database = psycopg.Connection[object]
@@ -171,7 +171,7 @@ def test_a_fence_raised_while_the_copy_runs_stops_its_commit(
         if name == "copy.before_commit":
             start_resync(replicator, "public.hard")
 
-    monkeypatch.setattr("spark_jobs.copying.failpoint", overtaken)
+    monkeypatch.setattr("spark_jobs.copies.copying.failpoint", overtaken)
     assert again(replicator, "public.hard")["public.hard"].outcome is Outcome.FENCED
 
 

@@ -19,9 +19,9 @@ from airflow_cdc_provider.core.steps import Step, StepKind
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType
 from airflow_cdc_provider.staging.places import open_store
 from airflow_cdc_provider.staging.store import Store
-from spark_jobs.bounds import bounds_of
-from spark_jobs.harness import read_step, take_secrets
-from spark_jobs.parquet_files import row_count
+from spark_jobs.batches.key_bounds import bounds_of
+from spark_jobs.runtime.harness import read_step, take_secrets
+from spark_jobs.windows.parquet_files import row_count
 from tests.buckets import ObjectStore
 
 pytestmark = pytest.mark.server

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.connections import Secrets
 from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.targets.delta.direct.merge import Prepared
-from spark_jobs import here
-from spark_jobs.writers import delta, delta_here
+from spark_jobs.runtime import memory_budget
+from spark_jobs.writers import delta, delta_local
 from tests.delta_tables import read
 from tests.spark.contract.once import lost_once, once_at
 from tests.spark.contract.sessions import small_session
@@ -68,7 +68,7 @@ class DeltaKit:
 
     def meanwhile(self, monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
         at_once = once_at(self.before_commit, action)
-        for module in (delta, delta_here):
+        for module in (delta, delta_local):
             monkeypatch.setattr(module, "failpoint", at_once)
 
     def _rows(self, opened: DeltaTable, columns: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -90,5 +90,5 @@ def broken() -> None:
 def delta_in_spark(spark: SparkSession, folder: Path) -> Iterator[DeltaKit]:
     """With nothing folded or merged by the job itself."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(here, "MOST_ROWS", -1)
+        patch.setattr(memory_budget, "MOST_ROWS", -1)
         yield DeltaKit(spark, folder)

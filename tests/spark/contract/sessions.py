@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.sessions import fresh, interpreted
+from spark_jobs.runtime.sessions import fresh, interpreted
 
 
 def small_session(spark: SparkSession) -> SparkSession:

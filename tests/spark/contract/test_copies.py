@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.errors import Fenced, ForeignTarget
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Outcome, StepKind
 from airflow_cdc_provider.core.tables import Column, TableSchema
-from spark_jobs.copied_rows import CopiedRows
+from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.writers import open_writer
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable

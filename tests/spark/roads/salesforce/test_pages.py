@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
-from spark_jobs.readers.pages import read_pages
+from spark_jobs.copies.split_reads import read_pages
 
 
 @pytest.fixture

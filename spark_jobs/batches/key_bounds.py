@@ -1,0 +1,67 @@
+"""Between which values of the leading key column the staged rows lie, so that the target reads only those files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_cdc_provider.core.merge import Range, cover
+from airflow_cdc_provider.core.tables import Column, Kind
+from airflow_cdc_provider.staging.store import Store
+from airflow_cdc_provider.targets.sparksql.types import TEXTUAL, literal
+from spark_jobs.windows.parquet_files import opened, parts
+
+RANGES = 16
+"""More would cost the planner more than the files they save."""
+
+PIECE_ROWS = 4096
+
+COUNTABLE = frozenset({Kind.INT16, Kind.INT32, Kind.INT64, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
+"""Kinds whose values subtract, so that the widest gaps between them can be found."""
+
+
+def bounds_of(store: Store, folder: str, column: Column) -> tuple[tuple[str, str, str], ...]:
+    """Up to 16 ranges as (column, low, high) in literals, read off the staged files; none where they cannot help."""
+    if column.type.kind in TEXTUAL:
+        ends = list(_extremes(store, folder, column.name))
+        ranges: tuple[Range, ...] = ((min(low for low, _ in ends), max(high for _, high in ends)),) if ends else ()
+    elif column.type.kind in COUNTABLE:
+        ranges = ()
+        for piece in _pieces(store, folder, column.name):
+            ranges = cover((*ranges, *((value, value) for value in piece)), RANGES)
+    else:
+        return ()
+    return tuple((column.name, _literal(low, column), _literal(high, column)) for low, high in ranges)
+
+
+def _extremes(store: Store, folder: str, name: str) -> Iterator[Range]:
+    for batch in _batches(store, folder, name):
+        least = pc.min_max(batch)
+        if least["min"].is_valid:
+            yield least["min"].as_py(), least["max"].as_py()
+
+
+def _pieces(store: Store, folder: str, name: str) -> Iterator[list[Any]]:
+    for batch in _batches(store, folder, name):
+        yield [value for value in pc.unique(batch).to_pylist() if value is not None]
+
+
+def _batches(store: Store, folder: str, name: str) -> Iterator[pa.Array]:
+    for path in parts(store, folder):
+        with opened(store, path) as file:
+            for batch in file.iter_batches(PIECE_ROWS, columns=[name]):
+                yield batch.column(0)
+
+
+def _literal(value: Any, column: Column) -> str:
+    if isinstance(value, datetime):
+        text = value.replace(tzinfo=None).isoformat()
+        return literal(text + ("Z" if column.type.kind is Kind.TIMESTAMPTZ else ""), column.type)
+    if isinstance(value, date):
+        return literal(value.isoformat(), column.type)
+    return literal(str(value) if isinstance(value, Decimal) else value, column.type)

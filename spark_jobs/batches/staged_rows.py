@@ -1,0 +1,62 @@
+"""The rows of a batch, as Spark reads them and as this process reads them itself."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_cdc_provider.core.merge import KNOWN, OP, ORDER
+from airflow_cdc_provider.core.steps import Batch
+from airflow_cdc_provider.staging.store import Store
+from airflow_cdc_provider.targets.sparksql.names import quoted
+from airflow_cdc_provider.targets.sparksql.types import column_type
+from spark_jobs.runtime.memory_budget import few, read_few
+from spark_jobs.windows.parquet_files import opened, parts
+
+ROWS = "rows"
+"""Where they stand in the folder of their batch."""
+
+
+@dataclass(frozen=True)
+class StagedRows:
+    """``session``: the one whose settings may carry the token of the commit."""
+
+    session: Callable[[], SparkSession]
+    store: Store
+    batch: Batch
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.session()
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        return self.spark.read.schema(staged_schema(self.batch)).parquet(self.store.url(self._folder))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """File by file, never all at once."""
+        for path in parts(self.store, self._folder):
+            with opened(self.store, path) as file:
+                yield from file.iter_batches()
+
+    def table(self) -> contextlib.AbstractContextManager[pa.Table | None]:
+        """All of them, as ``read_few`` gives them; None where they are not few enough to be worked on here."""
+        if not few(self.batch.rows):
+            return contextlib.nullcontext()
+        return read_few(self.store, parts(self.store, self._folder))
+
+    @property
+    def _folder(self) -> str:
+        return f"{self.batch.folder}/{ROWS}"
+
+
+def staged_schema(batch: Batch) -> str:
+    """The columns of the staged rows. Said rather than found: looking into the files would cost a Spark job."""
+    columns = [f"{quoted(column.name)} {column_type(column.type)}" for column in batch.schema.columns]
+    order = [f"{ORDER} STRING"] if batch.schema.key else []
+    return ", ".join([*columns, *order, f"{OP} STRING", *([f"{KNOWN} ARRAY<STRING>"] if batch.partial else [])])

@@ -1,0 +1,1 @@
+"""Full copies of tables: splits read in parallel, and one commit."""

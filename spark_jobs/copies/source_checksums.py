@@ -1,0 +1,94 @@
+"""What the source says of a table in a proof: sums of hashes, hashes of rows, keys.
+
+A database vouches for its rows itself. Rows that come in shares are hashed here, in the words of the target's side: a
+mistake of their conversion does not show, everything else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_cdc_provider.connectors.source import Copy, PagedRead, ProvesRows
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.targets.sparksql.compare import Hash, checksums_sql, rows_sql
+from spark_jobs.copies.split_frames import copy_rows
+from spark_jobs.copies.split_reads import read_pages
+from spark_jobs.runtime.job import Job, TableWork
+from spark_jobs.runtime.remote_errors import heard
+from spark_jobs.writers.jdbc import quoted
+
+VIEW = "source_rows"
+
+
+class SourceSide(Protocol):
+    """``keys`` are those of the copy's rows, ``hash`` is what checksums add up; ``schema``: the columns to compare."""
+
+    hash: ClassVar[Hash]
+
+    def keys(self) -> DataFrame: ...
+
+    def checksums(self, schema: TableSchema) -> Mapping[str, Any]:
+        """``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
+
+    def hashes(self, schema: TableSchema) -> DataFrame:
+        """Per row ``k``, the text that tells it from others, and ``h``, a hash of all its values."""
+
+
+@contextmanager
+def source_side(job: Job, work: TableWork, copy: Copy) -> Iterator[SourceSide]:
+    """Readable while the context is open, and the copy with it."""
+    if isinstance(job.source, ProvesRows):
+        with heard():
+            yield _Database(job, work, copy, job.source)
+        return
+    with copy_rows(job, work, copy) as rows:
+        yield _Fetched(work.spark, rows, copy.schema)
+
+
+@dataclass(frozen=True)
+class _Database:
+    hash: ClassVar = Hash.MD5
+    job: Job
+    work: TableWork
+    copy: Copy
+    source: ProvesRows
+
+    def keys(self) -> DataFrame:
+        schema = self.copy.schema
+        return self._read(self.copy.read, schema, schema.key)
+
+    def checksums(self, schema: TableSchema) -> Mapping[str, Any]:
+        return self.source.checksums(self.copy, self.work.task, schema)
+
+    def hashes(self, schema: TableSchema) -> DataFrame:
+        told = tuple(Column(name, LogicalType(Kind.TEXT)) for name in ("k", "h"))
+        proof = replace(schema, columns=told)
+        return self._read(self.source.hashes(self.copy, self.work.task, schema), proof, proof.names)
+
+    def _read(self, read: PagedRead, schema: TableSchema, names: Sequence[str]) -> DataFrame:
+        wanted = replace(schema, columns=tuple(map(schema.column, names)))
+        return read_pages(self.work.spark, self.job.step.definition, self.job.secrets.source, read.shares, wanted)
+
+
+@dataclass(frozen=True)
+class _Fetched:
+    hash: ClassVar = Hash.XX
+    spark: SparkSession
+    rows: DataFrame
+    schema: TableSchema
+
+    def keys(self) -> DataFrame:
+        return self.rows.select(*map(quoted, self.schema.key))
+
+    def checksums(self, schema: TableSchema) -> Mapping[str, Any]:
+        self.rows.createOrReplaceTempView(VIEW)
+        return self.spark.sql(checksums_sql(VIEW, schema, self.hash)).collect()[0].asDict()
+
+    def hashes(self, schema: TableSchema) -> DataFrame:
+        self.rows.createOrReplaceTempView(VIEW)
+        return self.spark.sql(rows_sql(VIEW, schema))

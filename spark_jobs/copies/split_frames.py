@@ -1,0 +1,56 @@
+"""The rows of a copy, as Spark reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+
+from airflow_cdc_provider.connectors.source import Copy, PagedRead
+from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from spark_jobs.copies.split_reads import read_pages
+from spark_jobs.runtime.job import Job, TableWork
+from spark_jobs.runtime.progress import reported
+from spark_jobs.runtime.remote_errors import heard
+from spark_jobs.runtime.spark_progress import shares_read
+
+
+@contextmanager
+def copy_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[DataFrame]:
+    """All columns of the copy. Shares that give other rows when they are read again are fetched here, once, into files
+    of the executors: they are counted before anything is written, and a resync looks at them twice. Raises what reading
+    a share raises, and SourceUnavailable (CPY005) where there are not as many rows as the source has counted.
+    """
+    definition, connection = job.step.definition, job.secrets.source
+    frame = read_pages(work.spark, definition, connection, copy.read.shares, copy.schema)
+    if copy.read.repeatable:
+        with heard():
+            yield frame
+        return
+    frame = frame.persist(StorageLevel.DISK_ONLY)
+    try:
+        progress = shares_read(work.spark, copy.rows)
+        with work.phase("read"), heard(), reported(copy.schema.table, progress):
+            require_all(copy.read, copy.schema.table, frame.count())
+        yield frame
+    finally:
+        frame.unpersist()
+
+
+def require_all(read: PagedRead, table: str, rows: int) -> None:
+    """Raises SourceUnavailable (CPY005) where there are not as many rows as the source has counted."""
+    if read.rows is None or rows == read.rows:
+        return
+    raise SourceUnavailable(
+        Problem(
+            "CPY005",
+            f"the copy of {table} did not come whole",
+            where=table,
+            found=f"{rows:,} rows",
+            allowed=f"{read.rows:,} rows, as the source counted them",
+            do="nothing: the next run copies again",
+            data="nothing was written",
+        )
+    )

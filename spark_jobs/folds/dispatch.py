@@ -1,0 +1,116 @@
+"""Which fold the records of a batch need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.core.carry import Carried
+from airflow_cdc_provider.core.changes import Operation
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
+from airflow_cdc_provider.core.quarantine import Entry
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Regime
+from spark_jobs.batches.batch_plan import BatchPlan
+from spark_jobs.batches.batch_stats import Contents, Shape
+from spark_jobs.batches.row_images import Images
+from spark_jobs.folds.keyed import KeyedFold, fold_keyed
+from spark_jobs.folds.keyless import KeylessFold, fold_keyless
+from spark_jobs.folds.unordered import UnorderedFold, fold_unordered
+
+DELETE = Operation.DELETE.value
+
+
+@dataclass(frozen=True)
+class Staged:
+    """``rows`` as ``core.merge`` says. ``tombstones``: those of the carry-over from now on; None where it has none.
+    ``late``: records that nobody knows what to do with."""
+
+    rows: DataFrame
+    tombstones: DataFrame | None = None
+    late: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True)
+class Folding:
+    """``entries``: the changes of rows that count, of this ``shape``. ``carried``: the carry-over of the commit that
+    the batch is built on. ``admitted``: entries that had waited in it. ``target``: the table as it was then. ``now``:
+    ISO time."""
+
+    task: TableTask
+    entries: DataFrame
+    images: Images
+    contents: Contents
+    shape: Shape
+    truncated_at: str | None
+    plan: BatchPlan
+    control: ControlRecord
+    carried: Callable[[], DataFrame]
+    admitted: DataFrame | None
+    now: str
+    target: Callable[[], DataFrame]
+
+    def staged(self) -> Staged:
+        """Raises IntegrityBroken where the records are not what the table's regime can do with."""
+        if not self.images.schema.key:
+            return Staged(self._keyless())
+        if self.images.schema.regime is Regime.UNORDERED:
+            return self._unordered()
+        return Staged(self._keyed())
+
+    def _keyless(self) -> DataFrame:
+        ignore = self.task.rule.on_delete is OnDelete.IGNORE
+        truncated = self.truncated_at is not None
+        return fold_keyless(self.entries, KeylessFold(self.images, ignore, truncated, self.target))
+
+    def _keyed(self) -> DataFrame:
+        deletes = self.shape.deletes
+        fold = KeyedFold(
+            self.images,
+            doubly_held=deletes and self.images.schema.regime is Regime.DOUBLE,
+            partial=self.shape.incomplete > 0,
+            moved=self.shape.moved > 0,
+            keep_deleted=deletes and self.task.rule.on_delete is OnDelete.SOFT,
+            ignore_deletes=deletes and self.task.rule.on_delete is OnDelete.IGNORE,
+            truncated=self.truncated_at is not None,
+            own_row=bool(self.plan.touched),
+            target=self.target,
+        )
+        return fold_keyed(self.entries, fold)
+
+    def _unordered(self) -> Staged:
+        if self.contents.truncated_at or self.shape.incomplete:
+            raise IntegrityBroken(self._without_order())
+        repair = bool(self.plan.touched)
+        ignore = self.task.rule.on_delete is OnDelete.IGNORE
+        fold = UnorderedFold(
+            self.images,
+            was_retired="" if repair else self.control.retired_below,
+            retired=max(self.control.retired_below, self.contents.barrier),
+            now=self.now,
+            admitted=self.admitted,
+            target=self.target,
+        )
+        folded = fold_unordered(
+            self.entries.where(F.col("op") != DELETE) if ignore else self.entries,
+            self.carried().where(F.lit(not repair) & (F.col("kind") == Carried.TOMBSTONE)),
+            fold,
+        )
+        return Staged(folded.rows) if repair else Staged(folded.rows, folded.carry, folded.late)
+
+    def _without_order(self) -> Problem:
+        table, found = self.task.table, "a row without all its columns"
+        return Problem(
+            "TGT037",
+            "a source that delivers out of order sent what only an order gives a meaning",
+            f"{table}, up to window {self.plan.window}",
+            "a truncate" if self.contents.truncated_at else found,
+            "rows with all columns, and deletes",
+            f"airflow cdc resync {self.control.replicator} --table {table}",
+            "nothing of the batch was applied; the change log keeps it",
+        )

@@ -1,1 +1,0 @@
-"""How rows get into Spark: one module per transport."""

@@ -1,0 +1,1 @@
+"""Around every job: its step, its Spark session, its progress, its errors."""
