@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tls import ReachesUnverified
 from airflow_cdc_provider.hooks.spark import spark_master
+from airflow_cdc_provider.hooks.state import unverified_state
 from airflow_cdc_provider.java import find_java
 from airflow_cdc_provider.staging.store import creates_exclusively
 
@@ -68,6 +69,8 @@ def _unverified(replicator: Replicator) -> list[Problem]:
     for end in ends:
         with suppress(CdcError):
             warnings += end.unverified()
+    with suppress(CdcError):
+        warnings += unverified_state()
     return list(dict.fromkeys(warnings))
 
 

@@ -20,9 +20,6 @@ OPTIONS: dict[str, str] = {
     "files": "airflow_cdc_provider.connectors.files.options:FilesOptions",
 }
 
-TRANSPORTS = frozenset({"kafka", "files"})
-"""Sources that bring messages of any of the formats."""
-
 FORMATS: dict[str, str] = {
     "debezium": "airflow_cdc_provider.connectors.debezium.decode:DebeziumDecoder",
     "ydb": "airflow_cdc_provider.connectors.ydb.decode:YdbDecoder",

@@ -147,7 +147,10 @@ def _row(
     control = held.control if held else _newer(task.control, before)
     if trouble and trouble[0] is Outcome.BLOCKED and held and control and control.state.name in _BLOCKABLE:
         control = _block(replicator, decision, task, held, trouble[1], at) or control
-    row = _first_row(task, before, at) if control is None else held_row(task.table, task.target, control, before, at)
+    seen_at = at if held or before is None else before.seen_at
+    row = (
+        _first_row(task, before, at) if control is None else held_row(task.table, task.target, control, before, seen_at)
+    )
     row = counted(row, decision.plan.run_id, results.writing(task.table), at)
     if held and held.exists and not row.rows_current:
         row = _recounted(replicator, row, at)

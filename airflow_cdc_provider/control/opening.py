@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -64,7 +64,7 @@ def open_window(replicator: Replicator, run: Run, tell: Tell) -> Decision:
     decision = _fence_restored(replicator, gathered, decision, tell)
     if decision.idle is not None:
         decision = _seal_idle(replicator, gathered.facts, decision, decision.idle)
-    _take_on(replicator, run, decision)
+    _take_on(replicator, run, decision, gathered.held)
     _remember(replicator, run.run_id, decision)
     return decision
 
@@ -191,7 +191,7 @@ def _fence_restored(replicator: Replicator, gathered: Gathered, decision: Decisi
     return replace(decision, plan=replace(plan, tables=tuple(tasks.values()), stream=stream))
 
 
-def _take_on(replicator: Replicator, run: Run, decision: Decision) -> None:
+def _take_on(replicator: Replicator, run: Run, decision: Decision, read: Collection[str]) -> None:
     """Claims for what is copied, requests started, lanes that are not needed given back."""
     name, state, plan = replicator.name, replicator.state, decision.plan
     if run.copy_lane:
@@ -208,7 +208,7 @@ def _take_on(replicator: Replicator, run: Run, decision: Decision) -> None:
     for command_id in plan.commands:
         state.start(command_id, run.run_id)
         _approve(replicator, command_id, decision)
-    state.change_tables(name, partial(opening_rows, decision, replicator.definition.tables))
+    state.change_tables(name, partial(opening_rows, decision, replicator.definition.tables, read))
 
 
 def _approve(replicator: Replicator, command_id: str, decision: Decision) -> None:

@@ -3,7 +3,7 @@ target at its end. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from airflow_cdc_provider.core.cursors import ControlRecord
@@ -17,14 +17,18 @@ from airflow_cdc_provider.core.steps import Outcome, TableResult
 from airflow_cdc_provider.core.verdicts import Move
 
 
-def opening_rows(decision: Decision, rules: Iterable[TableRule], before: Mapping[str, TableRow]) -> Iterable[TableRow]:
-    """What is known when a run begins: new tables, copies that start, and tables that cannot move."""
+def opening_rows(
+    decision: Decision, rules: Iterable[TableRule], read: Collection[str], before: Mapping[str, TableRow]
+) -> Iterable[TableRow]:
+    """What is known when a run begins: new tables, copies that start, and tables that cannot move. ``read``: tables
+    whose control record was read from the target; that of the others is as old as it was."""
     copied = set(decision.plan.copy)
     tasks = {task.table: task for task in decision.plan.tables}
     for verdict in decision.verdicts:
         task, row = tasks[verdict.table], before.get(verdict.table)
         if task.control is not None:
-            row = held_row(task.table, task.target, task.control, row, decision.at)
+            seen_at = row.seen_at if row and task.table not in read else decision.at
+            row = held_row(task.table, task.target, task.control, row, seen_at)
             yield blocked_row(row, verdict.problem, decision.at) if verdict.move is Move.BLOCKED else row
         elif verdict.move is Move.COPYING:
             continue

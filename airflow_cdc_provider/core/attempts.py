@@ -19,11 +19,10 @@ UNSETTLED = frozenset({Outcome.FAILING, Outcome.BLOCKED})
 @dataclass(frozen=True)
 class Submission:
     """Who submitted an attempt. ``place`` names the worker's process table: attempts of the same place can see and end
-    each other's processes. ``submitted_at`` is UTC in ISO form."""
+    each other's processes."""
 
     attempt: str
     place: str
-    submitted_at: str
 
 
 def rivals(ours: StepKind, our_tables: frozenset[str], theirs: str, their_tables: frozenset[str]) -> frozenset[str]:

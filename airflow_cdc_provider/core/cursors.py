@@ -38,9 +38,6 @@ class Cursor:
     window: int
     floor: str
 
-    def covers(self, window: int) -> bool:
-        return window <= self.window
-
 
 @dataclass(frozen=True)
 class ControlRecord:

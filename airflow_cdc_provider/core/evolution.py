@@ -23,10 +23,6 @@ class Evolution:
     dropped: tuple[str, ...] = ()
     breaking: str = ""
 
-    @property
-    def additive(self) -> bool:
-        return not self.breaking
-
 
 def compare(old: TableSchema, new: TableSchema) -> Evolution:
     """How to get from ``old`` to ``new``. A column that leaves while another comes may be a rename: that breaks."""

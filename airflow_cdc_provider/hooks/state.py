@@ -11,7 +11,7 @@ from sqlalchemy.engine import make_url
 
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.extras import followed
-from airflow_cdc_provider.core.postgres_access import libpq_parameters
+from airflow_cdc_provider.core.postgres_access import libpq_parameters, unverified
 from airflow_cdc_provider.hooks.connections import connection_info
 from airflow_cdc_provider.state.store import StateStore
 
@@ -36,6 +36,15 @@ def open_state() -> StateStore:
             query={name: str(value) for name, value in query.items()},
         ).render_as_string(hide_password=False)
     )
+
+
+def unverified_state() -> list[Problem]:
+    """How the connection ``cdc_state`` leads to its server without TLS being verified. Asks nobody."""
+    try:
+        found = BaseHook.get_connection(CONNECTION)
+    except AirflowNotFoundException:
+        return []
+    return unverified(connection_info(CONNECTION)) if (found.conn_type or "").startswith("postgres") else []
 
 
 def _file_url() -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import uuid
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from airflow.sdk.exceptions import AirflowSkipException
 
@@ -203,7 +202,7 @@ class Attempt:
 
     def _claimed(self) -> StepFolder:
         """A folder nobody has submitted from: that of this try, or the next free one."""
-        mark = Submission(self.id, drivers.place(), datetime.now(UTC).isoformat(timespec="milliseconds"))
+        mark = Submission(self.id, drivers.place())
         number = self.try_number
         while not (folder := self.run.folder(self.task_id, number)).claim(mark):
             number += 1

@@ -19,21 +19,15 @@ DATABASES = ("sqlite", "postgresql")
 def open_engine(url: str) -> Engine:
     """An engine that holds no idle connection. SQLite: write-ahead log, a patient lock, and transactions that take the
     write lock when they begin, so that what was read is still true when it is written. PostgreSQL: whoever writes rows
-    after reading them locks them when it reads. Raises CheckFailed (STA021) for any other database."""
-    parsed = make_url(url)
-    if parsed.get_backend_name() not in DATABASES:
-        raise CheckFailed(
-            Problem(
-                "STA021",
-                "the state store cannot be kept in this database",
-                where="connection cdc_state",
-                found=parsed.get_backend_name(),
-                allowed=", ".join(DATABASES),
-                do="airflow connections delete cdc_state, then: "
-                "airflow connections add cdc_state --conn-uri postgresql://USER@HOST/DATABASE",
-                data="nothing was read or written",
-            )
-        )
+    after reading them locks them when it reads. Raises CheckFailed (STA021) for any other database, for a driver that
+    SQLAlchemy does not find, and for what is no URL."""
+    try:
+        parsed = make_url(url)
+        if parsed.get_backend_name() not in DATABASES:
+            raise _refused(parsed.get_backend_name())
+        parsed.get_dialect().import_dbapi()
+    except (sa.exc.ArgumentError, ImportError) as error:
+        raise _refused(str(error)) from error
     if parsed.get_backend_name() != "sqlite":
         return sa.create_engine(parsed, poolclass=NullPool)
     if parsed.database:
@@ -42,6 +36,21 @@ def open_engine(url: str) -> Engine:
     sa.event.listen(engine, "connect", _prepare)
     sa.event.listen(engine, "begin", _begin)
     return engine
+
+
+def _refused(found: str) -> CheckFailed:
+    return CheckFailed(
+        Problem(
+            "STA021",
+            "the state store cannot be kept in this database",
+            where="connection cdc_state",
+            found=found,
+            allowed=", ".join(DATABASES),
+            do="airflow connections delete cdc_state, then: "
+            "airflow connections add cdc_state --conn-uri postgresql://USER@HOST/DATABASE",
+            data="nothing was read or written",
+        )
+    )
 
 
 def _prepare(connection: Any, _record: Any) -> None:

@@ -14,7 +14,7 @@ from typing import TypeVar
 from airflow_cdc_provider.connectors.feeds.decoding import TOGETHER
 from airflow_cdc_provider.connectors.formats.message import Decoder, DecodesMany, Message, Setting, Wanted
 from airflow_cdc_provider.connectors.salesforce.columns import typed
-from airflow_cdc_provider.connectors.salesforce.csv_result import read_page, without_nul
+from airflow_cdc_provider.connectors.salesforce.csv_result import read_page
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from tests.bench.figures import Figure, alternating
@@ -95,7 +95,7 @@ def _csv_figure() -> Figure:
 
 
 def _typed(body: bytes, schema: TableSchema) -> None:
-    rows = typed(read_page(without_nul(body)[0], schema.names, CSV_ROWS), schema)
+    rows = typed(read_page(body, schema.names, CSV_ROWS), schema)
     assert rows.num_rows == CSV_ROWS
 
 

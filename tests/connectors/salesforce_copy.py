@@ -63,7 +63,7 @@ class Copy:
             self.rows[table] = {}
             with self.org.bulk.query(schema) as job:
                 for page in job.pages:
-                    self._put(table, self.org.bulk.page(page, schema).rows.to_pylist())
+                    self._put(table, self.org.bulk.page(page, schema).to_pylist())
             assert len(self.rows[table]) == job.rows
 
     def _put(self, table: str, rows: Iterable[Row]) -> None:
@@ -131,7 +131,7 @@ class Copy:
             yield f"{table}: ids {sorted(truth.keys() ^ self.rows[table].keys())[:3]}"
         for one in truth.keys() & self.rows[table].keys():
             for column in schema.columns:
-                expected = json.loads(from_json(column.type, print)(truth[one][column.name]))
+                expected = json.loads(from_json(column.type)(truth[one][column.name]))
                 found = self.rows[table][one].get(column.name)
                 if column.name not in unsent and expected != found:
                     yield f"{table}.{column.name}: {found!r}, in truth {expected!r}"

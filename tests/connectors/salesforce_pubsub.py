@@ -18,7 +18,7 @@ from airflow_cdc_provider.connectors.salesforce.proto import CUSTOM, SERVICE, me
 from airflow_cdc_provider.connectors.salesforce.pubsub import PubSub
 from tests.connectors.salesforce_events import CHANNEL, SCHEMAS
 
-ORG, USER = "00D000000000001EAA", "005000000000001AAA"
+ORG = "00D000000000001EAA"
 PREFIX = "sfdc.platform.eventbus.grpc."
 SECRET = "00D!session.secret"
 
@@ -152,7 +152,7 @@ class Tokens:
 
     def token(self) -> Token:
         text = self.tokens[min(self.renewals, len(self.tokens) - 1)]
-        return Token(text, "https://org.my.salesforce.com", ORG, USER)
+        return Token(text, "https://org.my.salesforce.com", ORG)
 
     def renewed(self, stale: Token) -> Token:
         self.renewals += 1

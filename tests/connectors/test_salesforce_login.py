@@ -22,7 +22,7 @@ from airflow_cdc_provider.connectors.salesforce.options import Environment, Sale
 from airflow_cdc_provider.connectors.salesforce.org import Org
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, IdentityChanged, SourceUnavailable
-from tests.connectors.salesforce_http import ORG, USER, Answer, HttpServer, access
+from tests.connectors.salesforce_http import ORG, Answer, HttpServer, access
 
 pytestmark = pytest.mark.server
 
@@ -166,7 +166,7 @@ def test_client_credentials_go_as_basic_authorization(server: HttpServer) -> Non
     (asked,) = server.asked
     assert asked.form == {"grant_type": "client_credentials"}
     assert b64decode(asked.headers["Authorization"].removeprefix("Basic ")) == b"key:s3cret"
-    assert (token.access_token, token.instance_url, token.org_id, token.user_id) == ("token-1", server.url, ORG, USER)
+    assert (token.access_token, token.instance_url, token.org_id) == ("token-1", server.url, ORG)
     assert "token-1" not in repr(token)
 
 

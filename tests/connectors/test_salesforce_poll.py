@@ -104,7 +104,7 @@ class Crm:
             for column in self.task(table).schema.columns:
                 if column.name in self.source._of(table).snapshot_only - {"SystemModstamp"}:
                     continue
-                expected = json.loads(from_json(column.type, print)(truth[one][column.name]))
+                expected = json.loads(from_json(column.type)(truth[one][column.name]))
                 if expected != found[one][column.name]:
                     yield f"{table} {one}.{column.name}: {found[one][column.name]!r}, in truth {expected!r}"
 

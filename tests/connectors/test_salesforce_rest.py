@@ -12,7 +12,7 @@ import pytest
 
 from airflow_cdc_provider.connectors.salesforce.failures import REST, rest_failure
 from airflow_cdc_provider.connectors.salesforce.http import TRIES
-from airflow_cdc_provider.connectors.salesforce.rest import Replicated, Rest
+from airflow_cdc_provider.connectors.salesforce.rest import Rest
 from airflow_cdc_provider.core.errors import Blocked, CdcError, CheckFailed, SourceUnavailable
 from tests.connectors.salesforce_http import ROOT, VERSION, Answer, Asked, HttpServer, http, refused
 
@@ -157,15 +157,11 @@ def test_records_are_fetched_two_thousand_at_a_time_and_matched_by_place(server:
     assert rows[ids[8]] == {"Id": ids[8]} and rows[ids[7]] is None
 
 
-def test_replication_calls_say_where_the_next_interval_starts(server: HttpServer, rest: Rest) -> None:
-    covered = {"latestDateCovered": "2026-03-01T11:59:00.000+0000"}
-    server.on("GET", f"{ROOT}/sobjects/Account/updated/", Answer({"ids": ["a"], **covered}))
-    earliest = {"earliestDateAvailable": "2026-02-20T00:00:00.000+0000"}
+def test_the_list_of_deleted_records_is_asked_for_by_an_interval_in_utc(server: HttpServer, rest: Rest) -> None:
     gone = {"deletedRecords": [{"id": "b", "deletedDate": "2026-03-01T10:00:00.000+0000"}]}
-    server.on("GET", f"{ROOT}/sobjects/Account/deleted/", Answer({**gone, **covered, **earliest}))
+    server.on("GET", f"{ROOT}/sobjects/Account/deleted/", Answer(gone))
     until = datetime(2026, 3, 1, 11, 59, tzinfo=UTC)
-    assert rest.updated("Account", DAY, until) == Replicated(("a",), until)
-    assert rest.deleted("Account", DAY, until) == Replicated(("b",), until, datetime(2026, 2, 20, tzinfo=UTC))
+    assert rest.deleted("Account", DAY, until) == ("b",)
     assert server.asked[-1].query == {"start": "2026-03-01T00:00:00+00:00", "end": "2026-03-01T11:59:00+00:00"}
 
 

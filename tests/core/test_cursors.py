@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.core.cursors import ControlRecord, Cursor, split_token, token
+from airflow_cdc_provider.core.cursors import ControlRecord, split_token, token
 from airflow_cdc_provider.core.states import State, TableState
 
 fences = st.integers(0, 2**31 - 1)
@@ -61,11 +61,6 @@ def test_two_fence_commits_of_one_record_differ_by_their_nonce() -> None:
     assert one.token == other.token
     assert len({one.nonce, other.nonce, RECORD.nonce}) == 3
     assert one.state == RECORD.state
-
-
-def test_a_cursor_covers_its_windows() -> None:
-    cursor = Cursor(5, "f")
-    assert [window for window in range(8) if cursor.covers(window)] == [0, 1, 2, 3, 4, 5]
 
 
 def test_tokens_of_a_growing_fence_never_repeat() -> None:

@@ -118,7 +118,7 @@ class Scene:
             kind, self.definition, RUN, attempt, "", "", plan.owner, plan.log_id, 1, {}, tasks, 5, merge_of=merge_of
         )
         folder = self.run.folder(task_id(step), 1)
-        assert folder.claim(Submission(attempt, "worker-2 5a3c pid:[1]", "2026-11-21T12:00:00Z"))
+        assert folder.claim(Submission(attempt, "worker-2 5a3c pid:[1]"))
         folder.write_step(told)
         self.state.open_attempt(
             told.attempt, self.definition.name, step, RUN, task_id(step), 1, folder.path, list(tables)

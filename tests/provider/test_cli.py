@@ -14,6 +14,7 @@ import yaml
 from airflow.cli.cli_config import GroupCommand
 
 from airflow_cdc_provider import connectors
+from airflow_cdc_provider.cli import check
 from airflow_cdc_provider.cli.definition import get_cli_commands
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
 from airflow_cdc_provider.core.states import TableState
@@ -187,6 +188,10 @@ def test_check_says_aloud_what_is_not_verified_and_is_ready_all_the_same(
     assert "warning: CON041 TLS is not verified" in said.out and "shop_db" in said.out
     body = cdc("check", "shop", "--json").body
     assert (body["ready"], [one["code"] for one in body["warnings"]]) == (True, ["CON041"])
+    monkeypatch.setattr(
+        check, "unverified_state", lambda: [not_verified("cdc_state", "tls_verify: false", "leave it out")]
+    )
+    assert "extra of connection cdc_state" in cdc("check", "shop").out
 
 
 def test_check_refuses_folders_that_executors_elsewhere_cannot_reach(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.hooks.state import open_state
+from airflow_cdc_provider.hooks.state import open_state, unverified_state
 
 
 @pytest.fixture(autouse=True)
@@ -56,3 +56,15 @@ def test_tls_to_the_state_store_is_verified_and_its_extra_names_no_files_and_no_
     for key in ("service", "plugin", "options"):
         with pytest.raises(CheckFailed, match=rf"CON040 .*connection cdc_state \| found: {key} "):
             said(**{key: "x"})
+
+
+def test_tls_to_the_state_store_that_is_not_verified_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(**extra: object) -> list[str]:
+        fields = {"conn_type": "postgres", "host": "db", "login": "cdc", "schema": "cdc", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_CDC_STATE", json.dumps(fields))
+        return [f"{one.code} {one.where}" for one in unverified_state()]
+
+    assert unverified_state() == []
+    assert said(sslmode="require") == []
+    assert said(sslmode="require", tls_verify=False) == ["CON041 extra of connection cdc_state"]
+    assert said(sslmode="verify-ca", sslrootcert="/ca.pem") == ["CON041 extra of connection cdc_state"]

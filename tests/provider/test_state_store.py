@@ -254,3 +254,10 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "cdc").write_text("a file")
     with pytest.raises(StateUnavailable, match=f"STA010.*{tmp_path}/cdc/state.db"):
         StateStore(f"sqlite:///{tmp_path}/cdc/state.db").owner()
+
+
+@pytest.mark.parametrize("url", ["postgresql+nosuch://u:s3cret@h/db", "sqlite+pysqlcipher:///x.db", "no url"])
+def test_a_driver_that_is_not_there_and_what_is_no_url_are_refused_with_what_to_do(url: str) -> None:
+    with pytest.raises(CheckFailed, match=r"STA021.*connection cdc_state.*do: airflow connections") as caught:
+        StateStore(url).owner()
+    assert "s3cret" not in str(caught.value)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from airflow_cdc_provider.control import gathering
 from airflow_cdc_provider.control.reconciling import find_holes, pause_stream
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.commands import CommandKind
@@ -54,6 +56,20 @@ def test_nothing_new_and_nobody_behind_follows_only_the_end_and_reads_no_table(w
         assert decision.follow == ("close_window",)
         assert world.close(f"idle{number}").problems == ()
         (world.folder / "away").rename(world.folder / "lake")
+
+
+def test_an_idle_run_leaves_the_time_when_a_target_was_read_so_that_it_is_read_again_after_an_hour(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.run("r1")
+    world.run("r2")
+    seen = {table: row.seen_at for table, row in world.replicator.state.tables("shop").items()}
+    world.run("idle")
+    assert {table: row.seen_at for table, row in world.replicator.state.tables("shop").items()} == seen
+    monkeypatch.setattr(gathering, "SETTLED_FOR", timedelta(0))
+    world.open("later")
+    after = world.replicator.state.tables("shop")
+    assert all(after[table].seen_at > at for table, at in seen.items())
 
 
 def test_an_idle_source_is_acknowledged_by_an_empty_window_without_a_step(world: World) -> None:

@@ -28,7 +28,6 @@ class Row:
     key: str
     image: str
     deleted: bool = False
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

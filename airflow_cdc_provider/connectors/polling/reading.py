@@ -75,5 +75,4 @@ def _record(row: Row, table: str, schema: TableSchema, order: str) -> ChangeReco
         commit_ts=row.stamp,
         position=f'{{"timestamp":"{written(row.stamp)}"}}' if row.stamp else "{}",
         event_id=order,
-        warnings=row.warnings,
     )

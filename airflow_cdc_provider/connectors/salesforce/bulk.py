@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.salesforce.columns import typed
-from airflow_cdc_provider.connectors.salesforce.csv_result import BrokenPage, read_page, without_nul
+from airflow_cdc_provider.connectors.salesforce.csv_result import BrokenPage, read_page
 from airflow_cdc_provider.connectors.salesforce.http import Http
 from airflow_cdc_provider.connectors.salesforce.query import select
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, Problem, SourceUnavailable
@@ -40,14 +40,6 @@ class Job:
     pages: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Page:
-    """Rows in the table's types. ``nul_characters`` were left out of texts."""
-
-    rows: pa.Table
-    nul_characters: int
-
-
 class Bulk:
     """``sleep`` is a seam for tests."""
 
@@ -73,20 +65,19 @@ class Bulk:
         finally:
             self._forget(made["id"])
 
-    def page(self, path: str, schema: TableSchema) -> Page:
-        """One page of a job's result; again, where it did not come whole. Raises SourceUnavailable (SRC047), and
-        Unreadable where a value is none of its column's type."""
+    def page(self, path: str, schema: TableSchema) -> pa.Table:
+        """One page of a job's result, in the table's types; read again, where it did not come whole. Raises
+        SourceUnavailable (SRC047), and Unreadable where a value is none of its column's type."""
         for tries_left in reversed(range(TRIES_PER_PAGE)):
             response = self._http.send("GET", path, headers={"Accept": "text/csv", "Accept-Encoding": "gzip"})
-            body, nul_characters = without_nul(response.content)
             announced = response.headers.get("Sforce-NumberOfRecords", "")
             try:
-                texts = read_page(body, schema.names, int(announced) if announced.isdecimal() else None)
+                texts = read_page(response.content, schema.names, int(announced) if announced.isdecimal() else None)
             except BrokenPage as error:
                 if not tries_left:
                     raise SourceUnavailable(self._broken(schema.table, str(error))) from error
             else:
-                return Page(typed(texts, schema), nul_characters)
+                return typed(texts, schema)
         raise AssertionError("a try either returns or raises")
 
     def _create(self, soql: str, deleted: bool) -> dict[str, Any]:

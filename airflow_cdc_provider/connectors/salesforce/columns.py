@@ -31,10 +31,7 @@ def typed_rows(rows: Sequence[Mapping[str, Any]], schema: TableSchema) -> pa.Tab
     """Rows that came by REST, their reals as Decimal. Raises Unreadable."""
     import pyarrow as pa
 
-    arrays = [
-        _array([row[column.name] for row in rows], column, from_json(column.type, _unheard))
-        for column in schema.columns
-    ]
+    arrays = [_array([row[column.name] for row in rows], column, from_json(column.type)) for column in schema.columns]
     return pa.table(arrays, schema=arrow_schema(schema))
 
 
@@ -47,7 +44,7 @@ def _typed(texts: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     try:
         return texts.cast(wanted)
     except pa.ArrowInvalid:
-        return pa.chunked_array([_array(texts.to_pylist(), column, from_text(column.type, _unheard))])
+        return pa.chunked_array([_array(texts.to_pylist(), column, from_text(column.type))])
 
 
 def _array(values: Sequence[Any], column: Column, convert: Convert) -> pa.Array:
@@ -59,10 +56,6 @@ def _array(values: Sequence[Any], column: Column, convert: Convert) -> pa.Array:
     except WrongValue as error:
         raise Unreadable(f"column {column.name}: {error}") from error
     return pa.array(texts, pa.string()).cast(arrow_type(column.type))
-
-
-def _unheard(_code: str) -> None:
-    """A copy has no place for the warnings of a row."""
 
 
 def _bare(value: str) -> str | None:

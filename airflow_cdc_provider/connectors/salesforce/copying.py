@@ -70,7 +70,7 @@ def read_share(org: Org, share: str, schema: TableSchema) -> Iterator[pa.Table]:
     if share == OVER_REST:
         yield from rows_over_rest(org.rest, schema)
     else:
-        yield org.bulk.page(json.loads(share)["page"], schema).rows
+        yield org.bulk.page(json.loads(share)["page"], schema)
 
 
 def tables_of(org: Org, entities: Sequence[str]) -> list[TableSchema]:

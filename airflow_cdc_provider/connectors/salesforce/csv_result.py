@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-QUOTE, NUL = b'"', b"\0"
+QUOTE = b'"'
 LARGEST_ROW_BYTES = 64 << 20
 
 
@@ -51,12 +51,6 @@ def read_page(body: bytes, columns: Sequence[str], announced: int | None) -> pa.
     if table.num_rows != announced:
         raise BrokenPage(f"{table.num_rows} rows of {announced}")
     return table
-
-
-def without_nul(body: bytes) -> tuple[bytes, int]:
-    """The page without NUL characters, which no target can hold, and how many there were."""
-    count = body.count(NUL)
-    return (body.replace(NUL, b""), count) if count else (body, 0)
 
 
 def _plain(message: str) -> str:

@@ -19,37 +19,25 @@ from airflow_cdc_provider.core.tables import TableSchema
 
 IDS_PER_QUERY, ROWS_PER_QUERY = 300, 50
 """As many ids as fit into the address of a query beside three columns, beside all."""
-MASTER = "MasterRecordId"
 NO_FIELD = "INVALID_FIELD"
 
 
 @dataclass(frozen=True)
 class Found:
     """``after``: canonical JSON of the columns. ``modstamp``: when the record was changed last, None where its object
-    does not tell: events of that second or later count on top of it. ``archived``: only a query that asks for such
-    records finds it."""
+    does not tell: events of that second or later count on top of it."""
 
     after: str
     modstamp: datetime | None
-    archived: bool = False
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Deleted:
-    """``into``: the record it was merged into, empty where it was only deleted. ``modstamp`` as that of a found one."""
-
-    into: str = ""
-    modstamp: datetime | None = None
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """Every id that was asked for stands in one of the three. ``deleted``: those in the recycle bin. ``gone``: nobody
-    knows it: deleted for good, or hidden from the user."""
+    """Every id that was asked for stands in one of the three. ``deleted``: those in the recycle bin, and when each was
+    changed last. ``gone``: nobody knows it: deleted for good, or hidden from the user."""
 
     found: dict[str, Found] = field(default_factory=dict)
-    deleted: dict[str, Deleted] = field(default_factory=dict)
+    deleted: dict[str, datetime | None] = field(default_factory=dict)
     gone: frozenset[str] = frozenset()
 
 
@@ -68,31 +56,30 @@ def fetch(rest: Rest, schema: TableSchema, ids: Sequence[str], describe: Callabl
         rows = rest.retrieve(schema.table, ids, shape.fields)
     found = {one: _found(row, shape) for one, row in rows.items() if row is not None}
     missing = [one for one, row in rows.items() if row is None]
-    deleted: dict[str, Deleted] = {}
+    deleted: dict[str, datetime | None] = {}
     archived: list[str] = []
     for row in _queried(rest, shape, shape.fate, missing, IDS_PER_QUERY):
         one = full_id(str(row[ID]))
         if row[IS_DELETED]:
-            deleted[one] = Deleted(str(row.get(MASTER) or ""), _changed(row, shape))
+            deleted[one] = _changed(row, shape)
         else:
             archived.append(one)
     for row in _queried(rest, shape, shape.fields, archived, ROWS_PER_QUERY):
-        found[full_id(str(row[ID]))] = replace(_found(row, shape), archived=True)
+        found[full_id(str(row[ID]))] = _found(row, shape)
     return Fetched(found, deleted, frozenset(missing) - found.keys() - deleted.keys())
 
 
-def fetched_image(row: Mapping[str, Any], schema: TableSchema) -> tuple[str, tuple[str, ...]]:
-    """Canonical JSON of the columns, as an event would tell them, and warnings. ``row`` has its reals as Decimal.
+def fetched_image(row: Mapping[str, Any], schema: TableSchema) -> str:
+    """Canonical JSON of the columns, as an event would tell them. ``row`` has its reals as Decimal.
     Raises Unreadable where a value is none of its column's type."""
-    warnings: list[str] = []
     members = []
     for column in schema.columns:
         try:
-            text = from_json(column.type, warnings.append)(row[column.name])
+            text = from_json(column.type)(row[column.name])
         except WrongValue as error:
             raise Unreadable(f"column {column.name}: {error}") from error
         members.append(f"{encode_basestring(column.name)}:{text}")
-    return f"{{{','.join(members)}}}", tuple(dict.fromkeys(warnings))
+    return f"{{{','.join(members)}}}"
 
 
 @dataclass(frozen=True)
@@ -113,13 +100,12 @@ def _shape(schema: TableSchema, describe: Callable[[str], Described]) -> _Shape:
     now = describe(schema.table)
     there = now.schema.names
     columns = tuple(column for column in schema.columns if column.name in there)
-    fate = tuple(one for one in (ID, IS_DELETED, MASTER, now.modstamp) if one in there) if IS_DELETED in there else ()
+    fate = tuple(one for one in (ID, IS_DELETED, now.modstamp) if one in there) if IS_DELETED in there else ()
     return _Shape(replace(schema, columns=columns), now.modstamp, fate)
 
 
 def _found(row: Row, shape: _Shape) -> Found:
-    after, warnings = fetched_image(row, shape.schema)
-    return Found(after, _changed(row, shape), warnings=warnings)
+    return Found(fetched_image(row, shape.schema), _changed(row, shape))
 
 
 def _changed(row: Row, shape: _Shape) -> datetime | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 
 SUFFIX_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
-EMPTY_ID = "000000000000000AAA"
-"""What an overflow event names instead of records."""
 
 SHAPE = re.compile(r"[0-9A-Za-z]{15}([A-Z0-5]{3})?")
 

@@ -31,7 +31,6 @@ class Image(NamedTuple):
     before: str
     behind: str
     refetch: tuple[str, ...]
-    warnings: tuple[str, ...]
     complete: bool
     empty: bool
 
@@ -44,8 +43,7 @@ class Layout:
     def __init__(self, event: EventSchema, described: Described, table: TableSchema) -> None:
         self._names = table.names
         self._fields = [field.name for field in event.fields]
-        self._warnings: list[str] = []
-        self._parts = parts_of(event, described, table, self._warnings.append)
+        self._parts = parts_of(event, described, table)
         self._members = [f"{encode_basestring(name)}:" for name in table.names]
         self._never_null = [place for place, column in enumerate(table.columns) if not column.nullable]
         self._constant: dict[int, str | None] = {
@@ -100,15 +98,10 @@ class Layout:
             refetch = tuple(self._names[place] for place, text in known if text is None)
             known = [item for item in known if item[1] is not None]
         members = self._members
-        warnings: tuple[str, ...] = ()
-        if self._warnings:
-            warnings = tuple(dict.fromkeys(self._warnings))
-            self._warnings.clear()
         return Image(
             "".join([f"{members[place]}{text}," for place, text in known if place < self._id_place]),
             "".join([f",{members[place]}{text}" for place, text in known if place > self._id_place]),
             refetch,
-            warnings,
             len(known) + 1 == len(members),
             empty,
         )

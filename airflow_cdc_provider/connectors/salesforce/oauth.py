@@ -28,7 +28,6 @@ class Token:
     access_token: str = field(repr=False)
     instance_url: str
     org_id: str
-    user_id: str
 
 
 class Login:
@@ -136,7 +135,7 @@ class Login:
                     "CON009", "the login server does not say whose token it is", "no org id", "check login_url"
                 )
             )
-        org_id, user_id = map(full_id, ids)
+        org_id = full_id(ids[0])
         expected = self.access.org_id
         if expected and (not is_id(expected) or full_id(expected) != org_id):
             raise IdentityChanged(
@@ -149,7 +148,7 @@ class Login:
                     do="mend `organization_id` or the login in the extra of the connection",
                 )
             )
-        return Token(answer["access_token"], f"{instance.scheme}://{instance.netloc}", org_id, user_id)
+        return Token(answer["access_token"], f"{instance.scheme}://{instance.netloc}", org_id)
 
     def _problem(self, code: str, what: str, found: str, do: str) -> Problem:
         where = f"{self.access.login_url}, connection {self.access.connection_id}"

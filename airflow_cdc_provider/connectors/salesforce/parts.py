@@ -9,7 +9,7 @@ from typing import Any
 from airflow_cdc_provider.connectors.salesforce.event_schema import EventField, EventSchema
 from airflow_cdc_provider.connectors.salesforce.types import Described
 from airflow_cdc_provider.connectors.salesforce.unreadable import Unreadable
-from airflow_cdc_provider.connectors.salesforce.values import NULL, FromAvro, Warn, WrongValue, from_avro
+from airflow_cdc_provider.connectors.salesforce.values import NULL, FromAvro, WrongValue, from_avro
 from airflow_cdc_provider.core.tables import Kind, TableSchema
 
 Filled = tuple[int, str | None]
@@ -111,7 +111,7 @@ class Choices(Part):
 NOTHING = Part()
 
 
-def parts_of(event: EventSchema, described: Described, table: TableSchema, warn: Warn) -> tuple[Part, ...]:
+def parts_of(event: EventSchema, described: Described, table: TableSchema) -> tuple[Part, ...]:
     """One part per field of the event."""
     places = {column.name: place for place, column in enumerate(table.columns)}
 
@@ -119,7 +119,7 @@ def parts_of(event: EventSchema, described: Described, table: TableSchema, warn:
         if name not in places:
             return None
         kind = table.columns[places[name]].type
-        return Cell(places[name], name, from_avro(kind, field.meaning, field.avro, warn))
+        return Cell(places[name], name, from_avro(kind, field.meaning, field.avro))
 
     return (NOTHING, *(_part(field, described, table, places, cell) for field in event.fields[1:]))
 

@@ -109,7 +109,6 @@ class Records:
             self._position,
             f"{header.transaction}:{header.sequence}:{header.entity}:{record_id}:{header.change}",
             "none",
-            image.warnings if image else (),
         )
 
 

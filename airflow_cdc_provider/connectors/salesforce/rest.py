@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,16 +15,6 @@ ROWS_PER_PAGE = 2000
 HIDDEN = (403, 404)
 
 Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Replicated:
-    """Ids of an interval. ``covered`` is where the next interval starts: the begin of the earliest open work.
-    ``earliest`` is set for deletes: before it the list of deleted records is purged."""
-
-    ids: tuple[str, ...]
-    covered: datetime
-    earliest: datetime | None = None
 
 
 class Rest:
@@ -90,16 +79,11 @@ class Rest:
             found |= {one: _plain(row) if row else None for one, row in zip(some, answer, strict=True)}
         return found
 
-    def updated(self, entity: str, start: datetime, end: datetime) -> Replicated:
-        """At most 30 days back and 600,000 ids."""
-        answer = self._replicated(entity, "updated", start, end)
-        return Replicated(tuple(answer["ids"]), _moment(answer["latestDateCovered"]))
-
-    def deleted(self, entity: str, start: datetime, end: datetime) -> Replicated:
-        """At most 15 days back and 600,000 ids. Raises Blocked (SRC045) where the list was purged."""
-        answer = self._replicated(entity, "deleted", start, end)
-        ids = tuple(one["id"] for one in answer["deletedRecords"])
-        return Replicated(ids, _moment(answer["latestDateCovered"]), _moment(answer["earliestDateAvailable"]))
+    def deleted(self, entity: str, start: datetime, end: datetime) -> tuple[str, ...]:
+        """Ids; at most 15 days back and 600,000. Raises Blocked (SRC045) where the list was purged."""
+        interval = {"start": _written(start), "end": _written(end)}
+        answer = self.http.json("GET", f"{self.root}/sobjects/{entity}/deleted/", params=interval)
+        return tuple(one["id"] for one in answer["deletedRecords"])
 
     def _described(self, entities: Sequence[str]) -> Iterator[Row]:
         paths = [f"{self.root}/sobjects/{entity}/describe" for entity in entities[:CALLS_AT_ONCE]]
@@ -112,17 +96,9 @@ class Rest:
             elif status not in HIDDEN:
                 raise rest_failure(status, *told(body), f"GET {path}")
 
-    def _replicated(self, entity: str, which: str, start: datetime, end: datetime) -> Any:
-        interval = {"start": _written(start), "end": _written(end)}
-        return self.http.json("GET", f"{self.root}/sobjects/{entity}/{which}/", params=interval)
-
 
 def _plain(row: Row) -> Row:
     return {name: value for name, value in row.items() if name != "attributes"}
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)
 
 
 def _written(moment: datetime) -> str:

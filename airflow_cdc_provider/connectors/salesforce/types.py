@@ -23,7 +23,9 @@ KINDS: Mapping[str, Kind] = {
     "datetime": Kind.TIMESTAMPTZ,
 }
 NUMBERS = frozenset({"double", "currency", "percent"})
-COMPOUNDS = frozenset({"address", "location"})
+NO_COLUMNS = frozenset({"address", "location", "base64", "complexvalue"})
+"""Compounds, whose components are columns; binary content and structured metadata, which bulk queries do not carry."""
+
 MOST_DIGITS = 38
 
 NEVER_SENT = frozenset({"SystemModstamp", "LastActivityDate", "LastViewedDate", "LastReferencedDate", "PhotoUrl"})
@@ -38,15 +40,14 @@ class Described:
     """An object as this user sees it now.
 
     ``schema`` has every column that can be copied. ``compounds``: component -> its compound field. ``snapshot_only``
-    are columns whose changes raise no event: they are as of the last copy or fetch. ``left_out``: field -> why it is no
-    column. ``modstamp`` is the column that tells of changes, empty where there is none. ``replicable``: Salesforce
-    tells which of its records were deleted.
+    are columns whose changes raise no event: they are as of the last copy or fetch. ``modstamp`` is the column
+    that tells of changes, empty where there is none. ``replicable``: Salesforce tells which of its records were
+    deleted.
     """
 
     schema: TableSchema
     compounds: Mapping[str, str] = field(default_factory=dict)
     snapshot_only: frozenset[str] = frozenset()
-    left_out: Mapping[str, str] = field(default_factory=dict)
     modstamp: str = ""
     queryable: bool = True
     replicable: bool = True
@@ -57,8 +58,7 @@ def described(answer: Mapping[str, Any]) -> Described:
     fields: Sequence[Mapping[str, Any]] = answer["fields"]
     compounds = {f["name"]: f["compoundFieldName"] for f in fields if _is_component(f)}
     whole_names = {f["name"] for f in fields if f["name"] in compounds.values()}
-    left_out = {f["name"]: why for f in fields if (why := _why_not(f))}
-    columns = tuple(_column(f) for f in fields if f["name"] not in left_out)
+    columns = tuple(_column(f) for f in fields if f["type"] not in NO_COLUMNS)
     names = {column.name for column in columns}
     return Described(
         TableSchema(answer["name"], columns, (ID,) if ID in names else ()),
@@ -66,7 +66,6 @@ def described(answer: Mapping[str, Any]) -> Described:
         frozenset(
             f["name"] for f in fields if f["name"] in names and (f["name"] in NEVER_SENT or _is_formula(f, whole_names))
         ),
-        left_out,
         next((name for name in MODSTAMPS if name in names), ""),
         bool(answer.get("queryable", True)),
         bool(answer.get("replicateable", True)),
@@ -81,16 +80,6 @@ def _is_formula(field: Mapping[str, Any], joined: Set[str]) -> bool:
 def _is_component(field: Mapping[str, Any]) -> bool:
     compound = field.get("compoundFieldName")
     return bool(compound) and compound != field["name"]
-
-
-def _why_not(field: Mapping[str, Any]) -> str:
-    if field["type"] in COMPOUNDS:
-        return "a compound field: its components are columns"
-    if field["type"] == "base64":
-        return "binary content, which neither events nor bulk queries carry"
-    if field["type"] == "complexvalue":
-        return "structured metadata, which bulk queries do not carry"
-    return ""
 
 
 def _column(field: Mapping[str, Any]) -> Column:

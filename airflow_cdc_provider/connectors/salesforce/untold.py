@@ -42,10 +42,9 @@ def rows_of(
                 after=found.after,
                 after_complete=complete,
                 commit_ts=found.modstamp,
-                warnings=found.warnings,
             )
-        for one, deleted in told.deleted.items():
-            yield _gone(schema, one, deleted.modstamp)
+        for one, at in told.deleted.items():
+            yield _gone(schema, one, at)
         for one in told.gone:
             if _says_deleted(wanted[one]):
                 yield _gone(schema, one, asked_at)

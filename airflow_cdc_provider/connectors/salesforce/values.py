@@ -16,7 +16,6 @@ from typing import Any
 from airflow_cdc_provider.core.tables import Kind, LogicalType
 
 NULL = "null"
-NUL_STRIPPED = "nul_stripped"
 DAY_MS = 86_400_000
 EPOCH = datetime(1970, 1, 1)
 EPOCH_DATE = EPOCH.date()
@@ -25,7 +24,6 @@ EXACT = Context(prec=76, rounding=ROUND_HALF_UP)
 DECIMALS_OF_SALESFORCE = frozenset({"Currency", "Double", "Percent"})
 """Meanings of fields that it keeps as decimals and sends as doubles. Places on the map are doubles there, too."""
 
-Warn = Callable[[str], object]
 Convert = Callable[[Any], str]
 FromAvro = Callable[[Any], str | None]
 
@@ -34,19 +32,19 @@ class WrongValue(ValueError):
     """The value is none of its column's type. Says the type, never the value."""
 
 
-def from_text(kind: LogicalType, warn: Warn) -> Convert:
+def from_text(kind: LogicalType) -> Convert:
     """From a cell of a CSV result; None or empty is NULL."""
-    parse = _parser(kind, warn)
+    parse = _parser(kind)
     return lambda cell: NULL if cell is None or cell == "" else parse(cell)
 
 
-def from_json(kind: LogicalType, warn: Warn) -> Convert:
+def from_json(kind: LogicalType) -> Convert:
     """From a JSON value whose reals were read as Decimal."""
-    parse = _parser(kind, warn)
+    parse = _parser(kind)
     return lambda value: NULL if value is None or value == "" else parse(value)
 
 
-def from_avro(kind: LogicalType, meaning: str, avro: str, warn: Warn) -> FromAvro | None:
+def from_avro(kind: LogicalType, meaning: str, avro: str) -> FromAvro | None:
     """From an event's value: a number of milliseconds where ``meaning`` is a date or time. None where a value of that
     meaning cannot become one of ``kind``: the field had another type when the event was written. The answer, too, is
     None where only the source can tell the value."""
@@ -60,9 +58,9 @@ def from_avro(kind: LogicalType, meaning: str, avro: str, warn: Warn) -> FromAvr
         case "DateOnly" | "DateTime" | "TimeOnly", _:
             convert = None
         case _, Kind.DECIMAL if meaning in DECIMALS_OF_SALESFORCE and avro in _REAL:
-            convert = _held(kind, _parser(kind, warn))
+            convert = _held(kind, _parser(kind))
         case _:
-            convert = _parser(kind, warn) if avro in _AVRO[kind.kind] else None
+            convert = _parser(kind) if avro in _AVRO[kind.kind] else None
     if convert is None:
         return None
     return lambda value: NULL if value is None or value == "" else convert(value)
@@ -92,7 +90,7 @@ _AVRO: dict[Kind, frozenset[str]] = {kind: frozenset() for kind in Kind} | {
 }
 
 
-def _parser(kind: LogicalType, warn: Warn) -> Convert:
+def _parser(kind: LogicalType) -> Convert:
     match kind.kind:
         case Kind.BOOLEAN:
             return _boolean
@@ -108,7 +106,7 @@ def _parser(kind: LogicalType, warn: Warn) -> Convert:
         case Kind.TIMESTAMPTZ:
             return _moment
         case _:
-            return lambda value: _text(value, warn)
+            return _text
 
 
 def _boolean(value: Any) -> str:
@@ -191,14 +189,9 @@ def _moment(value: str) -> str:
     return f'"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"'
 
 
-def _text(value: Any, warn: Warn) -> str:
+def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise WrongValue("not a text")
-    if "\0" in value:
-        warn(NUL_STRIPPED)
-        value = value.replace("\0", "")
-        if not value:
-            return NULL
     return encode_basestring(value)
 
 

@@ -49,7 +49,7 @@ def deleted(one: Object, since: datetime, upto: datetime) -> tuple[str, ...]:
         return ()
     end = upto.replace(second=0, microsecond=0) + MINUTE
     try:
-        return one.org.rest.deleted(one.table, min(since, end - 2 * MINUTE), end).ids
+        return one.org.rest.deleted(one.table, min(since, end - 2 * MINUTE), end)
     except Blocked as error:
         if error.problems[0].code != PURGED:
             raise
@@ -86,7 +86,7 @@ def _bulk(one: Object, query: Query) -> Iterator[Page]:
     with one.org.bulk.query(wide, soql.where(one.stamp, query), deleted=True) as job:
         found = 0
         for path in job.pages:
-            rows = rows_of_bulk(one, one.org.bulk.page(path, wide).rows)
+            rows = rows_of_bulk(one, one.org.bulk.page(path, wide))
             found += len(rows)
             yield Page(rows, None)
         if found != job.rows:

@@ -46,8 +46,7 @@ def _row(one: Object, values: Mapping[str, Any]) -> Row:
     key, stamp = key_of(values[ID]), _moment(values[one.stamp])
     if values.get(IS_DELETED):
         return Row(stamp, key, "", deleted=True)
-    image, warnings = fetched_image(values, one.schema)
-    return Row(stamp, key, image, warnings=warnings)
+    return Row(stamp, key, fetched_image(values, one.schema))
 
 
 def _typed_row(one: Object, values: Mapping[str, Any]) -> Row:
@@ -72,7 +71,7 @@ def _fetched(one: Object, query: Query) -> list[Row]:
         if found is None:
             rows.append(Row(stamp, key, "", deleted=True))
         else:
-            rows.append(Row(stamp, key, found.after, warnings=found.warnings))
+            rows.append(Row(stamp, key, found.after))
     return rows
 
 

@@ -79,7 +79,7 @@ Faults are ordered in advance and used up by what they hit (faults.py has all fi
           "service.auth.error", "subscription.fetch.replayid.corrupted", "subscription.limit.exceeded" …; a stream also
           in the middle, after n events; without a code the connection breaks
     bulk: [{state, message, times, hold_after_rows}]                      Failed, or InProgress until ``bulk`` release
-    truncate_csv, nul_bytes: so many result bodies; lose_events: so many events
+    truncate_csv: so many result bodies; lose_events: so many events
     expire_tokens_after: every token ends after that many more requests
 
 Speed, measured on two cores beside other work: 75,000 to 100,000 events/s to a subscriber in another process, 12,000

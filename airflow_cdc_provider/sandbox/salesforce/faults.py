@@ -54,7 +54,7 @@ class BulkFault:
 
 @dataclass
 class Faults:
-    """``truncate_csv``: so many result bodies break off in the middle; ``nul_bytes``: so many have a NUL in them.
+    """``truncate_csv``: so many result bodies break off in the middle.
 
     ``expire_tokens_after``: every token ends after that many more requests.
     """
@@ -63,7 +63,6 @@ class Faults:
     rpc: list[RpcFault] = field(default_factory=list)
     bulk: list[BulkFault] = field(default_factory=list)
     truncate_csv: int = 0
-    nul_bytes: int = 0
     lose_events: int = 0
     expire_tokens_after: int | None = None
     hits: int = 0
@@ -128,5 +127,5 @@ class Faults:
         with self._lock:
             for faults in (self.http, self.rpc, self.bulk):
                 faults.clear()
-            self.truncate_csv = self.nul_bytes = self.lose_events = 0
+            self.truncate_csv = self.lose_events = 0
             self.expire_tokens_after = None

@@ -173,7 +173,7 @@ def _faults(org: OrgState, body: Body) -> Body:
     org.faults.http += [HttpFault(**one) for one in body.get("http", [])]
     org.faults.rpc += [RpcFault(**one) for one in body.get("rpc", [])]
     org.faults.bulk += [BulkFault(**one) for one in body.get("bulk", [])]
-    for name in ("truncate_csv", "nul_bytes", "lose_events", "expire_tokens_after"):
+    for name in ("truncate_csv", "lose_events", "expire_tokens_after"):
         if name in body:
             setattr(org.faults, name, body[name])
     return {"hits": org.faults.hits}

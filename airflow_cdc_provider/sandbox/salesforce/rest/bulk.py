@@ -77,8 +77,6 @@ def results(org: OrgState, request: Request, user: User, version: str, key: str)
     rows = job.rows[start : start + _page_rows(org, request)]
     end = start + len(rows)
     body = csv_text(job, rows, org.clock.second(), org.bulk.scientific)
-    if org.faults.take("nul_bytes"):
-        body = body.replace(b'","', b'\0","', 1)
     headers = {"Sforce-NumberOfRecords": str(len(rows)), "Sforce-Locator": _locator(end, len(job.rows)) or "null"}
     cut = len(body) // 2 if org.faults.take("truncate_csv") else None
     return Response(200, body, CSV_TYPE, headers, cut)

@@ -54,7 +54,7 @@ def crm(org: SalesforceOrg, tmp_path: Path, spark: SparkSession) -> Crm:
         found = source._of(table)
         columns = [c for c in found.schema.columns if c.name not in found.snapshot_only - {"SystemModstamp"}]
         return {
-            one: {c.name: json.loads(from_json(c.type, print)(row[c.name])) for c in columns}
+            one: {c.name: json.loads(from_json(c.type)(row[c.name])) for c in columns}
             for one, row in org.ledger.state(table).items()
         }
 

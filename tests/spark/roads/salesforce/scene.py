@@ -72,7 +72,7 @@ class Crm(Scene):
             yield f"{table}: ids {sorted(truth.keys() ^ rows.keys())[:3]}"
         for one in truth.keys() & rows.keys():
             for column in found.schema.columns:
-                expected = json.loads(from_json(column.type, print)(truth[one][column.name]))
+                expected = json.loads(from_json(column.type)(truth[one][column.name]))
                 if column.name not in untold | set(LEFT_OUT.get(table, ())) and expected != rows[one][column.name]:
                     yield f"{table} {one}.{column.name}: {rows[one][column.name]!r}, in truth {expected!r}"
 
