@@ -59,11 +59,14 @@ def land_window(
         landed = [part for _, part in read.landed]
     known = _known_snapshots(job)
     seen = [one for part in landed for one in part.snapshots]
-    if restarted is None and (began := first_restart(known, seen)) is not None and isinstance(job.source, BeginsAnew):
+    began = first_restart(known, seen)
+    earlier = restarted is None or (began is not None and began.at_ms < restarted.began.at_ms)
+    if began is not None and earlier and isinstance(job.source, BeginsAnew):
         restart = job.source.restart(step.lo, step.limit, began, [*known, *seen], known)
-        if restart.topics:
+        if restart.tables:
             anew = replace(step, limit=dict(restart.limit), attempt=f"{step.attempt}{RESTARTED}")
-            return land_window(replace(job, step=anew), limits, Restarted.of(began, restart, [*known, *seen]))
+            seen += restarted.seen if restarted else []
+            return land_window(replace(job, step=anew), limits, Restarted.of(began, restart, known, seen))
     with job.phase("seal"):
         told = {channel: at for part in landed for channel, at in part.resolved.items()}
         manifest = watermarked(job, _manifest(log, step, read), told)

@@ -56,8 +56,8 @@ class Cut(StrEnum):
 @dataclass(frozen=True)
 class Landed:
     """``hi`` is the end of the last transaction in the window, None where there was none. ``ignored`` counts changes
-    that were read and belong to no table of ours. ``resolved``: the latest ``Resolved`` of each channel. ``snapshots``: every full
-    snapshot that was met."""
+    that were read and belong to no table of ours. ``resolved``: the latest ``Resolved`` of each channel.
+    ``snapshots``: every full snapshot that was met."""
 
     cut: Cut
     hi: dict[str, str] | None

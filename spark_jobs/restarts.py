@@ -2,43 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from airflow_cdc_provider.connectors.source import Restart
 from airflow_cdc_provider.core.changelog import RELOAD, RESTART, Hole, Manifest
-from airflow_cdc_provider.core.snapshots import Snapshot, joined, unfinished
+from airflow_cdc_provider.core.snapshots import Snapshot, joined, of_all_tables, unfinished
 
+EXPIRED = "expired"
 RESTARTED = "-restart"
 """What the attempt that lands such a window bears behind its name: its files are others."""
 
 
 @dataclass(frozen=True)
 class Restarted:
-    """``interrupted``: the connector's first snapshot had not ended, so nobody needs to decide."""
+    """``seen``: the snapshots that were met when the window was read beyond its end. ``told``: topics that begin anew
+    there; of the other ``topics`` of the connector it is not known. ``interrupted``: the connector's first snapshot had
+    not ended, so nobody needs to decide."""
 
     began: Snapshot
-    topics: frozenset[str]
-    tables: frozenset[str]
+    seen: list[Snapshot]
+    told: frozenset[str]
+    tables: Mapping[str, frozenset[str]]
     interrupted: bool
 
     @classmethod
-    def of(cls, began: Snapshot, restart: Restart, snapshots: Sequence[Snapshot]) -> Restarted:
-        return cls(began, restart.topics, restart.tables, unfinished(began, snapshots))
+    def of(cls, began: Snapshot, restart: Restart, known: Sequence[Snapshot], seen: list[Snapshot]) -> Restarted:
+        everything = [*known, *seen]
+        rows = {one.topic for one in seen if one.place == began.place}
+        told = restart.tables.keys() if of_all_tables(began, everything) else restart.tables.keys() & rows
+        return cls(began, seen, frozenset(told), restart.tables, unfinished(began, everything))
 
     def marked(self, manifest: Manifest) -> Manifest:
         """With a hole for each table, and the snapshot in each topic: the next window begins with it."""
-        holes = [self._hole(table, manifest) for table in sorted(self.tables & manifest.tables.keys())]
-        told = [replace(self.began, topic=topic, ended=False) for topic in self.topics]
-        return replace(manifest, holes=(*manifest.holes, *holes), snapshots=joined([*manifest.snapshots, *told]))
+        holes = [
+            self._hole(table, topic, manifest)
+            for topic, tables in sorted(self.tables.items())
+            for table in sorted(tables & manifest.tables.keys())
+        ]
+        marks = [replace(self.began, topic=topic, ended=False) for topic in self.told]
+        return replace(manifest, holes=(*manifest.holes, *holes), snapshots=joined([*manifest.snapshots, *marks]))
 
-    def _hole(self, table: str, manifest: Manifest) -> Hole:
-        kind, why = RESTART, "the connector lost its offsets"
-        if self.interrupted:
-            kind, why = RELOAD, "its first snapshot was interrupted"
-        detail = (
-            f"connector {self.began.source} copied its tables anew into topics that hold an earlier snapshot or "
-            f"changes ({why}, or `snapshot.mode` asks for it): rows that were deleted meanwhile have no event; the "
-            "resync takes the table from the new snapshot on"
+    def _hole(self, table: str, topic: str, manifest: Manifest) -> Hole:
+        what = (
+            f"connector {self.began.source} copied its tables anew into topics that held an earlier snapshot or changes"
         )
-        return Hole(kind, table, "", position=manifest.hi, detail=detail)
+        if topic not in self.told:
+            detail = f"{what}, and wrote no row of this one: it may be empty now, or an operator asked for a snapshot of others"
+            return Hole(EXPIRED, table, "", position=manifest.hi, detail=detail)
+        if self.interrupted:
+            return Hole(RELOAD, table, "", position=manifest.hi, detail=f"{what}: its first snapshot was interrupted")
+        detail = (
+            f"{what}: it lost its offsets, or `snapshot.mode` asks for it. Rows that were deleted meanwhile have no event; "
+            "a resync takes the table from the new snapshot on, which has to hold all of its rows"
+        )
+        return Hole(RESTART, table, "", position=manifest.hi, detail=detail)

@@ -178,12 +178,11 @@ class HoldsCopies(Protocol):
 
 @dataclass(frozen=True)
 class Restart:
-    """``limit``: where a window ends right before a new snapshot. ``topics``, and the ``tables`` in them, begin anew
-    there."""
+    """``limit``: where a window ends right before a new snapshot. ``tables``: those in the topics of its connector,
+    by topic."""
 
     limit: Position
-    topics: frozenset[str]
-    tables: frozenset[str]
+    tables: Mapping[str, frozenset[str]]
 
 
 @runtime_checkable

@@ -38,8 +38,8 @@ UNTOLD = "untold"
 """The kind of hole where the stream says that something was done to a table, and not what."""
 
 RESTART = "restart"
-"""The kind of hole where a feed tells the table from its beginning once more: a copy that starts empty at the end of that
-window holds what the connector says since."""
+"""The kind of hole behind which a feed holds the whole table once more: a copy that starts empty at the end of that
+window, and takes what follows, is the table."""
 
 AUDIT, RELOAD = "audit", "reload"
 ASKED_FOR = frozenset({AUDIT, RELOAD})
@@ -146,9 +146,9 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Hole:
-    """Something the stream will not tell. ``kind``: gap, overflow, expired, untold, schema, restart, audit, reload. No ``ids``:
-    the whole table. ``order_key``: a copy that stands there or later fills it; empty where nobody can name a place in
-    the stream."""
+    """Something the stream will not tell. ``kind``: gap, overflow, expired, untold, schema, restart, audit, reload. No
+    ``ids``: the whole table. ``order_key``: a copy that stands there or later fills it; empty where nobody can name a
+    place in the stream."""
 
     kind: str
     table: str
@@ -185,8 +185,8 @@ class TableSlice:
 class Manifest:
     """A sealed window. Times are UTC in ISO form; ``commit_ts_*`` are None where no record has one. ``resolved``: what
     each channel said last of how far it is. ``watermark``: everything committed before it is in this window or one
-    before; None where not every channel has said so. ``snapshots``: the full snapshots that the stream has held so far in
-    this epoch."""
+    before; None where not every channel has said so. ``snapshots``: the full snapshots that the
+    stream has held so far in this epoch."""
 
     log_id: str
     window: int

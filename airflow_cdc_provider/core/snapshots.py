@@ -17,13 +17,14 @@ CHANGES = ""
 class Snapshot:
     """Rows of one full snapshot in one topic. ``source``: the connector's logical name. ``place``: where the connector
     stood in its source; one snapshot has one. ``at_ms``: the time of the first message. ``ended``: the last row was
-    met."""
+    met. ``whole``: it is of all tables of the connector, which no operator asked for."""
 
     source: str
     topic: str
     place: str
     at_ms: int
     ended: bool = False
+    whole: bool = False
 
     @property
     def is_changes(self) -> bool:
@@ -54,6 +55,13 @@ def first_restart(known: Sequence[Snapshot], seen: Sequence[Snapshot]) -> Snapsh
         and any(other.topic == one.topic and other.at_ms < one.at_ms for other in everything)
     ]
     return min(restarts, key=lambda one: one.at_ms, default=None)
+
+
+def of_all_tables(restart: Snapshot, snapshots: Sequence[Snapshot]) -> bool:
+    """Also topics without a row of it begin anew: their tables are empty. Before its first change a connector of
+    PostgreSQL does not tell its own snapshot from an operator's."""
+    streamed = any(one.is_changes and one.source == restart.source and one.at_ms < restart.at_ms for one in snapshots)
+    return restart.whole and (streamed or unfinished(restart, snapshots))
 
 
 def unfinished(restart: Snapshot, snapshots: Iterable[Snapshot]) -> bool:

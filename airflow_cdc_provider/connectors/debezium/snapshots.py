@@ -55,7 +55,7 @@ class Snapshots:
         known = self._found.get((message.topic, place))
         ended = marker[1] == LAST.encode()
         if known is None or (ended and not known.ended) or message.at_ms < known.at_ms:
-            one = Snapshot(source, message.topic, place, message.at_ms, ended)
+            one = Snapshot(source, message.topic, place, message.at_ms, ended, is_row and b'"postgresql"' in block)
             self._found[message.topic, place] = joined([one, *([known] if known else [])])[0]
 
     def _place_of(self, block: bytes, is_row: bool) -> tuple[str, str]:

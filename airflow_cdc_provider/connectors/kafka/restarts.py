@@ -31,12 +31,8 @@ def cut_before(
     topics = set()
     for channel, start in starts.items():
         read = begun.get(channel, Place(0)).offset
-        if (
-            channel.topic in told
-            or str(channel) in gone
-            or (channel not in ends and channel not in begun)
-            or read > start
-        ):
+        is_read = channel in ends or channel in begun
+        if not is_read or channel.topic in told or str(channel) in gone or read > start:
             continue
         ends[channel] = Place(start, spans[channel].topic_id)
         topics.add(channel.topic)

@@ -139,8 +139,7 @@ class KafkaSource:
         told = {one.topic for one in known if one.place == began.place}
         starts = self.cluster.offsets_at(channels, began.at_ms)
         cut = cut_before(lo, limit, starts, self._spans, told)
-        tables = frozenset[str]().union(*(self._told.topics.get(topic, frozenset()) for topic in cut.topics))
-        return Restart(cut.limit, cut.topics, tables)
+        return Restart(cut.limit, {topic: self._told.topics.get(topic, frozenset()) for topic in cut.topics})
 
     @cached_property
     def _spans(self) -> dict[Channel, Span]:
