@@ -44,16 +44,16 @@ class Restarted:
         return replace(manifest, holes=(*manifest.holes, *holes), snapshots=joined([*manifest.snapshots, *marks]))
 
     def _hole(self, table: str, topic: str, manifest: Manifest) -> Hole:
-        what = (
-            f"connector {self.began.source} copied its tables anew into topics that held an earlier snapshot or changes"
-        )
+        what = f"connector {self.began.source} copied its tables anew into topics that hold earlier rows or changes"
         if topic not in self.told:
-            detail = f"{what}, and wrote no row of this one: it may be empty now, or an operator asked for a snapshot of others"
-            return Hole(EXPIRED, table, "", position=manifest.hi, detail=detail)
-        if self.interrupted:
-            return Hole(RELOAD, table, "", position=manifest.hi, detail=f"{what}: its first snapshot was interrupted")
-        detail = (
-            f"{what}: it lost its offsets, or `snapshot.mode` asks for it. Rows that were deleted meanwhile have no event; "
-            "a resync takes the table from the new snapshot on, which has to hold all of its rows"
-        )
-        return Hole(RESTART, table, "", position=manifest.hi, detail=detail)
+            kind = EXPIRED
+            why = "it wrote no row of this table, which may be empty now, or an operator asked for some tables alone"
+        elif self.interrupted:
+            kind, why = RELOAD, "its first snapshot was interrupted"
+        else:
+            kind = RESTART
+            why = (
+                "it lost its offsets, or `snapshot.mode` asks for it; rows that were deleted meanwhile have no event. A "
+                "resync takes the table from the new snapshot on, which has to hold all of its rows"
+            )
+        return Hole(kind, table, "", position=manifest.hi, detail=f"{what}: {why}")
