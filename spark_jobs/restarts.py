@@ -53,7 +53,7 @@ class Restarted:
         else:
             kind = RESTART
             why = (
-                "it lost its offsets, or `snapshot.mode` asks for it; rows that were deleted meanwhile have no event. A "
-                "resync takes the table from the new snapshot on, which has to hold all of its rows"
+                "it lost its offsets, or `snapshot.mode` asks for it; rows that were deleted meanwhile have no event. "
+                "A resync takes the table from the new snapshot on, which has to hold all of its rows"
             )
         return Hole(kind, table, "", position=manifest.hi, detail=f"{what}: {why}")
