@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from airflow_cdc_provider.connectors.source import HasChannels
-from airflow_cdc_provider.core.changelog import UNTOLD, Manifest, TableSlice, position_text
+from airflow_cdc_provider.connectors.source import BeginsAnew, HasChannels
+from airflow_cdc_provider.core.changelog import RELOAD, RESTART, UNTOLD, Manifest, TableSlice, position_text
 from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, StagingInvalid
 from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.snapshots import Snapshot, first_restart, joined
 from airflow_cdc_provider.core.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.log import ChangeLog
@@ -25,6 +26,7 @@ from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.parallel import side_by_side
 from spark_jobs.runtime.progress import Progress, reported
 from spark_jobs.runtime.row_progress import noted_so_far
+from spark_jobs.windows.restarts import RESTARTED, Restarted
 from spark_jobs.windows.split_reader import Share, land_share
 from spark_jobs.windows.window_writer import OVERFLOW, Cut, Landed, Limits
 
@@ -38,8 +40,11 @@ def run(job: Job) -> StepResult:
     return job.result([_table_result(task, manifests, window.failed) for task in job.step.tables], window)
 
 
-def land_window(job: Job, limits: Limits | None = None) -> tuple[Manifest, WindowResult]:
+def land_window(
+    job: Job, limits: Limits | None = None, restarted: Restarted | None = None
+) -> tuple[Manifest, WindowResult]:
     """Land and seal ``step.window`` from ``step.lo`` to at most ``step.limit``; a window that is sealed is adopted.
+    Where a connector has copied its tables anew, it is landed once more, up to there (``restarted``).
 
     Raises IdentityChanged or StagingInvalid where the window would not join on to the log, SourceUnavailable and
     StagingUnavailable where a retry helps, PositionLost.
@@ -52,9 +57,22 @@ def land_window(job: Job, limits: Limits | None = None) -> tuple[Manifest, Windo
     with job.phase("read"), reported(f"window {step.window}", partial(_landed_so_far, job)):
         read = _run_shares(job, _shares(job, limits or Limits()))
         landed = [part for _, part in read.landed]
+    known = _known_snapshots(job)
+    seen = [one for part in landed for one in part.snapshots]
+    began = first_restart(known, seen)
+    earlier = restarted is None or (began is not None and began.at_ms < restarted.began.at_ms)
+    if began is not None and earlier and isinstance(job.source, BeginsAnew):
+        restart = job.source.restart(step.lo, step.limit, began, [*known, *seen], known)
+        if restart.tables:
+            anew = replace(step, limit=dict(restart.limit), attempt=f"{step.attempt}{RESTARTED}")
+            seen += restarted.seen if restarted else []
+            return land_window(replace(job, step=anew), limits, Restarted.of(began, restart, known, seen))
     with job.phase("seal"):
         told = {channel: at for part in landed for channel, at in part.resolved.items()}
         manifest = watermarked(job, _manifest(log, step, read), told)
+        manifest = replace(manifest, snapshots=joined([*known, *seen]))
+        if restarted is not None:
+            manifest = restarted.marked(manifest)
         for schema in {schema.schema_id: schema for part in landed for schema in part.schemas}.values():
             log.write_schema(schema)
         sealed = log.seal(manifest)
@@ -63,10 +81,18 @@ def land_window(job: Job, limits: Limits | None = None) -> tuple[Manifest, Windo
     return sealed, replace(_window_result(sealed), cut=_cut(landed), failed=read.failed)
 
 
+def _known_snapshots(job: Job) -> tuple[Snapshot, ...]:
+    """Those of the windows before, in this epoch."""
+    if job.step.window == 1:
+        return ()
+    before = job.log.manifest(job.step.window - 1)
+    return before.snapshots if before.epoch == job.step.epoch else ()
+
+
 def _behind_overflow(job: Job, manifest: Manifest) -> Job | None:
     """The step for the window after one that ended because only a copy can tell a table; None where there is nothing
     new."""
-    if not any(hole.kind in (OVERFLOW, UNTOLD) for hole in manifest.holes):
+    if not any(hole.kind in (OVERFLOW, UNTOLD, RESTART, RELOAD) for hole in manifest.holes):
         return None
     news = job.source.news(manifest.hi, [task.table for task in job.step.tables])
     if not news.anything:

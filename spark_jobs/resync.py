@@ -11,7 +11,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.connectors.source import Copy, HoldsCopies
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import StepResult, TableResult
 from spark_jobs.copies.copied_rows import CopiedRows, framed
 from spark_jobs.copies.copying import (
+    begins_anew,
     commit_copy,
     for_each_copy,
     look,
@@ -74,7 +75,8 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         if task.rule.on_delete is not OnDelete.IGNORE or not copy.schema.key:
             with work.phase("compare"):
                 missing = _missing(copy, old, new)
-            require_yes(job, work, held.control, missing, "resync")
+            if not (isinstance(job.source, HoldsCopies) and begins_anew(job.log.manifest(job.step.window), task.table)):
+                require_yes(job, work, held.control, missing, "resync")
         if task.rule.on_delete is not OnDelete.HARD and copy.schema.key:
             rows = rows.unionByName(_kept(copy, old, new, rows), allowMissingColumns=True)
         copied = CopiedRows(lambda: rows, progress=watched(work.spark, copy))

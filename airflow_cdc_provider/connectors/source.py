@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.snapshots import Snapshot
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 
@@ -70,7 +71,14 @@ class HoleMet:
     detail: str
 
 
-StreamItem = ChangeRecord | Block | TableSchema | Boundary | Ignored | Resolved | HoleMet
+@dataclass(frozen=True)
+class SnapshotMet:
+    """The stream holds rows of this full snapshot."""
+
+    snapshot: Snapshot
+
+
+StreamItem = ChangeRecord | Block | TableSchema | Boundary | Ignored | Resolved | HoleMet | SnapshotMet
 """What a reader yields, in stream order. A TableSchema comes before the first record decoded with it."""
 
 
@@ -166,6 +174,31 @@ class HoldsCopies(Protocol):
     def tells_all_behind(self, start: Position, end: Position, table: str) -> bool:
         """Nothing of the table lies up to ``start``, and all of it behind ``end`` is served still: what lies between
         them stands in the change log."""
+
+
+@dataclass(frozen=True)
+class Restart:
+    """``limit``: where a window ends right before a new snapshot. ``tables``: those in the topics of its connector,
+    by topic."""
+
+    limit: Position
+    tables: Mapping[str, frozenset[str]]
+
+
+@runtime_checkable
+class BeginsAnew(Protocol):
+    """A source whose stream may tell its tables from their beginning once more."""
+
+    def restart(
+        self,
+        lo: Position,
+        limit: Position,
+        began: Snapshot,
+        snapshots: Sequence[Snapshot],
+        known: Sequence[Snapshot],
+    ) -> Restart:
+        """Where the window from ``lo`` has to end so that the next one starts with ``began`` in every channel of its
+        connector. ``known``: the snapshots of earlier windows; ``snapshots``: those, and what this window holds."""
 
 
 @runtime_checkable

@@ -27,6 +27,7 @@ from urllib.parse import quote, unquote
 from airflow_cdc_provider.core.errors import Problem, StagingInvalid
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.snapshots import Snapshot
 
 FORMAT = 1
 LOG = "LOG"
@@ -35,6 +36,10 @@ STEPS = "steps"
 
 UNTOLD = "untold"
 """The kind of hole where the stream says that something was done to a table, and not what."""
+
+RESTART = "restart"
+"""The kind of hole behind which a feed holds the whole table once more: a copy that starts empty at the end of that
+window, and takes what follows, is the table."""
 
 AUDIT, RELOAD = "audit", "reload"
 ASKED_FOR = frozenset({AUDIT, RELOAD})
@@ -141,9 +146,9 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Hole:
-    """Something the stream will not tell. ``kind``: gap, overflow, expired, untold, schema, audit, reload. No ``ids``:
-    the whole table. ``order_key``: a copy that stands there or later fills it; empty where nobody can name a place in
-    the stream."""
+    """Something the stream will not tell. ``kind``: gap, overflow, expired, untold, schema, restart, audit, reload. No
+    ``ids``: the whole table. ``order_key``: a copy that stands there or later fills it; empty where nobody can name a
+    place in the stream."""
 
     kind: str
     table: str
@@ -180,7 +185,8 @@ class TableSlice:
 class Manifest:
     """A sealed window. Times are UTC in ISO form; ``commit_ts_*`` are None where no record has one. ``resolved``: what
     each channel said last of how far it is. ``watermark``: everything committed before it is in this window or one
-    before; None where not every channel has said so."""
+    before; None where not every channel has said so. ``snapshots``: the full snapshots that the
+    stream has held so far in this epoch."""
 
     log_id: str
     window: int
@@ -197,6 +203,7 @@ class Manifest:
     ignored: int = 0
     resolved: dict[str, str] = field(default_factory=dict)
     watermark: str | None = None
+    snapshots: tuple[Snapshot, ...] = ()
 
     def encode(self) -> bytes:
         return seal(to_plain(self))

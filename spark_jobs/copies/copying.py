@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from airflow_cdc_provider.connectors.source import Copy, HoldsCopies, LimitsCopies
+from airflow_cdc_provider.core.changelog import RELOAD, RESTART, Manifest
 from airflow_cdc_provider.core.cursors import ControlRecord, split_token
 from airflow_cdc_provider.core.errors import Fenced, PositionLost, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -24,15 +25,17 @@ from spark_jobs.writers import CopyCommit, open_writer
 
 def standing_before(job: Job, task: TableTask) -> Job:
     """Where the stream tells its tables from their beginning, the job with the last window before which it told nothing
-    of this table; any other job as it is. Raises PositionLost (CPY006) where the log does not reach back to there."""
+    of this table, or behind which it tells the whole table once more; any other job as it is. Raises PositionLost
+    (CPY006) where the log does not reach back to there."""
     if not isinstance(job.source, HoldsCopies):
         return job
     log, sealed = job.log, job.step.window
     end = log.manifest(sealed).hi if sealed else {}
     for number in range(sealed, max(log.oldest(), 1) - 1, -1):
-        if job.source.tells_all_behind(log.manifest(number).hi, end, task.table):
+        manifest = log.manifest(number)
+        if begins_anew(manifest, task.table) or job.source.tells_all_behind(manifest.hi, end, task.table):
             return replace(job, step=replace(job.step, window=number))
-        if hole_of(log.manifest(number), task.table, ""):
+        if hole_of(manifest, task.table, ""):
             break
     raise PositionLost(
         Problem(
@@ -46,6 +49,11 @@ def standing_before(job: Job, task: TableTask) -> Job:
             data="the target is as it was",
         )
     )
+
+
+def begins_anew(manifest: Manifest, table: str) -> bool:
+    """The feed tells the whole table behind this window."""
+    return any(hole.table == table and hole.kind in (RESTART, RELOAD) for hole in manifest.holes)
 
 
 def for_each_copy(job: Job, function: Callable[[TableWork], TableResult]) -> StepResult:

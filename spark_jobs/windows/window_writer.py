@@ -14,10 +14,11 @@ from enum import StrEnum
 from functools import partial
 
 from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.connectors.source import Boundary, HoleMet, Ignored, Resolved, StreamItem
+from airflow_cdc_provider.connectors.source import Boundary, HoleMet, Ignored, Resolved, SnapshotMet, StreamItem
 from airflow_cdc_provider.core.changelog import Hole
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.evolution import compare
+from airflow_cdc_provider.core.snapshots import Snapshot
 from airflow_cdc_provider.core.tables import TableSchema
 from spark_jobs.windows.record_files import RecordFile, Written
 from spark_jobs.windows.table_files import TableFiles
@@ -55,7 +56,8 @@ class Cut(StrEnum):
 @dataclass(frozen=True)
 class Landed:
     """``hi`` is the end of the last transaction in the window, None where there was none. ``ignored`` counts changes
-    that were read and belong to no table of ours. ``resolved``: the latest ``Resolved`` of each channel."""
+    that were read and belong to no table of ours. ``resolved``: the latest ``Resolved`` of each channel.
+    ``snapshots``: every full snapshot that was met."""
 
     cut: Cut
     hi: dict[str, str] | None
@@ -65,6 +67,7 @@ class Landed:
     records: int
     ignored: int
     resolved: dict[str, datetime]
+    snapshots: tuple[Snapshot, ...] = ()
 
 
 def land(
@@ -111,6 +114,7 @@ class _Landing:
         self.open_holes: dict[str, Hole] = {}
         self.hi: dict[str, str] | None = None
         self.resolved: dict[str, datetime] = {}
+        self.snapshots: list[Snapshot] = []
         self.ended = _Sum()
         self.open = _Sum()
         self.room = _Room(limits.buffer_records, limits.buffer_bytes)
@@ -139,6 +143,8 @@ class _Landing:
             elif isinstance(item, Resolved):
                 self.open.ignored += 1
                 self.resolved[item.channel] = max(item.at, self.resolved.get(item.channel, item.at))
+            elif isinstance(item, SnapshotMet):
+                self.snapshots.append(item.snapshot)
             elif isinstance(item, HoleMet):
                 for table in [item.table] if item.table else self.tables:
                     self.open_holes[table] = Hole(item.kind, table, item.order_key, detail=item.detail)
@@ -157,6 +163,7 @@ class _Landing:
             records=self.ended.records,
             ignored=self.ended.ignored + self.open.ignored,
             resolved=self.resolved,
+            snapshots=tuple(self.snapshots),
         )
 
     def discard(self) -> None:

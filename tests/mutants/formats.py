@@ -17,6 +17,34 @@ TOGETHER = (f"{TESTS}/test_decoded_together.py", f"{TESTS}/test_quick_texts.py")
 
 EVENT_FORMATS = (
     Breakage(
+        "a second full snapshot in a topic is taken for the first",
+        "airflow_cdc_provider/core/snapshots.py",
+        "and any(other.topic == one.topic and other.at_ms < one.at_ms for other in everything)",
+        "and False",
+        ("tests/core/test_snapshots.py",),
+    ),
+    Breakage(
+        "tables without rows in a snapshot of PostgreSQL always begin anew",
+        "airflow_cdc_provider/core/snapshots.py",
+        "return restart.whole and (streamed or unfinished(restart, snapshots))",
+        "return restart.whole",
+        ("tests/core/test_snapshots.py",),
+    ),
+    Breakage(
+        "a blocking snapshot of PostgreSQL is one of the connector's own",
+        f"{DEBEZIUM}/snapshots.py",
+        'return f"{at}{ordinal}" if not at.strip("0") else ""',
+        'return f"{at}{ordinal}"',
+        (f"{TESTS}/test_debezium_snapshots.py",),
+    ),
+    Breakage(
+        "a partition that lags is not read up to the new snapshot",
+        "airflow_cdc_provider/connectors/kafka/restarts.py",
+        "ends[channel] = Place(start, spans[channel].topic_id)",
+        "ends[channel] = Place(min(start, ends[channel].offset), spans[channel].topic_id)",
+        ("tests/connectors/test_kafka_restarts.py",),
+    ),
+    Breakage(
         "times of Parquet are read as times",
         f"{FORMATS}/row_files.py",
         "rows = batch.cast(_unlogical(batch.schema)) if connect_avro.written_by_connect(avro) else batch",

@@ -15,6 +15,7 @@ from airflow_cdc_provider.connectors.debezium.options import read_options
 from airflow_cdc_provider.connectors.debezium.placeholders import Placeholders
 from airflow_cdc_provider.connectors.debezium.places import PLACES
 from airflow_cdc_provider.connectors.debezium.plain import Look, Looks
+from airflow_cdc_provider.connectors.debezium.snapshots import Snapshots
 from airflow_cdc_provider.connectors.debezium.unwrapped import UnwrappedRows
 from airflow_cdc_provider.connectors.formats.images import as_row
 from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
@@ -43,6 +44,9 @@ class DebeziumDecoder:
         self._changes = Changes(setting, layouts, placeholders)
         self._looks = Looks(setting, self._reader, layouts, placeholders)
         self._rows = UnwrappedRows(setting, layouts, placeholders) if options.unwrapped else None
+
+    def snapshot_watch(self) -> Snapshots:
+        return Snapshots(self._options.blocking_snapshots)
 
     def decode(self, message: Message) -> list[Item]:
         key = Told(None)

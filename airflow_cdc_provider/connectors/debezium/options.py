@@ -22,6 +22,11 @@ class DebeziumOptions:
     time_precision: str = doc("The connector's `time.precision.mode`, for columns told by the schema topic.", "")
     decimals: str = doc("The connector's `decimal.handling.mode`, likewise.", "precise")
     unsigned_bigints: str = doc("The connector's `bigint.unsigned.handling.mode`, likewise.", "long")
+    blocking_snapshots: bool = doc(
+        "Operators run blocking snapshots (MySQL, SQL Server, Oracle, MongoDB): a full snapshot behind changes is no "
+        "sign that the connector lost its offsets. PostgreSQL does not need it.",
+        False,
+    )
     binaries: str = doc("The connector's `binary.handling.mode`, likewise.", "bytes")
 
 

@@ -11,7 +11,16 @@ from typing import Any
 from airflow_cdc_provider.connectors import FORMATS
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.feeds.filtering import Filter, filters_of
-from airflow_cdc_provider.connectors.formats.message import Decoder, DecodesMany, Item, Message, Setting, Wanted
+from airflow_cdc_provider.connectors.formats.message import (
+    Decoder,
+    DecodesMany,
+    Item,
+    MarksSnapshots,
+    Message,
+    Setting,
+    SnapshotWatch,
+    Wanted,
+)
 from airflow_cdc_provider.connectors.formats.unreadable import (
     WRONG_VALUE,
     Understood,
@@ -19,7 +28,7 @@ from airflow_cdc_provider.connectors.formats.unreadable import (
     put_aside,
     reread,
 )
-from airflow_cdc_provider.connectors.source import Ignored, Resolved, StreamItem
+from airflow_cdc_provider.connectors.source import Ignored, Resolved, SnapshotMet, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
 from airflow_cdc_provider.core.positions import EPOCH_DIGITS
 from airflow_cdc_provider.core.registry import class_of
@@ -69,6 +78,13 @@ class Reading:
         record of every table, for it may be of any: none steps over it.
 
         A barrier holds for its own channel only, and the others may be behind it: it is told as no record."""
+        watch = self.decoder.snapshot_watch() if isinstance(self.decoder, MarksSnapshots) else None
+        if watch is not None:
+            messages = _shown(watch, messages)
+        yield from self._items(messages)
+        yield from (SnapshotMet(one) for one in (watch.found if watch is not None else ()))
+
+    def _items(self, messages: Iterable[Message]) -> Iterator[StreamItem]:
         if isinstance(self.decoder, DecodesMany) and not self.filters:
             left = iter(messages)
             while some := list(islice(left, TOGETHER)):
@@ -102,6 +118,12 @@ class Reading:
         reason = f"{WRONG_VALUE} `where` asks for the column {told.column}, which the message does not tell"
         known = Understood(record.table, tail=record.order_key[EPOCH_DIGITS:], schema_id=record.schema_id)
         return put_aside(self.decoder.codec, self.epoch, message, reason, replace(known, key=record.key))
+
+
+def _shown(watch: SnapshotWatch, messages: Iterable[Message]) -> Iterator[Message]:
+    for message in messages:
+        watch.show(message)
+        yield message
 
 
 def reading(form: Format, tasks: Sequence[TableTask], epoch: int) -> Reading:

@@ -10,6 +10,7 @@ from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.snapshots import Snapshot
 from airflow_cdc_provider.core.tables import TableSchema
 
 FEW = 24
@@ -22,7 +23,7 @@ Item = ChangeRecord | TableSchema | Ignored
 
 class Message(NamedTuple):
     """``topic`` is a topic, or the path of a file. ``offset`` is the place in ``channel`` (a topic's partition, or the
-    file): the offset, or the number of the line."""
+    file): the offset, or the number of the line. ``at_ms``: when it was written into its topic; 0 in files."""
 
     value: bytes | None
     key: bytes | None = None
@@ -30,6 +31,7 @@ class Message(NamedTuple):
     topic: str = ""
     channel: str = ""
     offset: int = 0
+    at_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,21 @@ class Decoder(Protocol):
     def decode(self, message: Message) -> list[Item]:
         """Everything the message says. Raises nothing: what cannot be understood is an ``unreadable`` record, of the
         table where that much is clear, else of the table with the empty name. Whoever reads must not step over it."""
+
+
+class SnapshotWatch(Protocol):
+    def show(self, message: Message) -> None: ...
+
+    @property
+    def found(self) -> tuple[Snapshot, ...]:
+        """The full snapshots that the messages shown so far belong to."""
+
+
+@runtime_checkable
+class MarksSnapshots(Decoder, Protocol):
+    """A decoder of messages that say which of them are rows of a full snapshot."""
+
+    def snapshot_watch(self) -> SnapshotWatch: ...
 
 
 @runtime_checkable

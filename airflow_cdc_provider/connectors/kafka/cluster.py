@@ -114,6 +114,22 @@ class Cluster:
             for channel in channels
         }
 
+    def offsets_at(self, channels: Sequence[Channel], at_ms: int) -> dict[Channel, int]:
+        """The first message of each partition that was written at ``at_ms`` or later; the end where there is none."""
+        if not channels:
+            return {}
+        kafka, admin_of = _library(), _admin_library()
+        wanted = {
+            kafka.TopicPartition(one.topic, one.partition): admin_of.OffsetSpec.for_timestamp(at_ms) for one in channels
+        }
+        ends = self.spans(channels)
+        with self._guarded("asking for offsets"):
+            asked = self._admin.list_offsets(
+                wanted, isolation_level=kafka.IsolationLevel.READ_COMMITTED, request_timeout=ANSWER_S
+            )
+            told = {Channel(one.topic, one.partition): future.result().offset for one, future in asked.items()}
+        return {one: offset if (offset := told[one]) >= 0 else ends[one].end for one in channels}
+
     def read(self, ranges: Sequence[Range], **settings: str) -> Iterator[Message]:
         """Every message in these ranges, at most one of a partition, in the order of each. Raises PositionLost (SRC082)
         where one of them is not served any more. ``settings`` of the library beside those that all reading needs."""
@@ -152,6 +168,7 @@ class Cluster:
                         topic,
                         channel,
                         offset,
+                        told.timestamp()[1],
                     )
 
     @cached_property

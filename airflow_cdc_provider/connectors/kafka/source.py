@@ -29,13 +29,15 @@ from airflow_cdc_provider.connectors.kafka.positions import (
     ranges_of,
     tells_all_behind,
 )
-from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleMet, News, Partition, StreamItem
+from airflow_cdc_provider.connectors.kafka.restarts import cut_before
+from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleMet, News, Partition, Restart, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.selection import matches
+from airflow_cdc_provider.core.snapshots import Snapshot
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 
@@ -122,6 +124,22 @@ class KafkaSource:
 
     def tells_all_behind(self, start: Position, end: Position, table: str) -> bool:
         return tells_all_behind(start, end, self._spans, self._told.topics_of([table]))
+
+    def restart(
+        self,
+        lo: Position,
+        limit: Position,
+        began: Snapshot,
+        snapshots: Sequence[Snapshot],
+        known: Sequence[Snapshot],
+    ) -> Restart:
+        """Topics bear the connector's name, unless something routes them elsewhere."""
+        routed = {one.topic for one in snapshots if one.source == began.source}
+        channels = [one for one in self._spans if one.topic in routed or one.topic.startswith(f"{began.source}.")]
+        told = {one.topic for one in known if one.place == began.place}
+        starts = self.cluster.offsets_at(channels, began.at_ms)
+        cut = cut_before(lo, limit, starts, self._spans, told)
+        return Restart(cut.limit, {topic: self._told.topics.get(topic, frozenset()) for topic in cut.topics})
 
     @cached_property
     def _spans(self) -> dict[Channel, Span]:

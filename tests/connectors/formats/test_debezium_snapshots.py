@@ -1,0 +1,60 @@
+"""What messages of Debezium say of the snapshots they belong to; source blocks as the engine wrote them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.connectors.debezium.snapshots import Snapshots
+from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.core.snapshots import CHANGES
+from tests.debezium.record import RECORDED
+
+POSTGRESQL = {"connector": "postgresql", "name": "pg", "schema": "public", "table": "t"}
+MARIADB = {"connector": "mariadb", "name": "my", "db": "shop", "table": "t", "file": "binlog.000001", "row": 0}
+FIRST = {**POSTGRESQL, "snapshot": "first", "sequence": '[null,"28289856"]', "lsn": 28289856}
+LOST = {**POSTGRESQL, "snapshot": "first", "sequence": '[null,"28616640"]', "lsn": 28616640}
+BLOCKING = {**POSTGRESQL, "snapshot": "first", "sequence": '["28292088","28292144"]', "lsn": 28292144}
+INCREMENTAL = {**POSTGRESQL, "snapshot": "incremental", "sequence": '["28290976","28290976"]', "lsn": None}
+MY_FIRST = {**MARIADB, "snapshot": "true", "pos": 2048}
+MY_BLOCKING = {**MARIADB, "snapshot": "first", "pos": 5659}
+
+
+def places(*sources: dict[str, Any], blocking: bool = False) -> int:
+    watch = Snapshots(blocking)
+    for number, source in enumerate(sources):
+        watch.show(Message(json.dumps({"after": {"id": 1}, "source": source, "op": "r"}).encode(), at_ms=number + 1))
+    return sum(not one.is_changes for one in watch.found)
+
+
+@pytest.mark.parametrize(
+    ("sources", "blocking", "snapshots"),
+    [
+        ((FIRST, {**FIRST, "snapshot": "last"}), False, 1),
+        ((FIRST, LOST), False, 2),
+        ((FIRST, BLOCKING, INCREMENTAL), False, 1),
+        ((MY_FIRST, MY_BLOCKING), False, 2),
+        ((MY_FIRST, MY_BLOCKING), True, 0),
+    ],
+)
+def test_full_snapshots_are_told_from_those_an_operator_asked_for(
+    sources: tuple[dict[str, Any], ...], blocking: bool, snapshots: int
+) -> None:
+    assert places(*sources, blocking=blocking) == snapshots
+
+
+@pytest.mark.parametrize("name", ["postgres", "postgres_bare", "mariadb", "mariadb_bare"])
+def test_a_recorded_feed_has_one_snapshot_in_each_topic(name: str) -> None:
+    watch = Snapshots(False)
+    topics = set()
+    for line in gzip.decompress((RECORDED / f"{name}.jsonl.gz").read_bytes()).splitlines():
+        told = json.loads(line)
+        if told["value"] is not None:
+            watch.show(Message(json.dumps(told["value"], separators=(",", ":")).encode(), topic=told["topic"]))
+            topics |= {told["topic"]} if told["value"].get("payload", told["value"]).get("op") == "r" else set()
+    rows = [one.topic for one in watch.found if one.place != CHANGES]
+    assert topics and topics <= set(rows) and len(rows) == len(set(rows))
+    assert any(one.ended for one in watch.found)

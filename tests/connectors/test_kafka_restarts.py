@@ -1,0 +1,23 @@
+"""Where a window ends that a new snapshot follows."""
+
+from __future__ import annotations
+
+from airflow_cdc_provider.connectors.kafka.positions import Channel, Span
+from airflow_cdc_provider.connectors.kafka.restarts import cut_before
+
+A0, A1, B0 = Channel("a", 0), Channel("a", 1), Channel("b", 0)
+SPANS = {A0: Span(0, 90, "x"), A1: Span(0, 90, "x"), B0: Span(0, 90, "y")}
+LO = {"a/0": "5 x", "a/1": "5 x", "b/0": "50 y", "other/0": "1 z"}
+LIMIT = {"a/0": "20 x", "a/1": "90 x", "b/0": "60 y", "other/0": "9 z"}
+
+
+def test_every_partition_is_read_up_to_the_new_snapshot_also_one_that_lags() -> None:
+    cut = cut_before(LO, LIMIT, {A0: 40, A1: 7, B0: 50}, SPANS, ())
+    assert cut.limit == {"a/0": "40 x", "a/1": "7 x", "b/0": "50 y", "other/0": "9 z"}
+    assert cut.topics == {"a", "b"}
+
+
+def test_what_was_read_beyond_it_stays_as_it_is() -> None:
+    cut = cut_before(LO, LIMIT, {A0: 40, B0: 49}, SPANS, ())
+    assert cut.limit["b/0"] == "60 y" and cut.topics == {"a"}
+    assert cut_before(LO, LIMIT, {A0: 40}, SPANS, ["a"]).topics == frozenset()

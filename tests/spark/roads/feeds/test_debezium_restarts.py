@@ -1,0 +1,133 @@
+"""A real Debezium that lost its offsets and copied its tables anew into the topics they are in already."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.commands import CommandKind
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Reconcile, Source
+from airflow_cdc_provider.sandbox.debezium import EmbeddedDebezium
+from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from tests.debezium.restarts_story import Database, MariaDB, Postgres, ask_for_snapshot
+from tests.debezium.topics import told
+from tests.mariadb import embedded
+from tests.spark.roads.feeds.scene import Fed, definition
+
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
+
+
+@dataclass
+class Copied:
+    """A database, its connector, and the copy behind them."""
+
+    database: Database
+    broker: EmbeddedKafka
+    debezium: EmbeddedDebezium
+    feed: Fed
+    messages: int = 0
+
+    def awaited(self) -> None:
+        """Until the topics hold more than when they were last looked at."""
+        self.messages = len(told(self.broker, self.database.prefix, self.messages))
+
+    def lose_offsets(self, *meanwhile: str) -> None:
+        self.debezium.stop()
+        self.database.do(*meanwhile)
+        os.remove(self.debezium.folder / "offsets")
+        self.debezium.start()
+        self.awaited()
+
+    def differences(self) -> list[str]:
+        tables = ((one, self.feed.tables[number]) for number, one in enumerate(("t", "emptied")))
+        both = ((name, self.held(table), self.database.rows(name)) for name, table in tables)
+        return [f"{name}: {copied}, in truth {true}" for name, copied, true in both if copied != true]
+
+    def held(self, table: str) -> dict[int, str]:
+        return {key: row["name"] for key, row in self.feed.held(table, "id").items()}
+
+
+@contextmanager
+def copied(
+    folder: Path, spark: SparkSession, broker: EmbeddedKafka, database: Database, reconcile: Reconcile
+) -> Iterator[Copied]:
+    info = ConnectionInfo("k", extra=broker.client)
+    options = {
+        "format": "debezium",
+        "topic_prefix": database.prefix,
+        "topics": [f"{database.prefix}.*"],
+    }
+    source = Source("kafka", "k", options=options, reconcile=reconcile)
+    tables = [f"{database.schema}.t", f"{database.schema}.emptied"]
+    feed = Fed(folder, spark, definition(folder, source, tables), info)
+    with EmbeddedDebezium(broker, {database.prefix: database.connector()}) as debezium:
+        one = Copied(database, broker, debezium, feed)
+        one.awaited()
+        feed.settle()
+        database.do("UPDATE t SET name = 'x' WHERE id = 1", "INSERT INTO t VALUES (4, 'd')")
+        one.awaited()
+        feed.settle()
+        assert one.differences() == []
+        yield one
+
+
+MEANWHILE = (
+    "DELETE FROM t WHERE id = 2",
+    "UPDATE t SET name = 'away' WHERE id = 3",
+    "DELETE FROM emptied",
+)
+
+
+def lose_and_go_on(one: Copied) -> None:
+    """The new snapshot and what follows it are in the topics when the next run begins."""
+    one.lose_offsets(*MEANWHILE)
+    one.database.do("UPDATE t SET name = 'later' WHERE id = 1", "INSERT INTO emptied VALUES (7, 'new')")
+    one.awaited()
+
+
+def test_a_copy_follows_a_postgresql_connector_that_lost_its_offsets(tmp_path: Path, spark: SparkSession) -> None:
+    """Deliberate snapshots change nothing; a table that was emptied meanwhile has no row in the new snapshot."""
+    with (
+        EmbeddedKafka() as broker,
+        EmbeddedPostgres() as server,
+        copied(tmp_path, spark, broker, Postgres(server), Reconcile.MANUAL) as one,
+    ):
+        for number, kind in enumerate(("incremental", "blocking")):
+            ask_for_snapshot(one.database, number, kind)
+            one.awaited()
+            one.feed.settle()
+            assert one.differences() == []
+        lose_and_go_on(one)
+        road = one.feed.run()
+        assert any("airflow cdc resync feed --table public.t" in said for said in road.said), road.said
+        assert one.held("public.t") == {1: "x", 2: "b", 3: "c", 4: "d"}, "it stands before the new snapshot"
+        one.feed.ask(CommandKind.RESYNC, *one.feed.tables)
+        one.feed.settle()
+        assert one.differences() == []
+
+
+def test_a_copy_follows_a_mariadb_connector_that_lost_its_offsets_by_itself(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    with (
+        EmbeddedKafka() as broker,
+        embedded() as server,
+        copied(tmp_path, spark, broker, MariaDB(server, str(tmp_path / "history")), Reconcile.AUTO) as one,
+    ):
+        ask_for_snapshot(one.database, 0, "incremental")
+        one.awaited()
+        one.feed.settle()
+        assert one.differences() == []
+        lose_and_go_on(one)
+        first, second = one.feed.run(), one.feed.run()
+        assert any("shop.emptied is blocked" in said for said in (*first.said, *second.said)), first.said
+        assert one.held("shop.t") == one.database.rows("t")
+        assert one.held("shop.emptied") == {1: "a"}, "it stands before the new snapshot, and is blocked"
