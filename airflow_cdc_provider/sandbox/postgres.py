@@ -1,6 +1,7 @@
 """A real PostgreSQL on loopback that lives as long as the process that started it.
 
-The binaries come from a wheel. PostgreSQL refuses to run as root, so root runs it as ``nobody``.
+The binaries of the newest major version come from a wheel, those of earlier ones from jars. PostgreSQL refuses to run as
+root, so root runs it as ``nobody``.
 """
 
 from __future__ import annotations
@@ -11,15 +12,21 @@ import secrets
 import shutil
 import signal
 import subprocess
+import tarfile
+import zipfile
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, Problem
+from airflow_cdc_provider.jars import ensure
 from airflow_cdc_provider.sandbox.ports import free_ports
 from airflow_cdc_provider.sandbox.server import HOST, EmbeddedServer, RunAs, not_up
 
 USER = "postgres"
+NEWEST = 18
+EARLIER = (14, 15, 16, 17)
+ARCHIVE = "postgres-linux-x86_64.txz"
 # A killed server loses nothing without fsync; only a machine that loses power does, and the folder is throw-away.
 SETTINGS = {"wal_level": "logical", "max_replication_slots": "16", "max_wal_senders": "16", "fsync": "off"}
 
@@ -28,7 +35,8 @@ class EmbeddedPostgres(EmbeddedServer):
     """One cluster with logical decoding on and password logins only.
 
     Port and password stay when it is stopped and started. ``settings`` are server parameters on top of ``SETTINGS``.
-    ``pid`` is the postmaster's. Raises ``NotInstalled`` (ENV011) without the wheel.
+    ``major`` is the major version, ``NEWEST`` or one of ``EARLIER``. ``pid`` is the postmaster's. Raises
+    ``NotInstalled`` (ENV011) without the wheel, and what ``jars.ensure`` does without the jar of an earlier version.
     """
 
     name = "PostgreSQL"
@@ -36,8 +44,9 @@ class EmbeddedPostgres(EmbeddedServer):
     drops = signal.SIGQUIT
     user = USER
 
-    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, settings: Mapping[str, str] | None = None, major: int = NEWEST) -> None:
         super().__init__(run_as())
+        self.major = major
         self.settings = SETTINGS | dict(settings or {})
         (self.port,) = free_ports(1)
         self.password = secrets.token_urlsafe(16)
@@ -85,6 +94,8 @@ class EmbeddedPostgres(EmbeddedServer):
 
     def _binaries(self) -> Path:
         """Where the server's user can run them: in the wheel, or in a copy when that stands in a private folder."""
+        if self.major != NEWEST:
+            return self._unpacked() / "bin"
         bundle = bundle_folder()
         if self._run_as and not everybody_may_enter(bundle):
             copy = self.folder / bundle.name
@@ -95,6 +106,15 @@ class EmbeddedPostgres(EmbeddedServer):
                 copy.chmod(0o755)
             bundle = copy
         return bundle / "pginstall18" / "bin"
+
+    def _unpacked(self) -> Path:
+        place = self.folder / "install"
+        if not place.exists():
+            (jar,) = ensure([f"postgres-{self.major}"])
+            with zipfile.ZipFile(jar) as outer, outer.open(ARCHIVE) as packed, tarfile.open(fileobj=packed) as inner:
+                inner.extractall(place, filter="data")
+            place.chmod(0o755)
+        return place
 
 
 def bundle_folder() -> Path:
