@@ -41,7 +41,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_lock_names_every_jar_with_a_checksum() -> None:
     groups = jars.read_lock()
-    assert set(groups) == {"debezium", "delta", "iceberg", "kafka-broker", "mysql", "postgres", "s3"}
+    servers = {f"postgres-{major}" for major in (14, 15, 16, 17)}
+    assert set(groups) == {"debezium", "delta", "iceberg", "kafka-broker", "mysql", "postgres", "s3", *servers}
     for jar in (jar for group in groups.values() for jar in group):
         assert jar.file == jars.file_name(jar.coordinates)
         assert len(bytes.fromhex(jar.sha256)) == 32
