@@ -27,9 +27,9 @@ from spark_jobs.runtime import harness
 from spark_jobs.runtime.console import say
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.table_guard import require_standing, still_as
-from spark_jobs.writers import open_writer
 from spark_jobs.writers.lost_rows import lost_rows
 from spark_jobs.writers.maintenance import look_after
+from spark_jobs.writers.writer import open_writer
 
 
 def run(job: Job) -> StepResult:

@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import StepResult, TableResult
+from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.copies.copied_rows import CopiedRows, framed
 from spark_jobs.copies.copying import (
     begins_anew,
@@ -35,8 +36,7 @@ from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.spark_progress import watched
 from spark_jobs.runtime.table_guard import require_told_fence
-from spark_jobs.writers import open_writer
-from spark_jobs.writers.jdbc import quoted
+from spark_jobs.writers.writer import open_writer
 
 
 def run(job: Job) -> StepResult:

@@ -11,8 +11,9 @@ Of a source without exact snapshots nobody knows A: the window goes as far as th
 ``inexact``.
 
 ``step.tables`` names every captured table, since each window says of all of them what it holds; those of
-``step.compare`` are compared. Writes what a run of the stream writes; dies at any point: the next run goes on from the
-log and the cursors.
+``step.compare`` are compared, those of ``step.catch_up`` only take what was landed: the comparison of one table does
+not hold up the others. Writes what a run of the stream writes; dies at any point: the next run goes on from the log and
+the cursors.
 
 A table that was compared because its rows had been rewritten goes on where both sides are identical. Where they differ
 it is blocked or, with ``reconcile: auto``, copied again by the next run.
@@ -37,6 +38,7 @@ from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import checksums_sql, live_rows, rows_sql
+from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import literal
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.batches.batch_plan import before_hole
@@ -48,8 +50,7 @@ from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.table_guard import require_standing
 from spark_jobs.windows.window_writer import Cut
-from spark_jobs.writers import open_writer
-from spark_jobs.writers.jdbc import quoted
+from spark_jobs.writers.writer import open_writer
 
 DIFFERENCES_SHOWN = 20
 VIEW = "held_rows"
@@ -63,7 +64,9 @@ def run(job: Job) -> StepResult:
         if job.log.sealed() >= job.step.window:
             manifest = job.log.manifest(job.step.window)
             job = replace(job, step=replace(job.step, window=manifest.window + 1, lo=manifest.hi))
-    return job.result(results)
+    catching_up = [task for task in job.step.tables if task.table in job.step.catch_up]
+    job = replace(job, step=replace(job.step, window=job.log.sealed()))
+    return job.result([*results, *job.for_each_table(catching_up, partial(replay_table, job))])
 
 
 def prove(job: Job, work: TableWork) -> TableResult:

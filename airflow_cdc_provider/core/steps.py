@@ -53,8 +53,9 @@ class Step:
 
     ``window`` is the window to land (extract, verify) or the last sealed window to apply (stage, merge, replay), or the
     one sealed before a copy's anchor (snapshot, resync). ``lo`` is where the window starts, ``limit`` where it must end
-    at the latest. ``compare`` names the tables that a verify compares. ``repair`` names the first and last window of a
-    slice to apply again. ``merge_of`` is the attempt whose batches a merge applies.
+    at the latest. ``compare`` names the tables that a verify compares, ``catch_up`` those that only take what it
+    landed. ``repair`` names the first and last window of a slice to apply again. ``merge_of`` is the attempt whose
+    batches a merge applies.
     """
 
     kind: StepKind
@@ -72,6 +73,7 @@ class Step:
     lo: dict[str, str] = field(default_factory=dict)
     limit: dict[str, str] = field(default_factory=dict)
     compare: tuple[str, ...] = ()
+    catch_up: tuple[str, ...] = ()
     repair: tuple[int, ...] = ()
     merge_of: str = ""
     jars: tuple[str, ...] = ()

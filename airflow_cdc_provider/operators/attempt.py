@@ -226,6 +226,7 @@ class Attempt:
             lo=inputs.lo,
             limit=inputs.limit,
             compare=inputs.compare,
+            catch_up=inputs.catch_up,
             repair=inputs.repair,
             merge_of=inputs.merge_of,
         )

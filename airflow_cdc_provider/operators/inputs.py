@@ -25,6 +25,7 @@ class Inputs:
     lo: dict[str, str] = field(default_factory=dict)
     limit: dict[str, str] = field(default_factory=dict)
     compare: tuple[str, ...] = ()
+    catch_up: tuple[str, ...] = ()
     repair: tuple[int, ...] = ()
     merge_of: str = ""
 
@@ -113,6 +114,7 @@ def _verify(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
         lo=log.manifest(sealed).hi if sealed > plan.sealed else plan.lo,
         limit=plan.limit,
         compare=plan.compare,
+        catch_up=tuple(table for table in plan.stream if table not in plan.compare),
     )
 
 

@@ -44,8 +44,8 @@ from spark_jobs.runtime.sessions import FEW_ROWS, interpreted
 from spark_jobs.windows.driver_reads import frame
 from spark_jobs.windows.log_reader import read_records, require_unchanged, row_records
 from spark_jobs.windows.parquet_files import opened, row_count
-from spark_jobs.writers import open_writer
 from spark_jobs.writers.merge_errors import broken_integrity_told
+from spark_jobs.writers.writer import open_writer
 
 BATCH = "batch.json"
 

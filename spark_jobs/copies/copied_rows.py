@@ -13,13 +13,13 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.core.definition import OnDelete, TableRule
 from airflow_cdc_provider.core.merge import DELETED, ORDER
+from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.copies.split_copy import Rows, Written, given_to
 from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.progress import Progress
 from spark_jobs.runtime.row_progress import noted_so_far
 from spark_jobs.runtime.spark_progress import watched
-from spark_jobs.writers.jdbc import quoted
 
 SMALL_ROWS = 50_000
 """Copies up to this size are written by one task into one file."""

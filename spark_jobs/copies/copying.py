@@ -20,7 +20,7 @@ from airflow_cdc_provider.targets.target import Held
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.progress import reported
-from spark_jobs.writers import CopyCommit, open_writer
+from spark_jobs.writers.writer import CopyCommit, open_writer
 
 
 def standing_before(job: Job, task: TableTask) -> Job:

@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decisions import approves_deletes
 from airflow_cdc_provider.core.errors import Blocked, Problem
+from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.writers.jdbc import quoted
 
 
 @dataclass(frozen=True)

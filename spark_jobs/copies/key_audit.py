@@ -25,6 +25,7 @@ from airflow_cdc_provider.core.steps import Batch, Outcome, TableResult
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.core.verdicts import hole_of
 from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from spark_jobs.batches.builder import BATCH
 from spark_jobs.batches.key_bounds import bounds_of
@@ -36,8 +37,7 @@ from spark_jobs.merge import merge_table
 from spark_jobs.replay import CATCHING_UP, replay_table
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.table_guard import require_standing
-from spark_jobs.writers import open_writer
-from spark_jobs.writers.jdbc import quoted
+from spark_jobs.writers.writer import open_writer
 
 
 def audit_window(log: ChangeLog, control: ControlRecord) -> int | None:

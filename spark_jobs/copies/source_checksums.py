@@ -16,11 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_cdc_provider.connectors.source import Copy, PagedRead, ProvesRows
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import Hash, checksums_sql, rows_sql
+from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.copies.split_reads import read_pages
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.remote_errors import heard
-from spark_jobs.writers.jdbc import quoted
 
 VIEW = "source_rows"
 

@@ -13,9 +13,9 @@ from airflow_cdc_provider.connectors.source import SharesRows
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from spark_jobs.runtime.remote_errors import told
-from spark_jobs.writers.jdbc import quoted
 
 ROWS_PER_BATCH = 10_000
 

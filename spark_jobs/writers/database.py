@@ -44,9 +44,9 @@ from airflow_cdc_provider.targets.target import Held
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.runtime.memory_budget import few
-from spark_jobs.writers import CopyCommit, MergeCounts, merge_plan
 from spark_jobs.writers.jdbc import JdbcRead, read_jdbc
 from spark_jobs.writers.texts import as_texts, is_binary
+from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
 FETCH_ROWS = 5_000
 

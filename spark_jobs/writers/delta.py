@@ -44,11 +44,11 @@ from airflow_cdc_provider.targets.target import Held
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.runtime.sessions import FEW_ROWS, interpreted
-from spark_jobs.writers import CopyCommit, MergeCounts, merge_plan
 from spark_jobs.writers.catalog_names import ensure_registered, require_free
 from spark_jobs.writers.delta_local import DeltaHere
 from spark_jobs.writers.delta_maintenance import maintain
 from spark_jobs.writers.merge_errors import broken_integrity_told
+from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
 APP_ID = "spark.databricks.delta.write.txnAppId"
 VERSION = "spark.databricks.delta.write.txnVersion"

@@ -33,7 +33,7 @@ from airflow_cdc_provider.targets.fencing import is_ours, overtaken_by
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
-from spark_jobs.writers import CopyCommit, MergeCounts
+from spark_jobs.writers.writer import CopyCommit, MergeCounts
 
 TRIES = 5
 """Commits of others that change nothing of ours may come first."""

@@ -38,9 +38,9 @@ from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import Held
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
-from spark_jobs.writers import CopyCommit, MergeCounts, merge_plan
 from spark_jobs.writers.iceberg_maintenance import maintain
 from spark_jobs.writers.merge_errors import broken_integrity_told
+from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
 MERGE_SETTINGS = {

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from airflow_cdc_provider.targets.sparksql.names import quoted
+
 
 @dataclass(frozen=True)
 class JdbcRead:
@@ -41,7 +43,3 @@ def read_jdbc(spark: SparkSession, read: JdbcRead, columns: Sequence[str]) -> Da
         },
     )
     return frame.select(*(F.expr(read.casts.get(name, quoted(name))).alias(name) for name in columns))
-
-
-def quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from spark_jobs.runtime.console import say
 from spark_jobs.runtime.failures import first_line
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.writers import open_writer
+from spark_jobs.writers.writer import open_writer
 
 EVERY_WINDOWS = 10
 """Looking costs a moment, too, and what a few merges leave behind harms nobody."""

@@ -52,6 +52,26 @@ def test_it_imports_where_airflow_pydantic_and_yaml_are_refused(folder: str) -> 
     assert done.returncode == 0, done.stderr
 
 
+EACH_FIRST = """
+import importlib, sys
+
+for name in sys.argv[1:]:
+    for loaded in [one for one in sys.modules if one.partition(".")[0] in {"airflow_cdc_provider", "spark_jobs"}]:
+        del sys.modules[loaded]
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        sys.exit(f"{name}: {error}")
+"""
+
+
+def test_each_module_of_the_jobs_can_be_the_first_that_is_imported() -> None:
+    """Spark's tasks import the module of the function they were sent, whichever that is."""
+    command = [sys.executable, "-c", EACH_FIRST, *modules("spark_jobs")]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("name", ["airflow", "pydantic", "yaml"])
 def test_the_refusal_is_real(name: str) -> None:
     assert f"{name} is not there on an executor" in import_them([name]).stderr

@@ -34,7 +34,7 @@ from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.memory_budget import few
 from spark_jobs.runtime.sessions import Application
 from spark_jobs.windows.record_files import RecordFile
-from spark_jobs.writers import open_writer
+from spark_jobs.writers.writer import open_writer
 from tests.delta_tables import read
 
 Row = dict[str, Any]

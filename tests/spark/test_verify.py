@@ -172,6 +172,17 @@ def test_copies_of_every_type_are_proved_identical_while_writers_go_on_and_diffe
     assert result["public.part"].detail["identical"]
 
 
+def test_tables_that_are_not_compared_take_what_a_comparison_landed(replicator: Replicator, database: Database) -> None:
+    lo = copied(replicator)
+    change(database)
+    tables = {"compare": ("public.kinds",), "catch_up": ("public.soft",)}
+    step = replicator.step(StepKind.VERIFY, window=replicator.log.sealed() + 1, lo=lo, **tables)
+    result = by_table(replicator.run(step, verify.run))
+    assert result.keys() == {"public.kinds", "public.soft"}
+    assert result["public.kinds"].detail["identical"]
+    assert (result["public.soft"].outcome, result["public.soft"].window) == (Outcome.DONE, replicator.log.sealed())
+
+
 def _write(dsn: str, stop: threading.Event) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         number = 1000

@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import Outcome, StepKind
 from airflow_cdc_provider.core.tables import Column, TableSchema
 from spark_jobs.copies.copied_rows import CopiedRows
-from spark_jobs.writers import open_writer
+from spark_jobs.writers.writer import open_writer
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
