@@ -73,7 +73,7 @@ class Polls(Statements):
 
 
 def _text(value: Any) -> str | None:
-    return None if value is None else value.decode() if isinstance(value, bytes) else str(value)
+    return None if value is None else str(value)
 
 
 def told_cases(request: pytest.FixtureRequest, cases: Sequence[Case]) -> Chosen:
@@ -114,7 +114,7 @@ def of_postgres(
         def ask(query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
             cursor = connection.execute(query.encode())
             names = [column.name for column in cursor.description or ()]
-            texts = ", ".join(f'"{name}"::text' for name in names)
+            texts = ", ".join(f"CASE WHEN {name} IS NOT NULL THEN format('%s', {name}) END" for name in names)
             return names, connection.execute(query.replace("*", texts).encode()).fetchall()
 
         chosen = told_cases(request, POSTGRES_CASES)
