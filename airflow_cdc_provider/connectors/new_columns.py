@@ -26,11 +26,11 @@ def new_columns(
         before = shown.get(task.table, task.control.schema if task.control else None)
         added = frozenset(task.schema.names) - set(before.names) if before else frozenset[str]()
         if added and task.state in TAKES_CHANGES:
-            items += [task.schema, _record(task.schema, order_key, position, unclear(task, added))]
+            items += [task.schema, schema_record(task.schema, order_key, position, unclear(task, added))]
     return items
 
 
-def _record(schema: TableSchema, order_key: str, position: str, unclear: bool) -> ChangeRecord:
+def schema_record(schema: TableSchema, order_key: str, position: str, unclear: bool = False) -> ChangeRecord:
     return ChangeRecord(
         schema.table,
         Operation.SCHEMA,

@@ -217,9 +217,9 @@ class HasIdentities(Protocol):
         """What the catalogue says of these tables now. A table that is gone is left out."""
 
     def not_streamed(
-        self, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool
+        self, table: str, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool
     ) -> UnseenChanges:
-        """What is left of ``changes`` of one table with what the stream carries behind ``position``. ``truncated``: a
+        """What is left of ``changes`` of ``table`` with what the stream carries behind ``position``. ``truncated``: a
         TRUNCATE of the table stands in the change log already, and not yet in the copy."""
 
 

@@ -130,13 +130,13 @@ def _with_identity(source: HasIdentities, table: TableFacts, now: TableIdentity 
     if now is None or control is None or control.identity is None or control.schema is None:
         return replace(table, identity=now)
     changes = unseen_changes(control.identity, now, control.schema, table.task.schema)
-    if changes.attached or changes.rewritten:
+    if changes.attached or changes.detached or changes.added or changes.rewritten:
         truncated = any(
             Operation.TRUNCATE in part.counts
             for number, manifest in log.manifests.items()
             if number > control.window and (part := manifest.tables.get(control.table))
         )
-        changes = source.not_streamed(log.hi, now, changes, truncated)
+        changes = source.not_streamed(control.table, log.hi, now, changes, truncated)
     return replace(table, identity=now, unseen=changes)
 
 

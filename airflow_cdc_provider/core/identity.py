@@ -2,7 +2,8 @@
 
 Some statements rewrite or relabel rows without a trace in the stream, in names or in types: two columns swap their
 names, a column is dropped and added again, ``ALTER … TYPE … USING``, a renamed enum label, an attached partition. The
-identity that a copy was made under is kept in its control record and compared with the catalogue in each run.
+identity that a copy was made under is kept in its control record and compared with the catalogue in each run. Of a
+source that is polled the stream is what its timestamps show.
 """
 
 from __future__ import annotations
@@ -19,13 +20,20 @@ class ColumnIdentity:
     """``number`` is never used again within the table. ``type`` names the output format of the values; lengths do not
     count. ``altered`` is another text after each statement that may have set the column's values in a rewrite.
     ``filled``: the catalogue holds the value of rows older than the column. ``unknown_fill``: such rows hold a value
-    that the catalogue does not have."""
+    that the catalogue does not have. ``in_rows``: only the rows themselves show which value such rows hold.
+
+    ``length``: most characters or digits of a value, None where there is no limit. ``labels``: the values that the type
+    lists. ``expression``: what the column is computed of."""
 
     number: int
     type: str
     altered: str = ""
     filled: bool = False
     unknown_fill: bool = False
+    in_rows: bool = False
+    length: int | None = None
+    labels: tuple[str, ...] = ()
+    expression: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,7 +50,8 @@ class TableIdentity:
     """``table`` tells the table from every other one, also of the same name. ``last_number``: no column that exists now
     or existed before has a higher one. ``labels`` are those of the enum types in use, ``composites`` the attributes of
     the composite types in use, by the catalogue's own ids; ``partitions`` likewise, of which a table that is not
-    partitioned has one: itself."""
+    partitioned has one: itself. ``positional``: numbers of columns are positions, and change where another column goes
+    or comes before."""
 
     table: str
     columns: Mapping[str, ColumnIdentity]
@@ -50,6 +59,7 @@ class TableIdentity:
     labels: Mapping[str, str] = field(default_factory=dict)
     composites: Mapping[str, str] = field(default_factory=dict)
     partitions: Mapping[str, Partition] = field(default_factory=dict)
+    positional: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,18 +67,21 @@ class UnseenChanges:
     """What happened to a table that its stream does not carry, in words.
 
     ``columns``: columns are not what they were. ``rows``: rows came, went or changed. ``attached``: ids of partitions
-    that are new. ``rewritten``: rows were written anew, most often with the values they had (VACUUM FULL).
+    that are new, ``detached``: names of those that are gone. ``added``: new columns whose values in older rows only the
+    rows show. ``rewritten``: rows were written anew, most often with the values they had (VACUUM FULL).
     ``recomputed``: in such a rewrite columns may have got other values (ALTER COLUMN … TYPE … USING).
     """
 
     columns: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
     attached: tuple[str, ...] = ()
+    detached: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
     rewritten: bool = False
     recomputed: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.columns or self.rows or self.attached or self.rewritten)
+        return bool(self.columns or self.rows or self.attached or self.detached or self.added or self.rewritten)
 
 
 NOTHING_UNSEEN = UnseenChanges()
@@ -85,8 +98,10 @@ def unseen_changes(known: TableIdentity, now: TableIdentity, held: TableSchema, 
     )
     return UnseenChanges(
         columns=tuple(chain(_changed_columns(known, now, held, wanted), _added_columns(known, now, wanted, rewritten))),
-        rows=tuple(chain(_relabelled(known, now), _detached(known, now))),
+        rows=tuple(_relabelled(known, now)),
         attached=tuple(sorted(now.partitions.keys() - known.partitions.keys())),
+        detached=tuple(known.partitions[id].name for id in sorted(known.partitions.keys() - now.partitions.keys())),
+        added=_added_in_rows(now, held, wanted),
         rewritten=rewritten,
         recomputed=rewritten and any(_altered(known, now, name) for name in held.names),
     )
@@ -94,26 +109,55 @@ def unseen_changes(known: TableIdentity, now: TableIdentity, held: TableSchema, 
 
 def _changed_columns(known: TableIdentity, now: TableIdentity, held: TableSchema, wanted: TableSchema) -> Iterator[str]:
     names = {column.number: name for name, column in now.columns.items()}
+    if now.positional and (moved := _moved(known, now, held)):
+        yield f"columns {', '.join(moved)} changed places or names"
     for name in held.names:
         before, after = known.columns.get(name), now.columns.get(name)
         if before is None:
             if after is not None:  # dropped before, without a change of a row that would have told
                 yield f"column {name} was dropped and another one was added under its name"
             continue
-        renamed = names.get(before.number, name)
+        renamed = name if now.positional else names.get(before.number, name)
         if renamed != name:
             yield f"column {name} was renamed to {renamed}"
-        elif after is not None and after.number != before.number:
+        elif after is not None and after.number != before.number and not now.positional:
             yield f"column {name} was dropped and another one was added under its name"
         elif after is not None and after.type != before.type:
             yield f"column {name} changed from {_native(held, name)} to {_native(wanted, name)}"
+        elif after is not None:
+            yield from _other_values(name, before, after)
+
+
+def _moved(known: TableIdentity, now: TableIdentity, held: TableSchema) -> list[str]:
+    """Copied columns whose order among those that are still there is another one."""
+    orders = [
+        sorted(known.columns.keys() & now.columns.keys(), key=lambda name: (one.columns[name].number, name))
+        for one in (known, now)
+    ]
+    return [before for before, after in zip(*orders, strict=True) if before != after and before in held.names]
+
+
+def _other_values(name: str, before: ColumnIdentity, after: ColumnIdentity) -> Iterator[str]:
+    """A statement that takes room or labels away may have changed values that had them."""
+    if after.expression and after.expression != before.expression:
+        yield f"column {name} is computed in another way"
+    if after.length is not None and (before.length is None or after.length < before.length):
+        yield f"column {name} has room for {after.length} characters or digits, and had for {before.length or 'any'}"
+    if after.labels and (gone := [label for label in before.labels if label not in after.labels]):
+        yield f"column {name} lost the labels {', '.join(gone)}"
+
+
+def _added_in_rows(now: TableIdentity, held: TableSchema, wanted: TableSchema) -> tuple[str, ...]:
+    """What the copy holds counts, not what the catalogue said before: it may have been read behind the column."""
+    added = (name for name in wanted.names if name not in held.names and name in now.columns)
+    return tuple(name for name in added if now.columns[name].in_rows)
 
 
 def _added_columns(known: TableIdentity, now: TableIdentity, wanted: TableSchema, rewritten: bool) -> Iterator[str]:
     """Rows older than the column hold what the catalogue says, or NULL."""
     for name in wanted.names:
         column = now.columns.get(name)
-        if column is None or name in known.columns:
+        if column is None or name in known.columns or column.in_rows:
             continue
         if column.number in {before.number for before in known.columns.values()}:
             continue  # a renamed column, named already
@@ -129,11 +173,6 @@ def _relabelled(known: TableIdentity, now: TableIdentity) -> Iterator[str]:
             yield f"enum label {known.labels[id]} was renamed to {now.labels[id]}"
     if any(known.composites[id] != now.composites[id] for id in known.composites.keys() & now.composites.keys()):
         yield "the attributes of a composite type changed"
-
-
-def _detached(known: TableIdentity, now: TableIdentity) -> Iterator[str]:
-    for id in sorted(known.partitions.keys() - now.partitions.keys()):
-        yield f"partition {known.partitions[id].name} was detached or dropped with its rows"
 
 
 def _altered(known: TableIdentity, now: TableIdentity, name: str) -> bool:

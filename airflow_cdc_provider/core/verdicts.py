@@ -240,7 +240,7 @@ def _unseen(facts: Facts, table: TableFacts, control: ControlRecord) -> Verdict 
         what,
         where=name,
         found="; ".join((*unseen.columns, *unseen.rows)),
-        allowed="new columns with one value in all older rows, dropped columns, statements that change no row",
+        allowed="new columns whose values in older rows are known, dropped columns, statements that change no row",
         do=resync_line(facts, name),
         data=f"the copy stands at window {control.window}; later changes are kept in the change log",
     )

@@ -83,7 +83,7 @@ class Polled:
         return sorted(found, key=lambda row: (row.stamp or START, row.key))[: query.rows]
 
     def open(self) -> None:
-        self.position = position_of({"s.t": self.clock.first()})
+        self.position = position_of({"s.t": self.clock.first("s.t")})
 
     def copy(self, sealed: Position) -> None:
         place = place_of(sealed["s.t"])

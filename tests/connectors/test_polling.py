@@ -171,7 +171,7 @@ def test_a_clock_that_goes_back_takes_neither_place_nor_order_back() -> None:
     before = place_of(table.position["s.t"])
     table.now_s = -100_000
     assert not table.news().anything
-    assert table.clock.planned(before) == Place(before.round + 1, before.upto, before.audited)
+    assert table.clock.planned(before, "s.t") == Place(before.round + 1, before.upto, before.audited)
     table.now_s = 1400
     assert records(table.window(table.news().limit, 9))[0].order_key > first[0].order_key
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -141,11 +142,61 @@ def test_partitions_that_came_and_went() -> None:
     now = replace(KNOWN, partitions={"21": low, "22": top})
     names = schema("id", "a", "b")
     assert unseen_changes(known, now, names, names) == UnseenChanges(attached=("22",))
-    assert unseen_changes(now, known, names, names).rows == (
-        "partition public.top was detached or dropped with its rows",
-    )
+    assert unseen_changes(now, known, names, names) == UnseenChanges(detached=("public.top",))
     again = replace(known, partitions={"21": replace(low, joined="7")})
     assert unseen_changes(known, again, names, names).rewritten
+
+
+PLACES = replace(KNOWN, positional=True)
+
+
+@pytest.mark.parametrize(
+    ("columns", "names", "words"),
+    [
+        ({"id": ID, "a": B, "b": A}, ("id", "a", "b"), ("columns a, b changed places or names",)),
+        ({"id": ID, "b": A}, ("id", "b"), ()),
+        ({"id": ID, "z": A, "a": B, "b": ColumnIdentity(4, "text")}, ("id", "z", "a", "b"), ()),
+    ],
+    ids=["swapped", "one behind a dropped one", "one behind a new one"],
+)
+def test_of_columns_that_are_known_by_their_places_the_order_counts(
+    columns: dict[str, ColumnIdentity], names: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    known = replace(PLACES, columns={name: replace(one, type="t") for name, one in KNOWN.columns.items()})
+    told = {name: replace(one, type="t", in_rows=True) for name, one in columns.items()}
+    now = replace(known, columns=told)
+    assert unseen_changes(known, now, schema("id", "a", "b"), schema(*names)).columns == words
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "word"),
+    [
+        ({"length": 20}, {"length": 5}, "has room for 5"),
+        ({}, {"length": 5}, "has room for 5"),
+        ({"length": 5}, {"length": 20}, ""),
+        ({"length": 5}, {}, ""),
+        ({"labels": ("new", "open")}, {"labels": ("late", "new")}, "lost the labels open"),
+        ({"labels": ("new", "open")}, {"labels": ("open", "late", "new")}, ""),
+        ({"expression": "id * 2"}, {"expression": "id * 3"}, "computed in another way"),
+        ({}, {"expression": "id * 3"}, "computed in another way"),
+        ({"expression": "id * 2"}, {}, ""),
+    ],
+)
+def test_room_and_labels_that_a_statement_takes_away(before: dict[str, Any], after: dict[str, Any], word: str) -> None:
+    known = replace(KNOWN, columns={**KNOWN.columns, "b": replace(B, **before)})
+    found = unseen_changes(
+        known, replace(known, columns={**KNOWN.columns, "b": replace(B, **after)}), schema("id", "b"), schema("id", "b")
+    )
+    assert bool(found) == bool(word) and word in "".join(found.columns)
+
+
+def test_a_new_column_is_asked_of_the_rows_as_long_as_the_copy_lacks_it() -> None:
+    new = ColumnIdentity(4, "int4", in_rows=True)
+    now = replace(KNOWN, columns={**KNOWN.columns, "z": new}, last_number=4)
+    assert seen(now, "id", "a", "b", "z") == UnseenChanges(added=("z",))
+    held, wanted = schema("id", "a", "b"), schema("id", "a", "b", "z")
+    assert unseen_changes(now, now, held, wanted).added == ("z",), "the catalogue was read behind the statement"
+    assert not unseen_changes(now, now, wanted, wanted)
 
 
 def test_another_table_of_the_same_name() -> None:

@@ -6,6 +6,7 @@ from tests.mutants.breakage import Breakage
 
 CORE = "tests/core/test_identity.py"
 ALTERATIONS = "tests/connectors/test_mysql_alterations.py"
+POLLED = "tests/connectors/test_jdbc_poll_identities.py"
 POSTGRES = "tests/spark/roads/schema_changes/test_postgres_statements.py"
 MARIADB = "tests/spark/roads/schema_changes/test_mariadb_statements.py"
 JUDGED = "test_the_copy_is_the_source_or_is_stopped_with_the_reason"
@@ -24,6 +25,48 @@ SCHEMA_CHANGES = (
         "if after is not None:  # dropped before",
         "if False:  # dropped before",
         (CORE,),
+    ),
+    Breakage(
+        "places of columns are numbers that never change",
+        "airflow_cdc_provider/core/identity.py",
+        "renamed = name if now.positional else names.get(before.number, name)",
+        "renamed = names.get(before.number, name)",
+        (CORE,),
+    ),
+    Breakage(
+        "columns that swap their places keep their values",
+        "airflow_cdc_provider/core/identity.py",
+        "if now.positional and (moved := _moved(known, now, held)):",
+        "if now.positional and (moved := _moved(known, known, held)):",
+        (CORE,),
+    ),
+    Breakage(
+        "a shorter column keeps every value",
+        "airflow_cdc_provider/core/identity.py",
+        "or after.length < before.length)",
+        "or after.length < 0)",
+        (CORE,),
+    ),
+    Breakage(
+        "a new column is asked of the rows in one run only",
+        "airflow_cdc_provider/core/identity.py",
+        "if name not in held.names and name in now.columns)",
+        "if name not in now.columns)",
+        (CORE,),
+    ),
+    Breakage(
+        "rows older than a new column hold nothing in it",
+        "airflow_cdc_provider/connectors/jdbc_poll/unseen.py",
+        "if is_filled(name):",
+        "if False:",
+        (POLLED,),
+    ),
+    Breakage(
+        "a new column waits until a row of its polled table changes",
+        "airflow_cdc_provider/connectors/polling/intervals.py",
+        "return lo.schema != limit.schema",
+        "return False",
+        (POLLED,),
     ),
     Breakage(
         "a truncate explains every rewrite",

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from airflow_cdc_provider.connectors.jdbc_poll.database import Database
+from airflow_cdc_provider.connectors.jdbc_poll.identities import read_identities
 from airflow_cdc_provider.connectors.jdbc_poll.rows import Rows
 from airflow_cdc_provider.connectors.jdbc_poll.select import Selectable
 from airflow_cdc_provider.connectors.key_ranges import ROWS_AT_ONCE, KeyRange, key_ranges
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
 def open_copy(database: Database, selectable: Selectable, epoch: int, sealed: Position, cores: int) -> Iterator[Copy]:
     """``sealed`` is the end of the last sealed window."""
     with database.session() as connection:
+        identity = read_identities(connection, {selectable.schema.table: selectable.described})
         now = database.now(connection)
         rows, least, most = connection.execute(selectable.extent()).one()
     stands = anchor(sealed, selectable.schema.table, epoch, Clock(now, database.options))
     shares = key_ranges(rows, least, most, cores, selectable.where)
-    yield Copy(stands.floor, stands.position, selectable.schema, PagedRead(shares), int(rows))
+    told = identity.get(selectable.schema.table)
+    yield Copy(stands.floor, stands.position, selectable.schema, PagedRead(shares), int(rows), identity=told)
 
 
 def read_share(database: Database, selectable: Selectable, part: KeyRange) -> Iterator[pa.Table]:

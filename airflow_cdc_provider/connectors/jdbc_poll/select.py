@@ -57,6 +57,16 @@ class Selectable:
         inside = sa.and_(*self._interval(query))
         return sa.select(sa.literal(1)).where(sa.or_(inside, stamp.is_(None)) if sweep else inside).limit(1)
 
+    def never_again(self, query: Query, only: Sequence[Expression]) -> sa.Select[Any]:
+        """Whether there is a row that comes before the interval, of those ``only``. Rows without timestamp come with
+        every interval."""
+        stamp, last = self.table.c[self.stamp], query.after
+        if last is None:
+            before = [stamp < self.asked(query.since)]
+        else:
+            before = [stamp <= self.asked(last.stamp)] if last.stamp else [stamp.is_not(None)]
+        return sa.select(sa.literal(1)).select_from(self.table).where(*before, *only).limit(1)
+
     def rows(self, low: int | None = None, high: int | None = None) -> sa.Select[Any]:
         """The rows of a copy, with leading key values from ``low`` up to, but not including, ``high``."""
         first = self._keys[0]

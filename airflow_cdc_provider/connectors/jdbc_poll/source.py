@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
+
+import sqlalchemy as sa
 
 from airflow_cdc_provider.connectors.jdbc_poll.catalog import Described, read_catalogue
 from airflow_cdc_provider.connectors.jdbc_poll.check import find_problems, refuse, stamp_of
 from airflow_cdc_provider.connectors.jdbc_poll.copy import open_copy, read_share
 from airflow_cdc_provider.connectors.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.jdbc_poll.extras import unverified
+from airflow_cdc_provider.connectors.jdbc_poll.identities import read_identities
 from airflow_cdc_provider.connectors.jdbc_poll.options import read_options
 from airflow_cdc_provider.connectors.jdbc_poll.rows import Rows
-from airflow_cdc_provider.connectors.jdbc_poll.select import Selectable
+from airflow_cdc_provider.connectors.jdbc_poll.select import Expression, Selectable
+from airflow_cdc_provider.connectors.jdbc_poll.unseen import as_polled
 from airflow_cdc_provider.connectors.key_ranges import range_of
 from airflow_cdc_provider.connectors.polling.intervals import Clock, ends, news_of, shares
 from airflow_cdc_provider.connectors.polling.pages import Page, Query, Row, pages
-from airflow_cdc_provider.connectors.polling.places import Place, position_of
+from airflow_cdc_provider.connectors.polling.places import Place, places_of, position_of
 from airflow_cdc_provider.connectors.polling.reading import first_query, items
 from airflow_cdc_provider.connectors.source import Copy, News, Partition, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Condition, Source
-from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
@@ -62,12 +67,13 @@ class JdbcPollSource:
         return [one.schema for one in self._described.values()]
 
     def open_stream(self, tables: Sequence[str]) -> Position:
-        first = self._clock().first()
-        return position_of(dict.fromkeys(tables, first))
+        self.tables()
+        clock = self._clock()
+        return position_of({table: clock.first(table) for table in tables})
 
     def news(self, position: Position, tables: Sequence[str]) -> News:
         with self.database.session() as connection:
-            clock = Clock(self.database.now(connection), self.options)
+            clock = Clock(self.database.now(connection), self.options, schemas=self._schemas())
 
             def holds_any(table: str, lo: Place, limit: Place) -> bool:
                 selectable = self._selectable(table)
@@ -77,6 +83,34 @@ class JdbcPollSource:
                 return found is not None
 
             return news_of(position, tables, clock, holds_any)
+
+    def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
+        """Of the tables as they were described last: what they are called is compared with what they are."""
+        described = {table: self._described[table] for table in tables if table in self._described}
+        with self.database.session() as connection:
+            return read_identities(connection, described)
+
+    def not_streamed(
+        self, table: str, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool
+    ) -> UnseenChanges:
+        """A table that cannot be asked is left to its reading, which says what is wrong and moves nothing on."""
+        place, selectable = places_of(position, [table])[table], self._selectable(table)
+        with self.database.session() as connection:
+
+            def shown(only: Sequence[Expression]) -> bool:
+                with self.database.errors():
+                    found = connection.execute(selectable.never_again(first_query(place, place, self.options), only))
+                    return found.first() is not None
+
+            try:
+                return as_polled(
+                    changes,
+                    now,
+                    lambda column: shown([selectable.table.c[column].is_not(None)]),
+                    lambda oid: shown([sa.column("tableoid") == int(oid)]),
+                )
+            except CheckFailed:
+                return changes
 
     def acknowledge(self, position: Position) -> None:
         """A table forgets nothing."""
@@ -120,7 +154,10 @@ class JdbcPollSource:
 
     def _clock(self) -> Clock:
         with self.database.session() as connection:
-            return Clock(self.database.now(connection), self.options)
+            return Clock(self.database.now(connection), self.options, schemas=self._schemas())
+
+    def _schemas(self) -> dict[str, str]:
+        return {table: one.schema.schema_id for table, one in self._described.items()}
 
     def _sweeps(self, selectable: Selectable) -> bool:
         return selectable.stamp in selectable.described.nullable

@@ -8,8 +8,8 @@ ended, under the same end: a change in bulk that is larger than a window comes t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -44,25 +44,29 @@ class Asks(Protocol):
 @dataclass(frozen=True)
 class Clock:
     """What a plan is made by: the source's time and the options. ``whole`` are tables that no column tells of: they
-    are copied anew in every run. ``forgets``: how long the source tells of deleted rows, where it does at all."""
+    are copied anew in every run. ``forgets``: how long the source tells of deleted rows, where it does at all.
+    ``schemas``: table -> id of its schema now, where the source shows it."""
 
     now: datetime
     options: PollingOptions
     whole: frozenset[str] = frozenset()
     forgets: timedelta | None = None
+    schemas: Mapping[str, str] = field(default_factory=dict)
 
-    def first(self) -> Place:
+    def first(self, table: str) -> Place:
         """Where a table starts that is copied from now on."""
-        return Place(microseconds(self.now), self.now - self.options.commit_latency, self.now)
+        upto = self.now - self.options.commit_latency
+        return Place(microseconds(self.now), upto, self.now, schema=self.schemas.get(table, ""))
 
-    def planned(self, place: Place) -> Place:
+    def planned(self, place: Place, table: str) -> Place:
         """Where the next reading of the table ends. The source's clock may have gone back; a place never does."""
-        number = max(place.round + 1, microseconds(self.now))
+        number, schema = max(place.round + 1, microseconds(self.now)), self.schemas.get(table, place.schema)
         if place.after:
-            return Place(number, place.upto, place.audited)
+            return Place(number, place.upto, place.audited, schema=schema)
         if self.is_audit_due(place):
-            return Place(number, place.upto, self.now)
-        return Place(number, max(place.upto, self.now - self.options.commit_latency), place.audited)
+            return Place(number, place.upto, self.now, schema=schema)
+        upto = max(place.upto, self.now - self.options.commit_latency)
+        return Place(number, upto, place.audited, schema=schema)
 
     def is_audit_due(self, place: Place) -> bool:
         every, unseen = self.options.key_audit, self.now - max(place.upto, place.audited)
@@ -75,13 +79,19 @@ def is_audit(lo: Place, limit: Place) -> bool:
     return lo.audited != limit.audited
 
 
+def is_altered(lo: Place, limit: Place) -> bool:
+    """The schema is not the one of the last reading. The columns come at once, also where no row changes."""
+    return lo.schema != limit.schema
+
+
 def news_of(position: Position, tables: Sequence[str], clock: Clock, asks: Asks) -> News:
     """Every table is asked for by itself. ``limit`` has the tables that are to be read, and no other."""
     reading: dict[str, Place] = {}
     moving: dict[str, Place] = {}
     for table, lo in places_of(position, tables).items():
-        limit = clock.planned(lo)
-        if table in clock.whole or lo.after or is_audit(lo, limit) or _holds_any(table, lo, limit, asks):
+        limit = clock.planned(lo, table)
+        due = table in clock.whole or lo.after or is_audit(lo, limit) or (table in position and is_altered(lo, limit))
+        if due or _holds_any(table, lo, limit, asks):
             reading[table] = limit
         elif table not in position or limit.upto - lo.upto >= IDLE_FOR:
             moving[table] = limit
@@ -127,4 +137,4 @@ def anchor(sealed: Position, table: str, epoch: int, clock: Clock) -> Anchor:
     """Of a copy that begins now; ``sealed`` is the end of the last sealed window."""
     place = places_of(sealed, [table])[table]
     floor = floor_key(epoch, max(place.round, microseconds(clock.now)))
-    return Anchor(floor, position_of({table: clock.planned(place)}))
+    return Anchor(floor, position_of({table: clock.planned(place, table)}))

@@ -34,12 +34,15 @@ class After:
 @dataclass(frozen=True)
 class Place:
     """Behind the reading number ``round``. Everything up to ``upto`` was read, or was to be read: where ``after`` is
-    set, the rows behind it are still open. ``audited`` is when the source was last asked to be compared as a whole."""
+    set, the rows behind it are still open. ``audited`` is when the source was last asked to be compared as a whole.
+    ``schema`` is the id of the schema that the table had in the catalogue then; empty where the reading took none down.
+    """
 
     round: int
     upto: datetime
     audited: datetime
     after: After | None = None
+    schema: str = ""
 
 
 def text_of(place: Place) -> str:
@@ -50,6 +53,8 @@ def text_of(place: Place) -> str:
     }
     if place.after:
         told["after"] = [place.after.stamp and written(place.after.stamp), place.after.key]
+    if place.schema:
+        told["schema"] = place.schema
     return json.dumps(told, ensure_ascii=False)
 
 
@@ -59,7 +64,8 @@ def place_of(text: str) -> Place:
     if "after" in told:
         stamp, key = told["after"]
         after = After(stamp and datetime.fromisoformat(stamp), key)
-    return Place(told["round"], datetime.fromisoformat(told["upto"]), datetime.fromisoformat(told["audited"]), after)
+    upto, audited = datetime.fromisoformat(told["upto"]), datetime.fromisoformat(told["audited"])
+    return Place(told["round"], upto, audited, after, told.get("schema", ""))
 
 
 def places_of(position: Position, tables: Sequence[str]) -> dict[str, Place]:

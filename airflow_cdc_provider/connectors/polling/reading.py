@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from airflow_cdc_provider.connectors.polling.intervals import ends, is_audit
+from airflow_cdc_provider.connectors.new_columns import schema_record
+from airflow_cdc_provider.connectors.polling.intervals import ends, is_altered, is_audit
 from airflow_cdc_provider.connectors.polling.options import PollingOptions
 from airflow_cdc_provider.connectors.polling.pages import DeletesForgotten, Page, Query, Row
 from airflow_cdc_provider.connectors.polling.places import Place, moment_of, order_key, position_of, written
@@ -30,10 +31,13 @@ def items(
     """Every row as a whole, or as deleted. A window may end behind every page; behind the last one it ends where it was
     planned to. ``read`` gives the pages between two places; a table that is copied as a whole has none."""
     table, lo, limit = ends(partition)
-    if is_audit(lo, limit):
-        yield from _audit(table, epoch, limit, AUDIT_DUE)
-        return
     rank = 0
+    if is_altered(lo, limit):
+        yield from (schema, schema_record(schema, order_key(epoch, limit.round, rank), "{}"))
+        rank += 1
+    if is_audit(lo, limit):
+        yield from _audit(table, epoch, limit, rank, AUDIT_DUE)
+        return
     try:
         for page in read(lo, limit):
             if not rank and page.rows:
@@ -44,14 +48,14 @@ def items(
             if page.after:
                 yield Boundary(position_of({table: replace(limit, after=page.after)}))
     except DeletesForgotten:
-        place = Place(limit.round, lo.upto, moment_of(limit.round))
-        yield from _audit(table, epoch, place, FORGOTTEN)
+        place = Place(limit.round, lo.upto, moment_of(limit.round), schema=limit.schema)
+        yield from _audit(table, epoch, place, rank, FORGOTTEN)
         return
     yield Boundary(partition.limit)
 
 
-def _audit(table: str, epoch: int, place: Place, why: str) -> Iterator[StreamItem]:
-    yield HoleMet(table, AUDIT, order_key(epoch, place.round, 0), why)
+def _audit(table: str, epoch: int, place: Place, rank: int, why: str) -> Iterator[StreamItem]:
+    yield HoleMet(table, AUDIT, order_key(epoch, place.round, rank), why)
     yield Boundary(position_of({table: place}))
 
 

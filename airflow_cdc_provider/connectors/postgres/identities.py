@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow_cdc_provider.connectors.postgres.types import Domains
 from airflow_cdc_provider.core.identity import ColumnIdentity, Partition, TableIdentity, UnseenChanges
@@ -19,9 +19,11 @@ SAME_OUTPUT = {1043: 25, 1015: 1009}
 """varchar and varchar[] are printed as text and text[] are."""
 
 COLUMNS = """
-SELECT a.attrelid::int8, c.relnatts, a.attname::text, a.attnum, a.atttypid::int8, a.xmin::text, a.atthasmissing
+SELECT a.attrelid::int8, c.relnatts, a.attname::text, a.attnum, a.atttypid::int8, a.xmin::text, a.atthasmissing,
+       CASE WHEN a.attgenerated <> '' THEN pg_get_expr(d.adbin, d.adrelid) ELSE '' END
 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-WHERE a.attrelid = ANY (%(tables)s) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE a.attrelid = ANY (%(tables)s) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attrelid, a.attnum
 """
 
@@ -71,12 +73,17 @@ SELECT EXISTS (
 READABLE = "SELECT pg_relation_size(%(oid)s) = 0, has_table_privilege(%(oid)s::oid, 'SELECT')"
 
 
-def read_identities(
-    connection: Connection[Any], described: Sequence[Described], domains: Domains
-) -> dict[str, TableIdentity]:
-    """Of the tables ``described``. What is read sees every transaction that has committed when this is called."""
+class Executes(Protocol):
+    """A session, by whichever library."""
+
+    def execute(self, query: str, params: Mapping[str, Any], /) -> Iterable[Any]: ...
+
+
+def read_identities(connection: Executes, described: Sequence[Described], domains: Domains) -> dict[str, TableIdentity]:
+    """Of the tables ``described``, with the columns of their schemas. What is read sees every transaction that has
+    committed when this is called."""
     oids = {"tables": [table.oid for table in described]}
-    columns, last_numbers = _columns(connection, oids, {table.oid: table.unclear for table in described}, domains)
+    columns, last_numbers = _columns(connection, oids, {table.oid: table for table in described}, domains)
     labels, composites = _types(connection, oids)
     partitions: dict[int, dict[str, Partition]] = {}
     for table, oid, name, file, joined in connection.execute(PARTITIONS, oids):
@@ -109,26 +116,34 @@ def as_streamed(changes: UnseenChanges, truncated: bool, attached: Sequence[str]
     ``attached``: names of those that were not."""
     return replace(
         changes,
-        rows=(*changes.rows, *(f"partition {name} was attached with rows in it" for name in attached)),
+        rows=(
+            *changes.rows,
+            *(f"partition {name} was detached or dropped with its rows" for name in changes.detached),
+            *(f"partition {name} was attached with rows in it" for name in attached),
+        ),
         attached=(),
+        detached=(),
         rewritten=changes.rewritten and (changes.recomputed or not truncated),
     )
 
 
 def _columns(
-    connection: Connection[Any], oids: dict[str, list[int]], unclear: dict[int, frozenset[str]], domains: Domains
+    connection: Executes, oids: dict[str, list[int]], described: dict[int, Described], domains: Domains
 ) -> tuple[dict[int, dict[str, ColumnIdentity]], dict[int, int]]:
     columns: dict[int, dict[str, ColumnIdentity]] = {}
     last_numbers: dict[int, int] = {}
-    for table, last_number, name, number, type_oid, altered, filled in connection.execute(COLUMNS, oids):
-        identity = ColumnIdentity(number, _output(type_oid, domains), altered, filled, name in unclear[table])
-        columns.setdefault(table, {})[name] = identity
+    for table, last_number, name, number, type_oid, altered, filled, expression in connection.execute(COLUMNS, oids):
         last_numbers[table] = last_number
+        if expression and name not in described[table].schema.names:
+            continue
+        output, unclear = _output(type_oid, domains), name in described[table].unclear
+        identity = ColumnIdentity(number, output, altered, filled, unclear, expression=expression)
+        columns.setdefault(table, {})[name] = identity
     return columns, last_numbers
 
 
 def _types(
-    connection: Connection[Any], oids: dict[str, list[int]]
+    connection: Executes, oids: dict[str, list[int]]
 ) -> tuple[dict[int, dict[str, str]], dict[int, dict[str, str]]]:
     labels: dict[int, dict[str, str]] = {}
     composites: dict[int, dict[str, str]] = {}

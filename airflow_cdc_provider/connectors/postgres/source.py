@@ -86,7 +86,7 @@ class PostgresSource:
             return read_identities(connection, list(catalogue.tables.values()), catalogue.domains)
 
     def not_streamed(
-        self, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool
+        self, table: str, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool
     ) -> UnseenChanges:
         with self.client.session("describe") as connection:
             filled = [

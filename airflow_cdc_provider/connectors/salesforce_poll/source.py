@@ -72,7 +72,9 @@ class SalesforcePollSource:
         return [one.schema for one in self._described.values()]
 
     def open_stream(self, tables: Sequence[str]) -> Position:
-        return position_of(dict.fromkeys(tables, self._clock().first()))
+        self.tables()
+        clock = self._clock()
+        return position_of({table: clock.first(table) for table in tables})
 
     def news(self, position: Position, tables: Sequence[str]) -> News:
         return news_of(position, tables, self._clock(tables), self._holds_any)
@@ -134,7 +136,8 @@ class SalesforcePollSource:
 
     def _clock(self, tables: Sequence[str] = ()) -> Clock:
         unstamped = frozenset(table for table in tables if not self._stamp(table))
-        return Clock(self.org.rest.now(), self.options, unstamped, DELETES_TOLD_FOR)
+        schemas = {table: one.schema.schema_id for table, one in self._described.items()}
+        return Clock(self.org.rest.now(), self.options, unstamped, DELETES_TOLD_FOR, schemas)
 
     def _object(self, table: str, schema: TableSchema | None = None) -> Object:
         found = self._of(table)

@@ -1,0 +1,55 @@
+"""What polls make of changes that no timestamp shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from airflow_cdc_provider.connectors.jdbc_poll.catalog import read_catalogue
+from airflow_cdc_provider.connectors.jdbc_poll.identities import plain_identity, read_numbers
+from airflow_cdc_provider.connectors.jdbc_poll.unseen import as_polled
+from airflow_cdc_provider.core.changes import Operation
+from airflow_cdc_provider.core.identity import Partition, TableIdentity, UnseenChanges
+from tests.connectors.conftest import Database
+from tests.connectors.polled_database import images
+from tests.connectors.test_jdbc_poll import Shop, ago
+from tests.connectors.test_jdbc_poll_servers import of
+
+NOW = TableIdentity("1", {}, 1, partitions={"7@5": Partition("public.top", "7", "5")})
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_only_what_a_row_of_an_earlier_interval_holds_is_unseen(found: bool) -> None:
+    changes = UnseenChanges(added=("z",), attached=("7@5",), detached=("public.low",), rewritten=True)
+    left = as_polled(changes, NOW, lambda column: found and column == "z", lambda oid: found and oid == "7")
+    words = ("rows older than column z hold values in it", "partition public.top was attached with rows in it")
+    assert left == UnseenChanges(rows=words if found else ())
+    assert bool(as_polled(replace(changes, recomputed=True), NOW, lambda _: False, lambda _: False).rows)
+
+
+def test_a_column_comes_at_once_and_only_once(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "shop.db")
+    shop.sql("CREATE TABLE t (id INTEGER PRIMARY KEY NOT NULL, updated_at DATETIME NOT NULL)")
+    shop.sql("INSERT INTO t VALUES (1, ?)", ago(7200))
+    polling = shop.polling()
+    polling.position = polling.source.open_stream(["main.t"])
+    assert polling.window(polling.task("main.t")) == []
+    shop.sql("ALTER TABLE t ADD z INTEGER")
+    ((op, told),) = images(polling.window(polling.task("main.t")))
+    assert op == Operation.SCHEMA and [one["name"] for one in told["columns"]] == ["id", "updated_at", "z"]
+    assert polling.window(polling.task("main.t")) == []
+    shop.connection.close()
+
+
+@pytest.mark.server
+def test_numbers_of_columns_are_not_used_again(database: Database) -> None:
+    database.sql("CREATE TABLE t (id int PRIMARY KEY, v text)", "ALTER TABLE t DROP v", "ALTER TABLE t ADD v text")
+    with of(database).source.database.session() as connection:
+        catalogue = read_catalogue(connection, ["public"])
+        numbers = read_numbers(connection, catalogue)
+    assert isinstance(connection, sa.Connection)
+    told = plain_identity(catalogue["public.t"], numbers["public.t"])
+    assert {name: one.number for name, one in told.columns.items()} == {"id": 1, "v": 3} and not told.positional
