@@ -1,7 +1,7 @@
 """A real PostgreSQL on loopback that lives as long as the process that started it.
 
-The binaries of the newest major version come from a wheel, those of earlier ones from jars. PostgreSQL refuses to run as
-root, so root runs it as ``nobody``.
+The binaries of the newest major version come from a wheel, those of earlier ones from jars. PostgreSQL refuses to run
+as root, so root runs it as ``nobody``.
 """
 
 from __future__ import annotations
