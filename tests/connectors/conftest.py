@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.selection import selected_schema
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
-from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from airflow_cdc_provider.sandbox.postgres import EARLIER, NEWEST, EmbeddedPostgres
 from tests.blocks import unpacked
 
 NUMBERS = itertools.count(1)
@@ -111,9 +111,13 @@ def ends(items: Sequence[StreamItem]) -> list[Position]:
     return [item.position for item in items if isinstance(item, Boundary)]
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[EmbeddedPostgres]:
-    with EmbeddedPostgres({"max_prepared_transactions": "4"}) as server:
+VERSIONS = [pytest.param(NEWEST, id=str(NEWEST))]
+VERSIONS += [pytest.param(major, id=str(major), marks=pytest.mark.nightly) for major in EARLIER]
+
+
+@pytest.fixture(scope="session", params=VERSIONS)
+def server(request: pytest.FixtureRequest) -> Iterator[EmbeddedPostgres]:
+    with EmbeddedPostgres({"max_prepared_transactions": "4"}, major=request.param) as server:
         yield server
 
 

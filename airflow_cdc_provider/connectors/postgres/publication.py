@@ -27,11 +27,14 @@ MEMBERSHIPS = """
 SELECT n.nspname || '.' || c.relname AS name, coalesce(
     (SELECT max(r.oid) FROM pg_publication_rel r WHERE r.prpubid = p.oid
         AND (r.prrelid = c.oid OR r.prrelid IN (SELECT relid FROM pg_partition_ancestors(c.oid)))),
-    (SELECT s.oid FROM pg_publication_namespace s WHERE s.pnpubid = p.oid AND s.pnnspid = c.relnamespace),
+    {of_schema}
     CASE WHEN p.puballtables THEN p.oid END)::int8 AS membership
 FROM pg_publication p, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE p.pubname = %s AND n.nspname || '.' || c.relname = ANY(%s)
 """
+OF_SCHEMA = "(SELECT s.oid FROM pg_publication_namespace s WHERE s.pnpubid = p.oid AND s.pnnspid = c.relnamespace),"
+FIRST_WITH_SCHEMAS = 150000
+"""From this version on, whole schemas can be published."""
 
 
 def quoted(name: str) -> str:
@@ -48,7 +51,9 @@ def members(connection: Connection[Any], publication: str) -> set[str]:
 
 def memberships(connection: Connection[Any], publication: str, tables: Sequence[str]) -> dict[str, int]:
     """Oid of the membership of each table that is in the publication now."""
-    found = connection.execute(MEMBERSHIPS, (publication, list(tables))).fetchall()
+    of_schema = OF_SCHEMA if connection.info.server_version >= FIRST_WITH_SCHEMAS else ""
+    query = MEMBERSHIPS.format(of_schema=of_schema)
+    found = connection.execute(query.encode(), (publication, list(tables))).fetchall()
     return {name: membership for name, membership in found if membership is not None}
 
 

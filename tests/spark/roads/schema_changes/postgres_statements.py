@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.spark.roads.schema_changes.statements import SAME, SAME_OR_STOPPED, STOPPED, Case, alter, numbered
 
 TYPES = (
@@ -32,8 +34,8 @@ def case(name: str, statements: tuple[str, ...], quiet: str, busy: str = "", row
     return Case(name, statements, ORDINARY, rows, quiet, busy)
 
 
-def same(name: str, *statements: str, busy: str = "") -> Case:
-    return case(name, statements, SAME, busy)
+def same(name: str, *statements: str, busy: str = "", since: int = 0) -> Case:
+    return replace(case(name, statements, SAME, busy), since=since)
 
 
 def stopped(name: str, *statements: str) -> Case:
@@ -161,7 +163,7 @@ CASES = numbered(
         same("vacuum full", "VACUUM FULL {t}"),
         same("cluster", "CLUSTER {t} USING {t}_pkey"),
         same("vacuum full of a column with a constant", *alter("ADD z int DEFAULT 5"), "{run}", "VACUUM FULL {t}"),
-        same("access method", *alter("SET ACCESS METHOD heap")),
+        same("access method", *alter("SET ACCESS METHOD heap"), since=15),
         same("type of the table", "CREATE TYPE {t}_row AS (id int)"),
         same("a child", "CREATE TABLE {t}_child () INHERITS ({t})", "INSERT INTO {t}_child (id, a) VALUES (99, 1)"),
         # rows

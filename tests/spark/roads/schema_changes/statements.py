@@ -30,7 +30,8 @@ Truth = tuple[list[str], Counter[Texts]]
 class Case:
     """``quiet``: what becomes of the copy where nobody changes a row, ``busy``: where rows change before and after.
     ``make`` are the statements that make the table, of ``rows`` the first comes behind the others. In all of them
-    ``{t}`` is the table, and ``{run}`` stands where a run does."""
+    ``{t}`` is the table, and ``{run}`` stands where a run does. ``since``: the first major version of the server that
+    takes them."""
 
     name: str
     statements: tuple[str, ...]
@@ -39,6 +40,7 @@ class Case:
     quiet: str = SAME
     busy: str = ""
     number: int = 0
+    since: int = 0
 
     def expected(self, busy: bool) -> str:
         return (self.busy or self.quiet) if busy else self.quiet

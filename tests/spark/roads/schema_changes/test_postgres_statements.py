@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -13,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
-from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from airflow_cdc_provider.sandbox.postgres import EARLIER, EmbeddedPostgres
 from tests.spark.roads.schema_changes.postgres_statements import CASES
 from tests.spark.roads.schema_changes.statements import Case, Chosen, Statements, Truth, chosen, parameters
 
@@ -82,7 +84,14 @@ def story(
     tmp_path_factory: pytest.TempPathFactory,
     request: pytest.FixtureRequest,
 ) -> Iterator[PostgresStatements]:
-    folder, tables = tmp_path_factory.mktemp("statements"), chosen(request)
+    with lived_through(postgres, spark, tmp_path_factory.mktemp("statements"), chosen(request)) as story:
+        yield story
+
+
+@contextmanager
+def lived_through(
+    postgres: EmbeddedPostgres, spark: SparkSession, folder: Path, tables: Chosen
+) -> Iterator[PostgresStatements]:
     with psycopg.connect(postgres.dsn(), autocommit=True) as server:
         server.execute(f"CREATE DATABASE {DATABASE}")
         with psycopg.connect(postgres.dsn(DATABASE), autocommit=True) as connection:
@@ -131,3 +140,19 @@ def test_the_copy_is_the_source_or_is_stopped_with_the_reason(
 
 def test_what_was_stopped_is_the_source_again_after_a_resync(story: PostgresStatements) -> None:
     assert story.resynced() == {}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("major", EARLIER)
+def test_all_of_it_on_an_earlier_version(spark: SparkSession, tmp_path: Path, major: int) -> None:
+    """What the version does not take is left out."""
+    tables = [(case, busy) for case in CASES if case.since <= major for busy in (False, True)]
+    with EmbeddedPostgres(major=major) as postgres, lived_through(postgres, spark, tmp_path, tables) as story:
+        strange = {}
+        for case, busy in tables:
+            try:
+                story.judge(case, busy)
+            except AssertionError as error:
+                strange[case.table(busy), case.name] = str(error).splitlines()[0]
+        assert strange == {}
+        assert story.resynced() == {}
