@@ -115,6 +115,19 @@ VERSIONS = [pytest.param(NEWEST, id=str(NEWEST))]
 VERSIONS += [pytest.param(major, id=str(major), marks=pytest.mark.nightly) for major in EARLIER]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What a version does not have is left out there."""
+    lacking = [item for item in items if _lacks(item)]
+    config.hook.pytest_deselected(items=lacking)
+    items[:] = [item for item in items if item not in lacking]
+
+
+def _lacks(item: pytest.Item) -> bool:
+    since, spec = item.get_closest_marker("since"), getattr(item, "callspec", None)
+    return since is not None and spec is not None and spec.params.get("server", NEWEST) < since.args[0]
+
+
 @pytest.fixture(scope="session", params=VERSIONS)
 def server(request: pytest.FixtureRequest) -> Iterator[EmbeddedPostgres]:
     with EmbeddedPostgres({"max_prepared_transactions": "4"}, major=request.param) as server:

@@ -142,6 +142,7 @@ def test_a_role_with_no_more_than_the_granted_rights_can_do_everything(
     source.drop_stream()
 
 
+@pytest.mark.since(15)
 def test_a_publication_that_sends_only_some_rows_is_refused(database: Database) -> None:
     database.sql(
         "CREATE TABLE item (id int PRIMARY KEY, a int)", "CREATE PUBLICATION cdc FOR TABLE item WHERE (id > 5)"

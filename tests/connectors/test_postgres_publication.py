@@ -43,7 +43,10 @@ MEMBERSHIPS = {
 }
 
 
-@pytest.mark.parametrize("way", MEMBERSHIPS)
+@pytest.mark.parametrize(
+    "way",
+    ["of the table", *(pytest.param(way, marks=pytest.mark.since(15)) for way in ("of its schema", "with a filter"))],
+)
 def test_a_table_that_was_outside_the_publication_for_a_while_is_told_once(shop: Database, way: str) -> None:
     put, take = MEMBERSHIPS[way]
     shop.sql("ALTER PUBLICATION cdc DROP TABLE item", f"ALTER PUBLICATION cdc {put}")

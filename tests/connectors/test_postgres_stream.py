@@ -356,6 +356,7 @@ def hold_slot(shop: Database, application_name: str) -> threading.Thread:
     return thread
 
 
+@pytest.mark.since(18)
 def test_changes_made_while_the_publication_was_away_are_a_lost_position(shop: Database) -> None:
     """The server passes over them with a warning and goes on."""
     start = shop.source.open_stream([ITEM])

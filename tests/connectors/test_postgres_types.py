@@ -146,6 +146,7 @@ def streamed(schema: TableSchema, after: str) -> dict[str, Any]:
     return {n: repr(float(v)) if n in floats and v is not None else v for n, v in values.items()}
 
 
+@pytest.mark.since(17)  # infinite intervals
 def test_each_value_is_the_same_by_stream_and_by_copy(things: Database) -> None:
     start = things.source.open_stream(["public.thing"])
     fill(things, 1)
@@ -163,12 +164,14 @@ def test_each_value_is_the_same_by_stream_and_by_copy(things: Database) -> None:
             assert (native, by_stream[row][name]) == (native, value)
 
 
+@pytest.mark.since(17)  # infinite intervals
 def test_each_type_has_its_logical_type(things: Database) -> None:
     schema = things.task("public.thing").schema
     found = {f"c{n}": (native, str(schema.column(f"c{n}").type)) for n, (native, _, _) in enumerate(CASES)}
     assert found == {f"c{n}": (native, logical) for n, (native, logical, _) in enumerate(CASES)}
 
 
+@pytest.mark.since(17)  # infinite intervals
 def test_the_texts_of_types_without_counterpart_do_not_depend_on_the_settings_of_the_server(things: Database) -> None:
     start = things.source.open_stream(["public.thing"])
     things.sql(

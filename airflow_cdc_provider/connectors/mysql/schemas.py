@@ -10,7 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_cdc_provider.connectors.mysql.catalog import Table
+from airflow_cdc_provider.connectors.mysql.column_types import column_type
+from airflow_cdc_provider.connectors.mysql.column_types import keeps_values as type_keeps_values
 from airflow_cdc_provider.connectors.mysql.table_map import Field, TableMap
+from airflow_cdc_provider.connectors.mysql.tokens import tokens_of
 from airflow_cdc_provider.connectors.mysql.types import Described, derived, fits, keeps_values
 from airflow_cdc_provider.core.selection import taken
 from airflow_cdc_provider.core.steps import TableTask
@@ -123,7 +126,19 @@ def unclear_columns(task: TableTask, told: Told) -> tuple[str, ...]:
 
 
 def value_losses(task: TableTask, told: Told) -> tuple[str, ...]:
-    """Columns of which the server may have changed values when they were altered: no row tells of that."""
+    """Columns of which the server may have changed values when they were altered: no row tells of that. Where the
+    catalogue is that of behind an ALTER that the stream has yet to tell, its types are those that the target takes over
+    with this row: an ALTER that they come from changes nothing any more in the eyes of the window that tells it."""
     held = task.control.schema if task.control else None
     natives = {column.name: column.native for column in held.columns} if held else {}
-    return tuple(one.name for one in told.described if one.name in natives and not keeps_values(natives[one.name], one))
+    taken_over = natives | {column.name: column.native for column in told.schema.columns}
+    return tuple(
+        one.name
+        for one in told.described
+        if (native := natives.get(one.name)) is not None
+        and not (keeps_values(native, one) and _keeps(native, taken_over[one.name]))
+    )
+
+
+def _keeps(before: str, after: str) -> bool:
+    return before == after or type_keeps_values(column_type(tokens_of(before)), column_type(tokens_of(after)))
