@@ -40,8 +40,10 @@ def check(args: argparse.Namespace) -> Answer:
         "ready": not problems,
         "tables": [task.table for task in tables],
         "warnings": [to_plain(warning) for warning in warnings],
+        "unseen": replicator.source.unseen,
     }
     lines = [f"warning: {warning}" for warning in warnings]
+    lines.append(f"note: {replicator.name} cannot see {replicator.source.unseen}")
     if not problems:
         lines.append(f"{replicator.name} is ready: {len(tables)} tables{_at_once(replicator, len(tables))}")
     return Answer(body, lines=lines, problems=problems, code=a.CONFIGURATION if problems else a.OK)

@@ -237,9 +237,10 @@ class SourceConnector(Protocol):
     Every method raises SourceUnavailable where a retry can help, PositionLost or IdentityChanged where it cannot.
     ``has_transactions``: a window may end between any two of them, and schemas come in the order in which they came
     about. ``repeats_within``: for how long the source may tell a change once more, at another place; nothing where it
-    never does.
+    never does. ``unseen``: in one line what the source cannot show, and the page that lists it.
     """
 
+    unseen: ClassVar[str]
     has_transactions: ClassVar[bool]
     exact_snapshot: ClassVar[bool]
     repeats_within: ClassVar[timedelta]

@@ -48,6 +48,8 @@ class FileSource:
     """Positions are numbers. ``changes``: table and position of each change; ``slot`` is None where there is none.
     ``untold``: tables that the stream left out for a while, and why."""
 
+    unseen = "what is not in its file"
+
     def __init__(self, path: Path) -> None:
         self.path = path
 

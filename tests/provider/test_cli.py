@@ -145,7 +145,11 @@ def test_plan_says_per_table_what_the_next_run_does_and_does_nothing(cdc: Callab
 
 def test_check_finds_a_ready_replicator_ready(cdc: Callable[..., Said], world: World) -> None:
     said = cdc("check", "shop")
-    assert (said.code, said.out.strip()) == (0, "shop is ready: 2 tables")
+    assert said.code == 0 and said.out.splitlines() == [
+        "note: shop cannot see what is not in its file",
+        "shop is ready: 2 tables",
+    ]
+    assert cdc("check", "shop", "--json").body["unseen"] == "what is not in its file"
 
 
 def test_check_says_where_the_source_has_not_room_for_all_copies_at_once(

@@ -41,6 +41,10 @@ class FilesSource:
     """A folder is one stream for all its tables: which table a file is of, only its content tells. Files are read once,
     whole, and belong to whoever writes them: none is ever removed."""
 
+    unseen: ClassVar[str] = (
+        "whatever its connector or feed did not write, schema changes that rewrite rows among it: "
+        "docs/guides/event-feeds.md"
+    )
     has_transactions: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = True
     repeats_within: ClassVar[timedelta] = timedelta(0)

@@ -43,6 +43,10 @@ class JdbcPollSource:
     """The database keeps nothing for us, so there is nothing to acknowledge and nothing to drop. A row comes whole, as
     it is when it is read: states in between are never seen, and a row that is gone is not seen at all."""
 
+    unseen: ClassVar[str] = (
+        "changes that leave the timestamp as it is, and deleted rows without a key audit: "
+        'docs/guides/timestamp-windows.md, "What a poll cannot see"'
+    )
     has_transactions: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = False
     repeats_within: ClassVar[timedelta] = timedelta(0)

@@ -50,6 +50,10 @@ class KafkaSource:
     """Each partition is a channel of its own. Topics are read when a table of theirs is copied, so that one that is
     added later is read from its beginning."""
 
+    unseen: ClassVar[str] = (
+        "whatever its connector or feed did not write, schema changes that rewrite rows among it: "
+        "docs/guides/event-feeds.md"
+    )
     has_transactions: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = True
     repeats_within: ClassVar[timedelta] = timedelta(0)

@@ -32,6 +32,10 @@ class MysqlSource:
     """One server and its binlog. Whether images are full is a matter of its ``binlog_row_image``. Keys are checked row
     by row, so that no two rows ever hold one."""
 
+    unseen: ClassVar[str] = (
+        "sessions without a binlog, and rows that a foreign key changes: "
+        'docs/guides/mysql.md, "What the binlog does not tell"'
+    )
     has_transactions: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = False
     repeats_within: ClassVar[timedelta] = timedelta(0)

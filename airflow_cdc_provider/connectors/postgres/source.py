@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 class PostgresSource:
     """One database, one publication, one slot. Whether images are full is a matter of each table's replica identity."""
 
+    unseen: ClassVar[str] = (
+        'types that print a stored value as another text: docs/guides/postgresql.md, "What the stream does not tell"'
+    )
     has_transactions: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = True
     repeats_within: ClassVar[timedelta] = timedelta(0)

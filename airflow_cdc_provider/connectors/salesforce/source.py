@@ -38,6 +38,10 @@ class SalesforceSource:
     """A record holds its id for ever and no other takes it. Salesforce keeps events for 72 hours whoever reads them, so
     there is nothing to acknowledge and nothing to drop."""
 
+    unseen: ClassVar[str] = (
+        "values of formulas, of new fields and of fields of another type in records without an event: "
+        "docs/guides/salesforce.md"
+    )
     has_transactions: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = False
     repeats_within: ClassVar[timedelta] = REPEATS_WITHIN

@@ -49,6 +49,10 @@ TOLD_ALL_THE_SAME = frozenset({"SystemModstamp", "LastActivityDate", "PhotoUrl"}
 class SalesforcePollSource:
     """Salesforce keeps nothing for us. A record comes whole, as it is when it is read; deletes are told for 15 days."""
 
+    unseen: ClassVar[str] = (
+        "changes that leave the timestamp as it is, formulas and values of new fields among them: "
+        'docs/guides/timestamp-windows.md, "What a poll cannot see"'
+    )
     has_transactions: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = False
     repeats_within: ClassVar[timedelta] = timedelta(0)

@@ -114,7 +114,8 @@ def of_postgres(
         def ask(query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
             cursor = connection.execute(query.encode())
             names = [column.name for column in cursor.description or ()]
-            texts = ", ".join(f"CASE WHEN {name} IS NOT NULL THEN format('%s', {name}) END" for name in names)
+            # A cast takes the blanks off a char.
+            texts = ", ".join(f"rpad({name}::text, 10)" if name == "c" else f"{name}::text" for name in names)
             return names, connection.execute(query.replace("*", texts).encode()).fetchall()
 
         chosen = told_cases(request, POSTGRES_CASES)
