@@ -64,10 +64,8 @@ def mariadb_behind_tls() -> Iterator[Behind]:
 
 
 @pytest.fixture(params=["postgres", "mysql"])
-def behind(request: pytest.FixtureRequest) -> Behind:
-    name = {"postgres": "postgres_behind_tls", "mysql": "mariadb_behind_tls"}[request.param]
-    found: Behind = request.getfixturevalue(name)
-    return found
+def behind(request: pytest.FixtureRequest, postgres_behind_tls: Behind, mariadb_behind_tls: Behind) -> Behind:
+    return postgres_behind_tls if request.param == "postgres" else mariadb_behind_tls
 
 
 def session(end: str, kind: str, info: ConnectionInfo) -> AbstractContextManager[Any]:
