@@ -19,22 +19,22 @@ POLLING = (
     Breakage(
         "rows are read however young they are",
         f"{FOLDER}/intervals.py",
-        "max(place.upto, self.now - self.options.commit_latency), place.audited",
-        "max(place.upto, self.now), place.audited",
+        "upto = max(place.upto, self.now - self.options.commit_latency)",
+        "upto = max(place.upto, self.now)",
         WINDOWS,
     ),
     Breakage(
         "an interval that goes on takes a later end",
         f"{FOLDER}/intervals.py",
-        "return Place(number, place.upto, place.audited)",
-        "return Place(number, self.now - self.options.commit_latency, place.audited)",
+        "return Place(number, place.upto, place.audited, schema=schema)",
+        "return Place(number, self.now - self.options.commit_latency, place.audited, schema=schema)",
         WINDOWS,
     ),
     Breakage(
         "rounds follow a clock that goes back",
         f"{FOLDER}/intervals.py",
-        "number = max(place.round + 1, microseconds(self.now))",
-        "number = microseconds(self.now)",
+        "number, schema = max(place.round + 1, microseconds(self.now)),",
+        "number, schema = microseconds(self.now),",
         WINDOWS,
     ),
     Breakage(
@@ -61,7 +61,7 @@ POLLING = (
     Breakage(
         "an audit steps over the interval",
         f"{FOLDER}/intervals.py",
-        "return Place(number, place.upto, self.now)",
+        "return Place(number, place.upto, self.now, schema=schema)",
         "return Place(number, max(place.upto, self.now - self.options.commit_latency), self.now)",
         WINDOWS,
     ),

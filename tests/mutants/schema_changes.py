@@ -15,7 +15,7 @@ SCHEMA_CHANGES = (
     Breakage(
         "a column is known by its name alone",
         "airflow_cdc_provider/core/identity.py",
-        "elif after is not None and after.number != before.number:",
+        "elif after is not None and after.number != before.number and not now.positional:",
         "elif after is None and before.number < 0:",
         (CORE,),
     ),
