@@ -67,6 +67,7 @@ class Decoder:
         self._maps: dict[int, tuple[str, bytes]] = {}
         self._layouts: dict[bytes, tuple[Layout, TableMap] | None] = {}
         self._current: dict[str, TableSchema] = {}
+        self._with_dropped: dict[str, TableSchema] = {}
         self._announced: set[str] = set()
         self._touched: dict[str, None] = {}
         self._open = False
@@ -242,6 +243,7 @@ class Decoder:
         held = layout.task.control.schema if layout.task.control else None
         before = self._current.get(layout.table, held)
         self._current[layout.table] = layout.schema
+        self._with_dropped[layout.table] = self._and_dropped(layout.schema, layout.task)
         if layout.schema_id not in self._announced:
             self._announced.add(layout.schema_id)
             self.items.append(layout.schema)
@@ -251,8 +253,14 @@ class Decoder:
             after = canonical(to_plain(layout.schema))
             self.items.append(replace(record, after=after, warnings=("initial_unknown",) if unclear else ()))
 
+    def _and_dropped(self, schema: TableSchema, task: TableTask) -> TableSchema:
+        """With the columns that were dropped in this window: the target still holds their values."""
+        before = self._with_dropped.get(task.table, task.control.schema if task.control else None)
+        dropped = tuple(one for one in before.columns if one.name not in schema.names) if before else ()
+        return replace(schema, columns=(*schema.columns, *dropped))
+
     def _alter(self, event: Event, task: TableTask, statement: Statement, strict: bool) -> None:
-        held = self._current.get(task.table, task.control.schema if task.control else None)
+        held = self._with_dropped.get(task.table, task.control.schema if task.control else None)
         if held and (reasons := list(untold(statement.clauses, statement.ignoring, strict, held))):
             self._holes(event, [task.table], "; ".join(reasons))
 
