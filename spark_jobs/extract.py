@@ -17,7 +17,7 @@ from airflow_cdc_provider.connectors.source import BeginsAnew, HasChannels
 from airflow_cdc_provider.core.changelog import RELOAD, RESTART, UNTOLD, Manifest, TableSlice, position_text
 from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, StagingInvalid
 from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.snapshots import Snapshot, first_restart, joined
+from airflow_cdc_provider.core.snapshots import Snapshot, joined
 from airflow_cdc_provider.core.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.log import ChangeLog
@@ -26,7 +26,7 @@ from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.parallel import side_by_side
 from spark_jobs.runtime.progress import Progress, reported
 from spark_jobs.runtime.row_progress import noted_so_far
-from spark_jobs.windows.restarts import RESTARTED, Restarted
+from spark_jobs.windows.restarts import RESTARTED, Restarted, restarted
 from spark_jobs.windows.split_reader import Share, land_share
 from spark_jobs.windows.window_writer import OVERFLOW, Cut, Landed, Limits
 
@@ -41,10 +41,10 @@ def run(job: Job) -> StepResult:
 
 
 def land_window(
-    job: Job, limits: Limits | None = None, restarted: Restarted | None = None
+    job: Job, limits: Limits | None = None, restarts: Sequence[Restarted] = ()
 ) -> tuple[Manifest, WindowResult]:
     """Land and seal ``step.window`` from ``step.lo`` to at most ``step.limit``; a window that is sealed is adopted.
-    Where a connector has copied its tables anew, it is landed once more, up to there (``restarted``).
+    Where a connector has copied its tables anew, it is landed once more, up to there (``restarts``).
 
     Raises IdentityChanged or StagingInvalid where the window would not join on to the log, SourceUnavailable and
     StagingUnavailable where a retry helps, PositionLost.
@@ -59,20 +59,17 @@ def land_window(
         landed = [part for _, part in read.landed]
     known = _known_snapshots(job)
     seen = [one for part in landed for one in part.snapshots]
-    began = first_restart(known, seen)
-    earlier = restarted is None or (began is not None and began.at_ms < restarted.began.at_ms)
-    if began is not None and earlier and isinstance(job.source, BeginsAnew):
-        restart = job.source.restart(step.lo, step.limit, began, [*known, *seen], known)
-        if restart.tables:
-            anew = replace(step, limit=dict(restart.limit), attempt=f"{step.attempt}{RESTARTED}")
-            seen += restarted.seen if restarted else []
-            return land_window(replace(job, step=anew), limits, Restarted.of(began, restart, known, seen))
+    if isinstance(job.source, BeginsAnew):
+        limit, restarts = restarted(job.source, step.lo, step.limit, known, seen, restarts)
+        if limit != step.limit:
+            shorter = replace(step, limit=dict(limit), attempt=f"{step.attempt}{RESTARTED}")
+            return land_window(replace(job, step=shorter), limits, restarts)
     with job.phase("seal"):
         told = {channel: at for part in landed for channel, at in part.resolved.items()}
         manifest = watermarked(job, _manifest(log, step, read), told)
         manifest = replace(manifest, snapshots=joined([*known, *seen]))
-        if restarted is not None:
-            manifest = restarted.marked(manifest)
+        for restart in restarts:
+            manifest = restart.marked(manifest)
         for schema in {schema.schema_id: schema for part in landed for schema in part.schemas}.values():
             log.write_schema(schema)
         sealed = log.seal(manifest)

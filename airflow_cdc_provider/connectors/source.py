@@ -179,10 +179,12 @@ class HoldsCopies(Protocol):
 @dataclass(frozen=True)
 class Restart:
     """``limit``: where a window ends right before a new snapshot. ``tables``: those in the topics of its connector,
-    by topic."""
+    by topic. ``parted``: whether the stream can be parted there; files may hold rows of the snapshot and what was
+    written before."""
 
     limit: Position
     tables: Mapping[str, frozenset[str]]
+    parted: bool = True
 
 
 @runtime_checkable

@@ -305,7 +305,7 @@ def _problems(
             "RUN002" if row.state is TableState.FAILING else "RUN003",
             f"{row.table} is {row.state}: {row.reason}",
             where=row.table,
-            found=row.error,
+            found=row.error.removesuffix(f" | do: {row.remedy}"),
             do=row.remedy,
         )
         for row in rows

@@ -19,7 +19,7 @@ from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.requests import approve, carry_out
 from airflow_cdc_provider.control.rewinding import finish
 from airflow_cdc_provider.control.rows import opening_rows
-from airflow_cdc_provider.core.changelog import Bridge, Hole, Manifest, TableSlice, run_plan_path
+from airflow_cdc_provider.core.changelog import EXPIRED, Bridge, Hole, Manifest, TableSlice, run_plan_path
 from airflow_cdc_provider.core.commands import CommandKind
 from airflow_cdc_provider.core.decide import Decision, decide
 from airflow_cdc_provider.core.errors import Blocked, Fenced, Retryable
@@ -125,7 +125,7 @@ def reopen(replicator: Replicator, facts: Facts, tell: Tell) -> None:
     failpoint("stream.dropped")
     start = _opened(replicator, tables)
     why = facts.stream.lost.what if facts.stream.lost else "the source is another one"
-    holes = tuple(Hole("expired", table, "", detail=why) for table in tables)
+    holes = tuple(Hole(EXPIRED, table, "", detail=why) for table in tables)
     _seal_empty(replicator, facts, dict(facts.log.hi), start, epoch, holes)
     replicator.state.note(replicator.name, facts.run_id, "reopen", {"why": why, "from": start})
     tell(f"the stream is open again, it starts at {start}: {why}")

@@ -37,6 +37,9 @@ STEPS = "steps"
 UNTOLD = "untold"
 """The kind of hole where the stream says that something was done to a table, and not what."""
 
+EXPIRED = "expired"
+"""The kind of hole where changes are lost, and the rows of the source alone can tell what the table is."""
+
 RESTART = "restart"
 """The kind of hole behind which a feed holds the whole table once more: a copy that starts empty at the end of that
 window, and takes what follows, is the table."""

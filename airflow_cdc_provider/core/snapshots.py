@@ -15,9 +15,9 @@ CHANGES = ""
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Rows of one full snapshot in one topic. ``source``: the connector's logical name. ``place``: where the connector
-    stood in its source; one snapshot has one. ``at_ms``: the time of the first message. ``ended``: the last row was
-    met. ``whole``: it is of all tables of the connector, which no operator asked for."""
+    """Rows of one full snapshot in one topic. ``source``: the connector's logical name. ``topic``: in files, the table.
+    ``place``: where the connector stood in its source; one snapshot has one. ``at_ms``: the time of the first message.
+    ``ended``: the last row was met. ``whole``: it is of all tables of the connector, which no operator asked for."""
 
     source: str
     topic: str
@@ -42,9 +42,9 @@ def joined(snapshots: Iterable[Snapshot]) -> tuple[Snapshot, ...]:
     return tuple(sorted(found.values(), key=lambda one: (one.topic, one.at_ms, one.place)))
 
 
-def first_restart(known: Sequence[Snapshot], seen: Sequence[Snapshot]) -> Snapshot | None:
-    """The earliest snapshot among ``seen`` whose topic held something else before: it starts at ``at_ms``, over all
-    topics of its connector. None where there is no such snapshot. ``known``: what earlier windows held."""
+def restarts_in(known: Sequence[Snapshot], seen: Sequence[Snapshot]) -> tuple[Snapshot, ...]:
+    """Of each connector the earliest snapshot among ``seen`` whose topic held something else before: it starts at
+    ``at_ms``, over all topics of its connector. ``known``: what earlier windows held."""
     entries = {(one.topic, one.place) for one in known}
     everything = joined([*known, *seen])
     restarts = [
@@ -54,7 +54,8 @@ def first_restart(known: Sequence[Snapshot], seen: Sequence[Snapshot]) -> Snapsh
         and (one.topic, one.place) not in entries
         and any(other.topic == one.topic and other.at_ms < one.at_ms for other in everything)
     ]
-    return min(restarts, key=lambda one: one.at_ms, default=None)
+    latest_first = sorted(restarts, key=lambda one: one.at_ms, reverse=True)
+    return tuple({one.source: one for one in latest_first}.values())
 
 
 def of_all_tables(restart: Snapshot, snapshots: Sequence[Snapshot]) -> bool:

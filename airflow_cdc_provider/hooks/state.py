@@ -8,6 +8,7 @@ from pathlib import Path
 from airflow.sdk import BaseHook, conf
 from airflow.sdk.exceptions import AirflowNotFoundException
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.extras import followed
@@ -26,7 +27,10 @@ def open_state() -> StateStore:
         connection = BaseHook.get_connection(CONNECTION)
     except AirflowNotFoundException:
         return StateStore(_file_url())
-    url = make_url(connection.get_uri())
+    try:
+        url = make_url(connection.get_uri())
+    except ArgumentError:
+        return StateStore(connection.get_uri())  # which says so when it is opened
     info, postgres = connection_info(CONNECTION), url.drivername.startswith("postgres")
     query = libpq_parameters(info) if postgres else followed(info, frozenset())
     # SQLAlchemy's own choice of driver for a plain postgresql:// is psycopg2; psycopg 3 is what this provider brings.

@@ -1,15 +1,15 @@
-"""A window that ends where a feed's connector begins to copy its tables anew."""
+"""A window in which a feed's connector begins to copy its tables anew: it ends there, where the feed can be parted."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from airflow_cdc_provider.connectors.source import Restart
-from airflow_cdc_provider.core.changelog import RELOAD, RESTART, Hole, Manifest
-from airflow_cdc_provider.core.snapshots import Snapshot, joined, of_all_tables, unfinished
+from airflow_cdc_provider.connectors.source import BeginsAnew, Restart
+from airflow_cdc_provider.core.changelog import EXPIRED, RELOAD, RESTART, Hole, Manifest
+from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.snapshots import Snapshot, joined, of_all_tables, restarts_in, unfinished
 
-EXPIRED = "expired"
 RESTARTED = "-restart"
 """What the attempt that lands such a window bears behind its name: its files are others."""
 
@@ -18,20 +18,21 @@ RESTARTED = "-restart"
 class Restarted:
     """``seen``: the snapshots that were met when the window was read beyond its end. ``told``: topics that begin anew
     there; of the other ``topics`` of the connector it is not known. ``interrupted``: the connector's first snapshot had
-    not ended, so nobody needs to decide."""
+    not ended, so nobody needs to decide. ``parted``: see ``Restart``."""
 
     began: Snapshot
-    seen: list[Snapshot]
+    seen: Sequence[Snapshot]
     told: frozenset[str]
     tables: Mapping[str, frozenset[str]]
     interrupted: bool
+    parted: bool
 
     @classmethod
-    def of(cls, began: Snapshot, restart: Restart, known: Sequence[Snapshot], seen: list[Snapshot]) -> Restarted:
+    def of(cls, began: Snapshot, restart: Restart, known: Sequence[Snapshot], seen: Sequence[Snapshot]) -> Restarted:
         everything = [*known, *seen]
         rows = {one.topic for one in seen if one.place == began.place}
         told = restart.tables.keys() if of_all_tables(began, everything) else restart.tables.keys() & rows
-        return cls(began, seen, frozenset(told), restart.tables, unfinished(began, everything))
+        return cls(began, seen, frozenset(told), restart.tables, unfinished(began, everything), restart.parted)
 
     def marked(self, manifest: Manifest) -> Manifest:
         """With a hole for each table, and the snapshot in each topic: the next window begins with it."""
@@ -44,8 +45,12 @@ class Restarted:
         return replace(manifest, holes=(*manifest.holes, *holes), snapshots=joined([*manifest.snapshots, *marks]))
 
     def _hole(self, table: str, topic: str, manifest: Manifest) -> Hole:
-        what = f"connector {self.began.source} copied its tables anew into topics that hold earlier rows or changes"
-        if topic not in self.told:
+        into = "topics that hold" if self.parted else "a folder that holds"
+        what = f"connector {self.began.source} copied its tables anew into {into} earlier rows or changes"
+        if not self.parted:
+            kind = EXPIRED
+            why = "rows that were deleted meanwhile have no event. Let it write into a new folder, and name that"
+        elif topic not in self.told:
             kind = EXPIRED
             why = "it wrote no row of this table, which may be empty now, or an operator asked for some tables alone"
         elif self.interrupted:
@@ -57,3 +62,25 @@ class Restarted:
                 "A resync takes the table from the new snapshot on, which has to hold all of its rows"
             )
         return Hole(kind, table, "", position=manifest.hi, detail=f"{what}: {why}")
+
+
+def restarted(
+    source: BeginsAnew,
+    lo: Position,
+    limit: Position,
+    known: Sequence[Snapshot],
+    seen: Sequence[Snapshot],
+    before: Sequence[Restarted],
+) -> tuple[Position, tuple[Restarted, ...]]:
+    """Where the window has to end, and what begins anew there, one entry for each connector. ``seen``: what it held
+    when it was read up to ``limit``. ``before``: what was met when it was read farther."""
+    met = {one.began.source: one for one in before}
+    for began in restarts_in(known, seen):
+        later = met.get(began.source)
+        if later is not None and later.began.at_ms <= began.at_ms:
+            continue
+        restart = source.restart(lo, limit, began, [*known, *seen], known)
+        if restart.tables:
+            limit = restart.limit
+            met[began.source] = Restarted.of(began, restart, known, [*seen, *(later.seen if later else ())])
+    return limit, tuple(met.values())

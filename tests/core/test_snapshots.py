@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_cdc_provider.core.snapshots import CHANGES, Snapshot, first_restart, joined, of_all_tables, unfinished
+from airflow_cdc_provider.core.snapshots import CHANGES, Snapshot, joined, of_all_tables, restarts_in, unfinished
 
 FIRST = Snapshot("pg", "pg.s.t", "a", 10, ended=True, whole=True)
 STREAMED = Snapshot("pg", "pg.s.t", CHANGES, 20)
@@ -10,20 +10,25 @@ SECOND = Snapshot("pg", "pg.s.t", "b", 30, whole=True)
 
 
 def test_the_first_snapshot_of_a_topic_is_no_restart() -> None:
-    assert first_restart((), (FIRST, STREAMED)) is None
-    assert first_restart((FIRST,), (FIRST, STREAMED)) is None, "spread over windows"
+    assert restarts_in((), (FIRST, STREAMED)) == ()
+    assert restarts_in((FIRST,), (FIRST, STREAMED)) == (), "spread over windows"
 
 
 def test_a_snapshot_behind_another_or_behind_changes_is_a_restart() -> None:
-    assert first_restart((FIRST,), (SECOND,)) == SECOND
-    assert first_restart((STREAMED,), (SECOND,)) == SECOND
-    assert first_restart((), (SECOND, FIRST)) == SECOND, "in whatever order shares were read"
-    assert first_restart((FIRST, SECOND), (SECOND,)) is None, "it is known"
+    assert restarts_in((FIRST,), (SECOND,)) == (SECOND,)
+    assert restarts_in((STREAMED,), (SECOND,)) == (SECOND,)
+    assert restarts_in((), (SECOND, FIRST)) == (SECOND,), "in whatever order shares were read"
+    assert restarts_in((FIRST, SECOND), (SECOND,)) == (), "it is known"
 
 
 def test_the_earliest_restart_counts() -> None:
     third = Snapshot("pg", "pg.s.t", "c", 40)
-    assert first_restart((FIRST,), (third, SECOND)) == SECOND
+    assert restarts_in((FIRST,), (third, SECOND)) == (SECOND,)
+
+
+def test_each_connector_begins_anew_by_itself() -> None:
+    other = [Snapshot("my", "my.s.t", "a", 11), Snapshot("my", "my.s.t", "b", 70)]
+    assert set(restarts_in((FIRST, other[0]), (other[1], SECOND))) == {SECOND, other[1]}
 
 
 def test_a_first_snapshot_that_was_interrupted_needs_no_operator() -> None:

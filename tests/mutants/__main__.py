@@ -44,8 +44,8 @@ class Verdict:
 
 
 def main() -> int:
-    wanted = " ".join(sys.argv[1:])
-    chosen = [one for one in BREAKAGES if wanted in one.what or wanted in one.file]
+    words = sys.argv[1:]
+    chosen = [one for one in BREAKAGES if all(word in f"{one.what} {one.file}" for word in words)]
     try:
         for one in chosen:
             one.broken(ROOT)

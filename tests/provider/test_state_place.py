@@ -43,6 +43,12 @@ def test_a_connection_says_where_it_is_whatever_the_executor(monkeypatch: pytest
     assert open_state().url == "postgresql+psycopg://cdc:p%40ss%3Aword@db/cdc?connect_timeout=5"
 
 
+def test_a_connection_that_is_no_url_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_CDC_STATE", json.dumps({"conn_type": "", "host": "db", "extra": {"a": "b"}}))
+    with pytest.raises(CheckFailed, match=r"STA021.*connection cdc_state.*do: airflow connections"):
+        open_state().owner()
+
+
 def test_tls_to_the_state_store_is_verified_and_its_extra_names_no_files_and_no_code(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -38,6 +38,7 @@ def test_a_table_that_somebody_else_made_is_left_alone_and_its_siblings_go_on(wo
     closing = world.run("r2")
     assert [(problem.code, problem.where) for problem in closing.problems] == [("RUN003", "public.c")]
     assert "belongs to another replicator" in closing.problems[0].what
+    assert str(closing.problems[0]).count("do:") == 1
     assert world.control("public.a").window == 2
     assert world.replicator.target.held("public.c", "public_c").version == 0
 

@@ -2,14 +2,18 @@
 
 A blocking snapshot that an operator asked for has the markers of the connector's own. PostgreSQL tells them apart: the
 connector still has the end of the transaction before, which it has not when it starts without offsets.
+
+A topic tells when each message was written. In files the connector's own clock does, and the table stands for the
+topic: one file may hold several.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from airflow_cdc_provider.connectors.debezium.envelope import table_of
 from airflow_cdc_provider.connectors.debezium.places import INITIAL, PLACES
 from airflow_cdc_provider.connectors.formats import exact_json
 from airflow_cdc_provider.connectors.formats.message import Message
@@ -18,10 +22,21 @@ from airflow_cdc_provider.core.snapshots import CHANGES, Snapshot, joined
 
 SOURCE = b'"source":'
 SNAPSHOT = re.compile(rb'"snapshot"\s*:\s*(?:"([a-z_]+)"|(true|false))')
+TABLE = re.compile(rb'"(?:name|db|schema|table|collection)"\s*:\s*"[^"]*"')
+WRITTEN = re.compile(rb'"ts_ms"\s*:\s*(\d+)')
 LAST = "last"
 MOST_REMEMBERED = 1024
-UNSURE = ("", "")
-"""The place of a message that says nothing of snapshots."""
+
+
+class _Place(NamedTuple):
+    """Of a message in a snapshot; without source where it says nothing of snapshots."""
+
+    source: str = ""
+    table: str = ""
+    place: str = ""
+
+
+UNSURE = _Place()
 
 
 class Snapshots:
@@ -29,8 +44,8 @@ class Snapshots:
 
     def __init__(self, blocking: bool) -> None:
         self._blocking = blocking
-        self._places: dict[bytes, tuple[str, str]] = {}
-        self._found: dict[tuple[str, str], Snapshot] = {}
+        self._places: dict[bytes, _Place] = {}
+        self._found: dict[tuple[str | bytes, str], Snapshot] = {}
 
     @property
     def found(self) -> tuple[Snapshot, ...]:
@@ -46,34 +61,36 @@ class Snapshots:
         if marker is None:
             return
         is_row = (marker[1] or marker[2]).decode() in INITIAL or marker[2] == b"true"
-        streamed = self._found.get((message.topic, CHANGES))
-        if not is_row and streamed is not None and streamed.at_ms <= message.at_ms:
+        topic, at_ms = (message.topic, message.at_ms) if message.at_ms else _in_a_file(message.value, block, end)
+        streamed = self._found.get((topic, CHANGES))
+        if not is_row and streamed is not None and streamed.at_ms <= at_ms:
             return
-        source, place = self._place_of(block, is_row)
+        source, table, place = self._place_of(block, is_row)
         if not source or (is_row and not place):
             return
-        known = self._found.get((message.topic, place))
+        known = self._found.get((topic, place))
         ended = marker[1] == LAST.encode()
-        if known is None or (ended and not known.ended) or message.at_ms < known.at_ms:
-            one = Snapshot(source, message.topic, place, message.at_ms, ended, is_row and b'"postgresql"' in block)
-            self._found[message.topic, place] = joined([one, *([known] if known else [])])[0]
+        if known is None or (ended and not known.ended) or at_ms < known.at_ms:
+            name = topic if isinstance(topic, str) else table
+            one = Snapshot(source, name, place, at_ms, ended, is_row and b'"postgresql"' in block)
+            self._found[topic, place] = joined([one, *([known] if known else [])])[0]
 
-    def _place_of(self, block: bytes, is_row: bool) -> tuple[str, str]:
+    def _place_of(self, block: bytes, is_row: bool) -> _Place:
         if block not in self._places:
             if len(self._places) >= MOST_REMEMBERED:
                 self._places.clear()
             self._places[block] = self._read(block, is_row)
         return self._places[block]
 
-    def _read(self, block: bytes, is_row: bool) -> tuple[str, str]:
+    def _read(self, block: bytes, is_row: bool) -> _Place:
         try:
             source = exact_json.parse_text(exact_json.text_of(block.strip()))
             if not isinstance(source, dict) or source.get("connector") not in PLACES:
                 return UNSURE
             if source.get("snapshot") == "incremental" or not (source.get("table") or source.get("collection")):
                 return UNSURE
-            name = str(source.get("name") or "")
-            return (name, self._snapshot(source)) if is_row else (name, CHANGES)
+            table = table_of(source["connector"], source)
+            return _Place(str(source.get("name") or ""), table, self._snapshot(source) if is_row else CHANGES)
         except Unreadable:  # the decoder says what is wrong with the message
             return UNSURE
 
@@ -87,3 +104,10 @@ class Snapshots:
         if connector == "postgresql":
             return f"{at}{ordinal}" if not at.strip("0") else ""
         return "" if self._blocking else f"{at}{ordinal}"
+
+
+def _in_a_file(value: bytes, block: bytes, end: int) -> tuple[bytes, int]:
+    """What the table is called in the source block, and when the connector wrote the message; 0 where it does not say
+    so."""
+    written = WRITTEN.search(value, end)
+    return b" ".join(TABLE.findall(block)), int(written[1]) if written else 0

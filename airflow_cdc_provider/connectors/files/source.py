@@ -23,12 +23,14 @@ from airflow_cdc_provider.connectors.files.planning import files_of, news_behind
 from airflow_cdc_provider.connectors.files.positions import START, place_of, position_of
 from airflow_cdc_provider.connectors.files.reading import head_of, messages_of
 from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleMet, News, Partition, StreamItem
+from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleMet, News, Partition, Restart, StreamItem
+from airflow_cdc_provider.core.changelog import EXPIRED
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.snapshots import Snapshot
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 
@@ -90,12 +92,12 @@ class FilesSource:
         place = self.folder.location
         if "gone" in partition.body:
             what = f"{partition.body['gone']} files were removed from {place} before they were read"
-            yield HoleMet("", "expired", "", what)
+            yield HoleMet("", EXPIRED, "", what)
         made = reading(self.format, tables, epoch)
         for file in files_of(partition):
             pieces = self.folder.pieces(file.path)
             if pieces is None:
-                yield HoleMet("", "expired", "", f"{file.path} was removed from {place} before it was read")
+                yield HoleMet("", EXPIRED, "", f"{file.path} was removed from {place} before it was read")
             else:
                 yield from made.items(messages_of(file.path, pieces, made.decoder.reads_avro))
         yield Boundary(partition.limit)
@@ -111,6 +113,19 @@ class FilesSource:
     def tells_all_behind(self, start: Position, end: Position, table: str) -> bool:
         """Whether somebody has removed files that were never read, nobody can tell."""
         return place_of(start) == START
+
+    def restart(
+        self,
+        lo: Position,
+        limit: Position,
+        began: Snapshot,
+        snapshots: Sequence[Snapshot],
+        known: Sequence[Snapshot],
+    ) -> Restart:
+        """Rows of the snapshot may lie in one file with what was written before."""
+        told = {one.topic for one in known if one.place == began.place}
+        tables = {one.topic for one in snapshots if one.source == began.source} - told
+        return Restart(limit, {table: frozenset([table]) for table in tables}, parted=False)
 
     @cached_property
     def _listed(self) -> list[File]:

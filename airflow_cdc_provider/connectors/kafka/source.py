@@ -31,6 +31,7 @@ from airflow_cdc_provider.connectors.kafka.positions import (
 )
 from airflow_cdc_provider.connectors.kafka.restarts import cut_before
 from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleMet, News, Partition, Restart, StreamItem
+from airflow_cdc_provider.core.changelog import EXPIRED
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
@@ -109,7 +110,7 @@ class KafkaSource:
         for what, of in json.loads(partition.body.get("gone", "[]")):
             names = {task.table for task in tables}
             for table in of or sorted(names - self._told.tables) or [""]:
-                yield HoleMet(table, "expired", "", what)
+                yield HoleMet(table, EXPIRED, "", what)
         made = reading(self.format, tables, epoch)
         if ranges := [Range(*one) for one in json.loads(partition.body["ranges"])]:
             yield from made.items(self.cluster.read(ranges))

@@ -115,14 +115,14 @@ class DebeziumEncoder:
         seq: int = 0,
         headers: tuple[tuple[str, bytes], ...] = (),
     ) -> Message:
-        at_us = 1_700_000_000_000_000 + self._random.randrange(10**9)  # clocks say nothing
+        at_us = 1_700_000_000_000_000 + self._random.randrange(10**9)  # the source's clock says nothing
         body: dict[str, Any] = {
             "before": self._before(op, old),
             "after": self._after(op, change, new),
             "source": {**self._source(op, change), "ts_ms": at_us // 1000, "ts_us": at_us},
             "transaction": None,
             "op": op,
-            "ts_ms": at_us // 1000,
+            "ts_ms": 1_700_000_000_000 + sum(self._offsets),
         }
         if self._manner.transactions and op != "r":
             body["transaction"] = {

@@ -10,7 +10,6 @@ import pytest
 
 from airflow_cdc_provider.connectors.debezium.snapshots import Snapshots
 from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.core.snapshots import CHANGES
 from tests.debezium.record import RECORDED
 
 POSTGRESQL = {"connector": "postgresql", "name": "pg", "schema": "public", "table": "t"}
@@ -47,14 +46,23 @@ def test_full_snapshots_are_told_from_those_an_operator_asked_for(
 
 
 @pytest.mark.parametrize("name", ["postgres", "postgres_bare", "mariadb", "mariadb_bare"])
-def test_a_recorded_feed_has_one_snapshot_in_each_topic(name: str) -> None:
-    watch = Snapshots(False)
-    topics = set()
-    for line in gzip.decompress((RECORDED / f"{name}.jsonl.gz").read_bytes()).splitlines():
+def test_a_recorded_feed_has_one_snapshot_in_each_topic_or_of_each_table_in_files(name: str) -> None:
+    in_topics, in_files = Snapshots(False), Snapshots(False)
+    topics, at = set(), {}
+    for number, line in enumerate(gzip.decompress((RECORDED / f"{name}.jsonl.gz").read_bytes()).splitlines(), 1):
         told = json.loads(line)
         if told["value"] is not None:
-            watch.show(Message(json.dumps(told["value"], separators=(",", ":")).encode(), topic=told["topic"]))
-            topics |= {told["topic"]} if told["value"].get("payload", told["value"]).get("op") == "r" else set()
-    rows = [one.topic for one in watch.found if one.place != CHANGES]
+            value = json.dumps(told["value"], separators=(",", ":")).encode()
+            in_topics.show(Message(value, topic=told["topic"], at_ms=number))
+            in_files.show(Message(value, topic=f"a/{number}.json"))
+            payload = told["value"].get("payload", told["value"])
+            if payload.get("op") == "r":
+                topics.add(told["topic"])
+                table = told["topic"].partition(".")[2]
+                at[table] = min(payload["ts_ms"], at.get(table, payload["ts_ms"]))
+    rows = [one.topic for one in in_topics.found if not one.is_changes]
     assert topics and topics <= set(rows) and len(rows) == len(set(rows))
-    assert any(one.ended for one in watch.found)
+    assert any(one.ended for one in in_topics.found)
+    begun = {one.topic: one.at_ms for one in in_files.found if not one.is_changes}
+    assert all(0 < begun[table] <= moment for table, moment in at.items()), "the statement that makes it comes before"
+    assert len(begun) == sum(not one.is_changes for one in in_files.found)

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from airflow_cdc_provider.connectors.formats import exact_json
+from airflow_cdc_provider.core.changelog import EXPIRED
 from airflow_cdc_provider.core.commands import CommandKind
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Reconcile, Source
@@ -93,6 +96,28 @@ def lose_and_go_on(one: Copied) -> None:
     one.awaited()
 
 
+def in_a_folder(one: Copied, folder: Path, spark: SparkSession, before: list[dict[str, Any]]) -> None:
+    """A folder of the same messages cannot be parted where the new snapshot begins: the tables stop."""
+    (folder / "events").mkdir(parents=True)
+    options = {"format": "debezium", "topic_prefix": one.database.prefix, "location": f"{folder}/events"}
+    source = Source("files", "", options=options)
+    feed = Fed(folder, spark, definition(folder, source, one.feed.tables, key=("id",)))
+    behind = told(one.broker, one.database.prefix)
+    for number, messages in enumerate((before, [message for message in behind if message not in before])):
+        lines = [exact_json.dumps(message["value"]) for message in messages if message["value"] is not None]
+        file = folder / "events" / f"{number}.json"
+        file.write_text("\n".join(lines))
+        os.utime(file, (number, number))
+        if number == 0:
+            feed.settle()
+            assert feed.held("public.t", "id").keys() == {1, 2, 3, 4}
+    road = feed.run()
+    holes = {hole.table: hole.kind for hole in feed.replicator().log.manifest(feed.replicator().log.sealed()).holes}
+    assert holes == dict.fromkeys(one.feed.tables, EXPIRED), road.said
+    road = feed.run()
+    assert all(any(f"{table} is blocked" in said for said in road.said) for table in feed.tables), road.said
+
+
 def test_a_copy_follows_a_postgresql_connector_that_lost_its_offsets(tmp_path: Path, spark: SparkSession) -> None:
     """Deliberate snapshots change nothing; a table that was emptied meanwhile has no row in the new snapshot."""
     with (
@@ -105,7 +130,9 @@ def test_a_copy_follows_a_postgresql_connector_that_lost_its_offsets(tmp_path: P
             one.awaited()
             one.feed.settle()
             assert one.differences() == []
+        before = told(one.broker, one.database.prefix)
         lose_and_go_on(one)
+        in_a_folder(one, tmp_path / "folder", spark, before)
         road = one.feed.run()
         assert any("airflow cdc resync feed --table public.t" in said for said in road.said), road.said
         assert one.held("public.t") == {1: "x", 2: "b", 3: "c", 4: "d"}, "it stands before the new snapshot"
