@@ -137,7 +137,7 @@ def _check_texts(rules: Mapping[Path, TableRule], builder: Builder) -> None:
         for field in asked:
             builder.report.problem(
                 "DEF056",
-                f"a {source.type} source does not tell the texts of its values",
+                f"a {source.type} source has no values that a target lacks, or does not tell their texts",
                 _finder(builder, path)(*field),
                 found=f"`{'.'.join(field)}`",
                 allowed="sources that do: " + ", ".join(_keeping_texts()),

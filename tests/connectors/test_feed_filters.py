@@ -11,7 +11,7 @@ import pytest
 from airflow_cdc_provider.connectors.feeds.check import rule_problems
 from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
 from airflow_cdc_provider.core.changes import ChangeRecord, Operation
-from airflow_cdc_provider.core.definition import Comparison, Condition, TableRule
+from airflow_cdc_provider.core.definition import Columns, Comparison, Condition, TableRule
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
@@ -71,3 +71,9 @@ def test_a_column_that_is_not_told_leaves_its_record_unread() -> None:
 def test_a_value_that_a_column_never_holds_is_told() -> None:
     wrong = task(MYSQL, Condition("at", Comparison.EQUAL, "noon"), replace(FEW, value="four"))
     assert [problem.code for problem in rule_problems(wrong)] == ["SRC072", "SRC072"]
+
+
+def test_a_condition_on_a_column_in_another_form_is_refused() -> None:
+    made = task(MYSQL, NAMED)
+    cast = replace(made, rule=replace(made.rule, columns=Columns(cast={"name": "text"})))
+    assert [problem.code for problem in rule_problems(cast)] == ["SRC106"]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from airflow_cdc_provider.connectors.datastream.types import column_of, converter
+from airflow_cdc_provider.connectors.datastream.types import column_of, converter, original_type
 from airflow_cdc_provider.connectors.formats.avro_file import field_of
 from airflow_cdc_provider.connectors.formats.avro_names import resolved
 from airflow_cdc_provider.connectors.formats.images import Images
 from airflow_cdc_provider.connectors.formats.message import Setting
 from airflow_cdc_provider.connectors.formats.unreadable import NO_KEY, NO_SCHEMA, Unreadable
+from airflow_cdc_provider.connectors.formats.wanted_columns import Reading, as_described, readings
 from airflow_cdc_provider.core.selection import takes
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, Regime, TableSchema
 
@@ -34,13 +37,14 @@ class Tables:
         names = (source, table, text, key)
         made = self._made.get(names)
         if made is None:
-            schema = self._schema(source, table, key, avro)
+            warnings: list[str] = []
+            schema, made_of = self._schema(source, table, key, avro, warnings)
             missing = [name for name in schema.key if name not in schema.names]
             if missing:
                 raise Unreadable(NO_KEY, f"the key column {missing[0]} is no column of {table}")
-            warnings: list[str] = []
-            columns = [converter(column, warnings.append) for column in schema.columns]
-            made = self._made[names] = Images(schema, columns, lambda name: self._left_out(table, name), warnings)
+            converts, as_told = [one.convert for one in made_of], all(one.as_told for one in made_of)
+            left_out = partial(self._left_out, table)
+            made = self._made[names] = Images(schema, converts, left_out, warnings, as_told)
         return made
 
     def announced(self, images: Images) -> list[TableSchema]:
@@ -49,22 +53,31 @@ class Tables:
         self._announced.add(images.schema_id)
         return [images.schema]
 
-    def _schema(self, source: str, table: str, key: tuple[str, ...], avro: Any) -> TableSchema:
-        known = self._setting.known(table)
+    def _schema(
+        self, source: str, table: str, key: tuple[str, ...], avro: Any, warnings: list[str]
+    ) -> tuple[TableSchema, list[Reading]]:
+        known, rule = self._setting.known(table), self._setting.rule(table)
+
+        def read(columns: Sequence[Column], of_key: Sequence[str]) -> list[Reading]:
+            return readings(rule, columns, of_key, lambda column: converter(column, warnings.append), warnings)
+
         if source == "mongodb" and known is None:
-            return TableSchema(table, DOCUMENT, ("_id",), Regime.UNORDERED)
+            return TableSchema(table, DOCUMENT, ("_id",), Regime.UNORDERED), read(DOCUMENT, ("_id",))
         payload = None if avro is None else field_of(resolved(avro), "payload")
         if not isinstance(payload, dict) or not isinstance(payload.get("fields"), list):
             if known is None:
                 raise Unreadable(NO_SCHEMA, f"the columns of {table} are not known")
-            return replace(known, key=known.key or key, regime=Regime.UNORDERED)
-        columns = tuple(column_of(field) for field in payload["fields"] if not self._left_out(table, field["name"]))
-        schema = TableSchema(table, columns, known.key if known and known.key else key, Regime.UNORDERED)
-        return known if known and _shape(known) == _shape(schema) else schema
+            schema = replace(known, key=known.key or key, regime=Regime.UNORDERED)
+            return schema, read(as_described(rule, known.columns, original_type), schema.key)
+        fields = [column_of(field) for field in payload["fields"] if not self._left_out(table, field["name"])]
+        in_force = known.key if known and known.key else key
+        made_of = read(fields, in_force)
+        schema = TableSchema(table, tuple(one.column for one in made_of), in_force, Regime.UNORDERED)
+        return (known if known and _shape(known) == _shape(schema) else schema), made_of
 
     def _left_out(self, table: str, name: str) -> bool:
-        wanted = self._setting.tables.get(table) if self._setting.tables else None
-        return wanted is not None and not takes(wanted.rule, name)
+        rule = self._setting.rule(table)
+        return rule is not None and not takes(rule, name)
 
 
 def _shape(schema: TableSchema) -> tuple[object, ...]:

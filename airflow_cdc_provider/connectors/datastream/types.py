@@ -80,6 +80,15 @@ def _described(kind: Any) -> tuple[str, LogicalType]:
     return str(name), LogicalType(PRIMITIVES.get(str(name), Kind.JSON))
 
 
+def original_type(column: Column) -> LogicalType | None:
+    """What the native text of a column means; None where it says nothing."""
+    if found := DECIMAL.fullmatch(column.native):
+        return decimal_type(int(found[1]), int(found[2]))
+    name, _, logical = column.native.partition(" ")
+    kind = dict(RECORDS.values()).get(logical) if name == "record" else LOGICAL.get(logical) or PRIMITIVES.get(name)
+    return None if kind is None else LogicalType(kind)
+
+
 def converter(column: Column, warn: Warn) -> Convert:
     native = column.native
     if found := DECIMAL.fullmatch(native):

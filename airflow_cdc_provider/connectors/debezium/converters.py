@@ -259,7 +259,11 @@ def _number_or_text(exact: Convert) -> Convert:
     """Base64 might pass for a number: only what has a point, or came as a number, is certain to be one."""
 
     def convert(value: Any) -> str:
-        if isinstance(value, str) and not value.lstrip("-").replace(".", "", 1).isdecimal():
+        if (
+            isinstance(value, str)
+            and value not in values.SPECIAL
+            and not value.lstrip("-").replace(".", "", 1).isdecimal()
+        ):
             raise Unreadable(NO_SCHEMA, "a decimal that is no text of a number, and the schema does not say its scale")
         return exact(value)
 

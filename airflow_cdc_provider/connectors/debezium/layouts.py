@@ -9,11 +9,13 @@ from typing import Any
 from airflow_cdc_provider.connectors.debezium import converters, semantics
 from airflow_cdc_provider.connectors.debezium.connect_json import Told
 from airflow_cdc_provider.connectors.debezium.placeholders import without_placeholder
+from airflow_cdc_provider.connectors.debezium.semantics import Semantic
 from airflow_cdc_provider.connectors.formats.images import Images
 from airflow_cdc_provider.connectors.formats.message import Setting
 from airflow_cdc_provider.connectors.formats.quick_texts import Quick
 from airflow_cdc_provider.connectors.formats.unreadable import NO_KEY, NO_SCHEMA, Unreadable
 from airflow_cdc_provider.connectors.formats.values import only_text
+from airflow_cdc_provider.connectors.formats.wanted_columns import Reading, as_described, readings
 from airflow_cdc_provider.core.selection import takes
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, Regime, TableSchema
 
@@ -75,7 +77,7 @@ class Layouts:
 
     def _make(self, table: str, connector: str, told: Told, key: tuple[str, ...], is_row: bool) -> Layout:
         warnings: list[str] = []
-        known = self._setting.known(table)
+        known, rule = self._setting.known(table), self._setting.rule(table)
         if connector == "mongodb" and not is_row:
             schema = TableSchema(table, DOCUMENT_COLUMNS, (ID,))
             images = Images(schema, [only_text, only_text], warnings=warnings)
@@ -83,8 +85,8 @@ class Layouts:
         if told.schema is None:
             if known is None:
                 raise Unreadable(NO_SCHEMA, f"no schema in the message, and none is known of {table}")
-            made = [converters.of_column(column, warnings.append) for column in known.columns]
-            meanings = [converters.told_by(column) for column in known.columns]
+            columns = as_described(rule, known.columns, _meant)
+            made = readings(rule, columns, known.key, lambda c: converters.of_column(c, warnings.append), warnings)
             schema = known
         else:
             fields = [
@@ -92,30 +94,42 @@ class Layouts:
                 for field in (fields_of(told.schema) if is_row else row_fields(told.schema))
             ]
             kept = [one for one in fields if not self._left_out(table, one[0])]
-            columns = tuple(Column(name, semantics.logical_type(s), may, str(s)) for name, s, may in kept)
-            schema = TableSchema(table, columns, known.key if known else key, REGIMES.get(connector, Regime.SINGLE))
+            columns = [Column(name, semantics.logical_type(s), may, str(s)) for name, s, may in kept]
+            in_force = known.key if known else key
+            made = readings(rule, columns, in_force, lambda c: converters.of_column(c, warnings.append), warnings)
+            wanted = tuple(one.column for one in made)
+            schema = TableSchema(table, wanted, in_force, REGIMES.get(connector, Regime.SINGLE))
             if known and shape(known) == shape(schema):
                 schema = known
-            made = [converters.of_semantic(s, warnings.append) for _, s, _ in kept]
-            meanings = [s for _, s, _ in kept]
         if Regime.DOUBLE in (REGIMES.get(connector), known.regime if known else None):
             schema = replace(schema, regime=Regime.DOUBLE)
         missing = [name for name in schema.key if name not in schema.names]
         if missing:
             raise Unreadable(NO_KEY, f"the key column {missing[0]} is no column of {table}")
-        images = Images(schema, made, lambda name: self._left_out(table, name), warnings)
+        converts, as_told = [one.convert for one in made], all(one.as_told for one in made)
+        images = Images(schema, converts, lambda name: self._left_out(table, name), warnings, as_told)
+        meanings = {column.name: converters.told_by(column) for column in columns}
         whole = connector in WHOLE_BEFORE or self._full_before or not schema.key
         names = frozenset(schema.key)
-        quick = tuple(None if one is None else converters.quick_of(one) for one in meanings)
+        quick = tuple(_quick(one, meanings) for one in made)
         unsure = frozenset[str]()
         if connector == "postgresql" and not whole:
-            by_name = zip(schema.names, meanings, strict=True)
-            unsure = frozenset(name for name, meaning in by_name if without_placeholder(meaning))
+            unsure = frozenset(name for name, meaning in meanings.items() if without_placeholder(meaning))
         return Layout(table, images, quick, whole, bool(key) and names != set(key), names, unsure)
 
     def _left_out(self, table: str, name: str) -> bool:
-        wanted = self._setting.tables.get(table) if self._setting.tables else None
-        return wanted is not None and not takes(wanted.rule, name)
+        rule = self._setting.rule(table)
+        return rule is not None and not takes(rule, name)
+
+
+def _quick(one: Reading, meanings: Mapping[str, Semantic | None]) -> Quick | None:
+    meaning = meanings[one.column.name] if one.as_told else None
+    return None if meaning is None else converters.quick_of(meaning)
+
+
+def _meant(column: Column) -> LogicalType | None:
+    semantic = semantics.of_native(column.native)
+    return None if semantic is None else semantics.logical_type(semantic)
 
 
 def shape(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]:

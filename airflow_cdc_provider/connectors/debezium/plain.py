@@ -122,6 +122,7 @@ class Looks:
         layout = self._layouts.of(table, connector, value, tuple(names))
         if (
             layout.other_key
+            or not layout.images.as_told
             or layout.unsure
             or not layout.schema.key
             or not {*layout.schema.names, *names} <= row.keys()

@@ -35,6 +35,8 @@ def rule_problems(task: TableTask) -> Iterator[Problem]:
                     allowed=f"a value of type {kind}",
                     do="mend `where`",
                 )
+        if condition.column in task.rule.columns.cast or task.schema.has_text_of(condition.column):
+            yield _compared(task.table, condition.column)
     if not task.schema.key:
         yield Problem(
             "SRC073",
@@ -50,6 +52,17 @@ def refuse(problems: Iterable[Problem]) -> None:
     """Raises CheckFailed where there are any."""
     if found := tuple(problems):
         raise CheckFailed(*found)
+
+
+def _compared(table: str, column: str) -> Problem:
+    return Problem(
+        "SRC106",
+        f"`where` compares column {column} of {table}, which the copy holds in another form than the feed tells",
+        where=table,
+        found="`columns.cast`, or `on_unrepresentable: set_null`",
+        allowed="conditions on columns that are copied as they are",
+        do="remove the condition, or the column from `cast`; without `set_null`, or compare another column",
+    )
 
 
 def _mute(table: str) -> Problem:

@@ -7,7 +7,7 @@ from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
 from airflow_cdc_provider.connectors.formats.times import NANOSECONDS_CUT
-from airflow_cdc_provider.connectors.formats.unreadable import NO_KEY, NO_SCHEMA, WRONG_VALUE, Unreadable, not_held
+from airflow_cdc_provider.connectors.formats.unreadable import NO_KEY, NO_SCHEMA, WRONG_VALUE, NotHeld, Unreadable
 from airflow_cdc_provider.connectors.formats.values import Convert
 from airflow_cdc_provider.core.tables import TableSchema
 
@@ -29,7 +29,8 @@ class Salvage(NamedTuple):
 
 class Images:
     """``converters`` are in the order of the schema's columns. ``left_out``: names that a row may have and that are not
-    copied. ``warnings`` are those of the converters since ``warned`` was asked last."""
+    copied. ``warnings`` are those of the converters since ``warned`` was asked last. ``as_told``: every column is one
+    of the messages."""
 
     def __init__(
         self,
@@ -37,20 +38,23 @@ class Images:
         converters: Sequence[Convert],
         left_out: Callable[[str], bool] = lambda name: False,
         warnings: list[str] | None = None,
+        as_told: bool = True,
     ) -> None:
         self.schema = schema
         self.schema_id = schema.schema_id
+        self.as_told = as_told
         self.warnings = [] if warnings is None else warnings
         self._columns = [
             (
-                column.name,
+                column.text_of or column.name,
                 f"{encode_basestring(column.name)}:",
                 self._to_the_last_digit(convert) if column.name in schema.key else convert,
             )
             for column, convert in zip(schema.columns, converters, strict=True)
         ]
-        self.converters = {name: convert for name, _, convert in self._columns}
-        self._names = frozenset(self.converters)
+        by_name = zip(schema.names, self._columns, strict=True)
+        self.converters = {name: convert for name, (_, _, convert) in by_name}
+        self._names = frozenset(name for name, _, _ in self._columns)
         self._left_out = left_out
 
     def _to_the_last_digit(self, convert: Convert) -> Convert:
@@ -60,14 +64,14 @@ class Images:
             before = len(self.warnings)
             text = convert(value)
             if NANOSECONDS_CUT in self.warnings[before:]:
-                raise not_held("a time with digits below a microsecond, in the key")
+                raise NotHeld("a time with digits below a microsecond, in the key", "")
             return "0.0" if text == "-0.0" else text
 
         return converted
 
     def image(self, row: Mapping[str, Any]) -> Image:
         """Columns that are not in the row are unknown. Raises Unreadable, for a column that nobody knows, too."""
-        if len(row) < len(self._columns):
+        if len(row) < len(self._names):
             return self._partial(row)
         members = []
         try:
@@ -76,7 +80,7 @@ class Images:
                 members.append(member + convert(value) if value is not None else member + "null")
         except KeyError:
             return self._partial(row)
-        if len(row) != len(members):
+        if len(row) != len(self._names):
             self.refuse_unknown(row)
         return Image("{" + ",".join(members) + "}", True)
 
@@ -111,12 +115,12 @@ class Images:
         """Value by value: each is read for itself."""
         known: dict[str, str] = {}
         columns = [name for name in row if name not in self._names and not self._left_out(name)]
-        for name, _, convert in self._columns:
+        for column, (name, _, convert) in zip(self.schema.names, self._columns, strict=True):
             if name in row:
                 try:
-                    known[name] = "null" if row[name] is None else convert(row[name])
+                    known[column] = "null" if row[name] is None else convert(row[name])
                 except Unreadable:
-                    columns.append(name)
+                    columns.append(column)
         key = [known.get(name) for name in self.schema.key]
         text = f"[{','.join(map(str, key))}]" if key and None not in key else None
         return Salvage(text, known, tuple(columns))

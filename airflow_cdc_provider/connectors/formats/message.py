@@ -56,6 +56,10 @@ class Setting:
     def wants(self, table: str) -> bool:
         return self.tables is None or table in self.tables
 
+    def rule(self, table: str) -> TableRule | None:
+        wanted = self.tables.get(table) if self.tables else None
+        return wanted.rule if wanted else None
+
     def known(self, table: str) -> TableSchema | None:
         wanted = self.tables.get(table) if self.tables else None
         return wanted.schema if wanted else None

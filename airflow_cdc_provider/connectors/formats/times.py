@@ -12,7 +12,8 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from airflow_cdc_provider.connectors.formats.unreadable import WRONG_TIME, Unreadable, not_held
+from airflow_cdc_provider.connectors.formats.far_times import far_date, far_moment
+from airflow_cdc_provider.connectors.formats.unreadable import WRONG_TIME, NotHeld, Unreadable
 from airflow_cdc_provider.connectors.unrepresentable import INFINITE, OTHER_YEAR
 
 Warn = Callable[[str], object]
@@ -40,14 +41,15 @@ def date_of_days(days: int, warn: Warn) -> str:
     ordinal = whole(days) + EPOCH_DAY
     if 1 <= ordinal <= LAST_DAY:
         return f'"{date.fromordinal(ordinal).isoformat()}"'
-    raise not_held(OTHER_YEAR)
+    raise NotHeld(OTHER_YEAR, far_date(days))
 
 
 def timestamp_of_us(us: int, warn: Warn, zone: str = "") -> str:
     if FIRST_US <= whole(us) <= LAST_US:
         return f'"{(EPOCH + timedelta(microseconds=us)).isoformat()}{zone}"'
-    infinite = us in INFINITE_US or us * 1000 in INFINITE_US
-    raise not_held(INFINITE if infinite else OTHER_YEAR)
+    if us in INFINITE_US or us * 1000 in INFINITE_US:
+        raise NotHeld(INFINITE, "infinity" if us > 0 else "-infinity")
+    raise NotHeld(OTHER_YEAR, far_moment(us) + zone)
 
 
 def timestamp_of_ms(ms: int, warn: Warn, zone: str = "") -> str:
@@ -111,7 +113,7 @@ def timestamptz_of_text(text: Any, warn: Warn) -> str:
     try:
         return f'"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"'
     except OverflowError:
-        raise not_held(OTHER_YEAR) from None
+        raise NotHeld(OTHER_YEAR, text) from None
 
 
 @lru_cache(maxsize=64)
@@ -136,6 +138,6 @@ def _require_within(text: Any) -> None:
     if not isinstance(text, str):
         raise Unreadable(WRONG_TIME, "a time that is no text")
     if text in ("infinity", "-infinity"):
-        raise not_held(INFINITE)
+        raise NotHeld(INFINITE, text)
     if LONG_YEAR.match(text):
-        raise not_held(OTHER_YEAR)
+        raise NotHeld(OTHER_YEAR, text)

@@ -28,6 +28,10 @@ NO_ORDER, WRONG_TIME, WRONG_NUMBER, WRONG_TEXT, WRONG_VALUE, NO_SCHEMA, NOT_HELD
     "EVT016",
 )
 NOT_TOLD = "EVT020"
+DO = (
+    "copy the column as text (`columns: {cast: …}`), or as NULL with its text beside it where it is no part of the key "
+    "(`on_unrepresentable: set_null`), or leave it out"
+)
 
 
 class Unreadable(ValueError):
@@ -37,9 +41,12 @@ class Unreadable(ValueError):
         super().__init__(f"{code} {what}")
 
 
-def not_held(what: str) -> Unreadable:
-    """A value that no target's type has. Nothing stands for it."""
-    return Unreadable(NOT_HELD, f"{what}, which no target's type has: leave the column out, or the table")
+class NotHeld(Unreadable):
+    """A value that no target's type has. Nothing stands for it. ``text``: as the source spells it."""
+
+    def __init__(self, what: str, text: str) -> None:
+        super().__init__(NOT_HELD, f"{what}, which no target's type has: {DO}")
+        self.text = text
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from uuid import UUID
 
 from airflow_cdc_provider.connectors.formats.exact_json import dumps
 from airflow_cdc_provider.connectors.formats.times import Warn
-from airflow_cdc_provider.connectors.formats.unreadable import WRONG_NUMBER, WRONG_VALUE, Unreadable
+from airflow_cdc_provider.connectors.formats.unreadable import WRONG_NUMBER, WRONG_VALUE, NotHeld, Unreadable
+from airflow_cdc_provider.connectors.unrepresentable import NOT_A_NUMBER
 from airflow_cdc_provider.core.tables import Kind, LogicalType
 
 Convert = Callable[[Any], str]
@@ -79,6 +80,8 @@ def exact(precision: int, scale: int) -> Convert:
     def convert(value: Any) -> str:
         if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
             raise Unreadable(WRONG_VALUE, "not a decimal")
+        if value in SPECIAL:
+            raise NotHeld(NOT_A_NUMBER, str(value))
         try:
             number = Decimal(value)
             if not number.is_finite() or abs(number) >= limit:

@@ -40,7 +40,12 @@ def schema_of(value: Mapping[str, Any], images: Images) -> pa.Schema | None:
     """Of records like this one; None for such as are not plain."""
     row = value.get("newImage") or value.get("oldImage")
     key, others = value.get("key"), set(images.schema.names) - set(images.schema.key)
-    if not isinstance(row, dict) or not isinstance(key, list) or len(key) != len(images.schema.key):
+    if (
+        not images.as_told
+        or not isinstance(row, dict)
+        or not isinstance(key, list)
+        or len(key) != len(images.schema.key)
+    ):
         return None
     if not others <= row.keys() or not row.keys().isdisjoint(images.schema.key):
         return None

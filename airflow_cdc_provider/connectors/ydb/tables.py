@@ -8,6 +8,7 @@ from typing import Any
 from airflow_cdc_provider.connectors.formats.images import Images, as_row
 from airflow_cdc_provider.connectors.formats.message import Setting
 from airflow_cdc_provider.connectors.formats.unreadable import NO_SCHEMA, WRONG_VALUE, Unreadable
+from airflow_cdc_provider.connectors.formats.wanted_columns import as_described, readings
 from airflow_cdc_provider.connectors.ydb.types import converter, logical_type
 from airflow_cdc_provider.core.selection import takes
 from airflow_cdc_provider.core.tables import Column, TableSchema
@@ -33,10 +34,12 @@ class Tables:
             if schema is None or not schema.key:
                 raise Unreadable(NO_SCHEMA, f"the columns of {table or 'the table'} are not known")
             warnings: list[str] = []
-            made_of = [converter(column, warnings.append) for column in schema.columns]
-            rule = self._setting.tables[table].rule if self._setting.tables else None
+            rule = self._setting.rule(table)
+            columns = as_described(rule, schema.columns, lambda c: logical_type(c.native) if c.native else None)
+            made_of = readings(rule, columns, schema.key, lambda c: converter(c, warnings.append), warnings)
             left_out = (lambda name: False) if rule is None else (lambda name: not takes(rule, name))
-            made = self._made[table] = Images(schema, made_of, left_out, warnings)
+            converts, as_told = [one.convert for one in made_of], all(one.as_told for one in made_of)
+            made = self._made[table] = Images(schema, converts, left_out, warnings, as_told)
         return made
 
     def announced(self, schema: TableSchema) -> list[TableSchema]:

@@ -15,10 +15,8 @@ from airflow_cdc_provider.connectors.formats.unreadable import (
     WRONG_TIME,
     WRONG_VALUE,
     Unreadable,
-    not_held,
 )
 from airflow_cdc_provider.connectors.formats.values import Convert, decimal_type
-from airflow_cdc_provider.connectors.unrepresentable import NOT_A_NUMBER
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType
 
 BY_NAME: Mapping[str, Kind] = {
@@ -87,7 +85,7 @@ def converter(column: Column, warn: Warn) -> Convert:
         case Kind.TIMESTAMP:
             return lambda value: times.timestamp_of_text(value, warn)
         case Kind.DECIMAL:
-            return _decimal(values.converter(column.type, warn))
+            return values.converter(column.type, warn)
         case Kind.JSON:
             return values.document
         case Kind.TEXT:
@@ -129,15 +127,6 @@ def _byte(value: Any) -> str:
     if not -SIGNED_BYTE <= value < SIGNED_BYTE:
         raise Unreadable(WRONG_NUMBER, "a number that Int8 does not take")
     return str(value)
-
-
-def _decimal(exact: Convert) -> Convert:
-    def convert(value: Any) -> str:
-        if isinstance(value, str) and value in values.SPECIAL:
-            raise not_held(NOT_A_NUMBER)
-        return exact(value)
-
-    return convert
 
 
 def _number_or_text(of_number: Callable[[int, Warn], str], of_text: Callable[[str, Warn], str], warn: Warn) -> Convert:
