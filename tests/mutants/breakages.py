@@ -16,6 +16,7 @@ from tests.mutants.quarantine import QUARANTINE
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
 from tests.mutants.schema_changes import SCHEMA_CHANGES
+from tests.mutants.special_values import SPECIAL_VALUES
 
 BREAKAGES: tuple[Breakage, ...] = (
     *COMMITS,
@@ -31,4 +32,5 @@ BREAKAGES: tuple[Breakage, ...] = (
     *QUARANTINE,
     *DIRTY_KEYS,
     *SCHEMA_CHANGES,
+    *SPECIAL_VALUES,
 )

@@ -41,7 +41,7 @@ class SalesforceSource:
 
     unseen: ClassVar[str] = (
         "values of formulas, of new fields and of fields of another type in records without an event: "
-        "docs/guides/salesforce.md"
+        'docs/guides/salesforce.md, "What the org does not show"'
     )
     has_transactions: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = False

@@ -1,0 +1,64 @@
+"""Values that a type of the source has and no target's type has."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+
+FORMATS = "airflow_cdc_provider/connectors/formats"
+POLLED = "airflow_cdc_provider/connectors/jdbc_poll"
+MESSAGES = ("tests/connectors/formats/test_unrepresentable.py",)
+KEYS = ("tests/connectors/test_distinct_keys.py",)
+TABLES = ("tests/connectors/test_jdbc_poll_unrepresentable.py",)
+SCHEMAS = ("tests/core/test_special_values.py",)
+
+SPECIAL_VALUES = (
+    Breakage(
+        "both infinite times of a feed have one text",
+        f"{FORMATS}/times.py",
+        '"infinity" if us > 0 else "-infinity"',
+        '"infinity"',
+        KEYS,
+    ),
+    Breakage(
+        "years before and after the calendar have one text",
+        f"{FORMATS}/far_times.py",
+        "'-' if year < 0 else '+'",
+        "'+'",
+        MESSAGES,
+    ),
+    Breakage(
+        "a time that is cast loses its digits below a microsecond",
+        f"{FORMATS}/wanted_columns.py",
+        "if NANOSECONDS_CUT in warnings[before:]:",
+        "if False:",
+        MESSAGES,
+    ),
+    Breakage(
+        "a value that is NULL in its column has no text beside it",
+        f"{FORMATS}/wanted_columns.py",
+        "            return encode_basestring(error.text)\n        return NULL",
+        "            return NULL\n        return NULL",
+        MESSAGES,
+    ),
+    Breakage(
+        "times of a polled table are what the driver makes of them",
+        f"{POLLED}/select.py",
+        "spelled = self.is_cast(name) or (kind in TIMES and self.system in SPELLED)",
+        "spelled = self.is_cast(name)",
+        TABLES,
+    ),
+    Breakage(
+        "pages behind a key that is cast follow the order of its texts",
+        f"{POLLED}/select.py",
+        "return sa.cast(sa.literal(value, sa.Text), self._type(name)) if self.system == POSTGRESQL else value",
+        "return value",
+        TABLES,
+    ),
+    Breakage(
+        "check names columns that the definition has given a place",
+        "airflow_cdc_provider/core/special_values.py",
+        "NONE if schema.has_text_of(column.name) else IN_TYPE",
+        "IN_TYPE",
+        SCHEMAS,
+    ),
+)
