@@ -21,25 +21,20 @@ from airflow_cdc_provider.connectors.postgres.positions import (
     lsn_text,
     parse_lsn,
     position_of,
-    with_members,
 )
 from airflow_cdc_provider.connectors.postgres.publication import (
-    bridge,
     ensure_members,
-    memberships,
     no_table,
+    outside,
     quoted,
-    require_members,
     require_publication,
 )
 from airflow_cdc_provider.connectors.postgres.replication import stream_messages
-from airflow_cdc_provider.connectors.postgres.schemas import Catalogue
 from airflow_cdc_provider.connectors.postgres.slots import PLUGIN, create_main_slot
 from airflow_cdc_provider.connectors.source import News, Partition, StreamItem
 from airflow_cdc_provider.core.errors import CheckFailed, PositionLost, Problem, SourceUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.states import TAKES_CHANGES
 from airflow_cdc_provider.core.steps import TableTask
 
 if TYPE_CHECKING:
@@ -114,17 +109,17 @@ class Stream:
                 raise CheckFailed(*(no_table(table, self.client.place) for table in missing))
             described = [catalogue.tables[table] for table in tables]
             ensure_members(connection, self.options.publication, described, self.client.place)
-            members = memberships(connection, self.options.publication, tables)
             if self.look(connection) is not None:
-                return with_members(position_of(self._existing(connection).confirmed), members)
-            return with_members(position_of(create_main_slot(self.client, connection, self.options.slot)), members)
+                return position_of(self._existing(connection).confirmed)
+            return position_of(create_main_slot(self.client, connection, self.options.slot))
 
     def news(self, position: Position, tables: Sequence[str]) -> News:
+        """The publication is asked behind the limit: a table that is in it then, by the membership that it had, was in
+        it up to the limit."""
         with self.client.session("news") as connection:
             self._served(connection, position)
             require_publication(connection, self.options.publication, tables, self.client.place)
             self._claim(connection, take_over=False)
-            members = memberships(connection, self.options.publication, tables)
             flushed = parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text"))
             lo = lsn_of(position)
             anything = flushed > lo and self._anything(connection, lo, flushed, set(tables))
@@ -132,9 +127,9 @@ class Stream:
                 self._require_whole(connection, flushed)
             # A record may straddle a page, so an end of page need not be an end of record; any other place is one.
             far = flushed - lo >= WAL_SEGMENT_BYTES and flushed % WAL_PAGE_BYTES != 0
-            idle = {**position, **position_of(flushed)} if far and not anything else None
-            told = bridge(position, members, self.options.publication)
-            return News(anything, position_of(flushed), idle, told)
+            idle = position_of(flushed) if far and not anything else None
+            left_out = outside(connection, self.options.publication, tables, self.client.replicator, self.client.place)
+            return News(anything, position_of(flushed), idle, left_out)
 
     def truncates(self, connection: Connection[Any], position: Position, oid: int) -> bool:
         """Whether a TRUNCATE of the table is among the changes behind ``position``."""
@@ -149,7 +144,7 @@ class Stream:
         with self.client.session("read", autocommit=False) as connection:
             catalogue = read_catalogue(connection, [task.table for task in tables])
             self._served(connection, partition.lo)
-            self._published(connection, tables, catalogue)
+            require_publication(connection, self.options.publication, list(catalogue.tables), self.client.place)
             connection.commit()
             self._claim(connection, take_over=True)
         decoder = Decoder(tables, catalogue, epoch, lo, limit)
@@ -211,13 +206,6 @@ class Stream:
                 "somebody else read from it"
             )
         return slot
-
-    def _published(self, connection: Connection[Any], tables: Sequence[TableTask], catalogue: Catalogue) -> None:
-        described = list(catalogue.tables.values())
-        require_publication(connection, self.options.publication, list(catalogue.tables), self.client.place)
-        moving = {task.table for task in tables if task.state in TAKES_CHANGES}
-        replicating = [table for table in described if table.schema.table in moving]
-        require_members(connection, self.options.publication, replicating, self.client.replicator, self.client.place)
 
     def _lost(self, found: str) -> PositionLost:
         return PositionLost(
