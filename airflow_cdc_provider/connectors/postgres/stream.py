@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -122,9 +123,10 @@ class Stream:
             self._claim(connection, take_over=False)
             flushed = parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text"))
             lo = lsn_of(position)
-            anything = flushed > lo and self._anything(connection, lo, flushed, set(tables))
-            if anything:
-                self._require_whole(connection, flushed)
+            with self._decoded():
+                anything = flushed > lo and self._anything(connection, lo, flushed, set(tables))
+                if anything:
+                    self._require_whole(connection, flushed)
             # A record may straddle a page, so an end of page need not be an end of record; any other place is one.
             far = flushed - lo >= WAL_SEGMENT_BYTES and flushed % WAL_PAGE_BYTES != 0
             idle = position_of(flushed) if far and not anything else None
@@ -136,7 +138,8 @@ class Stream:
         self._claim(connection, take_over=False)
         flushed = parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text"))
         parameters = {**self._peek(flushed, None), "position": lsn_text(lsn_of(position))}
-        found = connection.execute(TRUNCATES.encode(), parameters)
+        with self._decoded():
+            found = connection.execute(TRUNCATES.encode(), parameters)
         return any(oid in messages.parse_truncate(bytes(data)).oids for (data,) in found)
 
     def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
@@ -269,12 +272,22 @@ class Stream:
             if skipped:
                 raise self._passed_over()
 
+    @contextmanager
+    def _decoded(self) -> Iterator[None]:
+        """Up to version 17 the server fails at the first change that was made while the publication was away."""
+        from psycopg.errors import UndefinedObject
+
+        try:
+            yield
+        except UndefinedObject as error:
+            raise self._passed_over() from error
+
     def _passed_over(self) -> PositionLost:
         return self._lost(f"changes were made while there was no publication {self.options.publication}: they are gone")
 
     def _messages(self, lo: int, limit: int) -> Iterator[list[tuple[int, bytes]]]:
         slot, publications = self.options.slot, quoted(self.options.publication)
-        with self.client.session("read", replication=True) as connection:
+        with self.client.session("read", replication=True) as connection, self._decoded():
             skipped = _warnings(connection)
             for received in stream_messages(connection, slot, publications, lo, limit):
                 if skipped:
