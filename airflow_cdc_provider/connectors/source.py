@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.core.changelog import Bridge
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
@@ -27,12 +26,12 @@ class News:
     """``anything`` new for our tables behind the position? ``limit`` is how far a window may reach; the position itself
     where the source cannot say: then the window ends where the stream falls silent, or is full. ``idle`` is the
     position an empty window may end at, where the stream moved on without changes of ours far enough to say so.
-    ``bridge``: what the log has to say before the next window."""
+    ``outside``: tables whose changes the stream does not carry now, with the reason and what cures it."""
 
     anything: bool
     limit: Position
     idle: Position | None = None
-    bridge: Bridge | None = None
+    outside: Mapping[str, Problem] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
