@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
 from airflow_cdc_provider.connectors.jdbc_poll.values import plain
 from airflow_cdc_provider.connectors.key_ranges import ROWS_AT_ONCE, KeyRange, key_ranges, range_of
+from airflow_cdc_provider.connectors.mysql.cascades import refuse_cascades
 from airflow_cdc_provider.connectors.mysql.catalog import Table, ask, read_server
 from airflow_cdc_provider.connectors.mysql.client import Client
 from airflow_cdc_provider.connectors.mysql.forms import formed
@@ -46,9 +47,10 @@ OPERATORS = {Comparison.NOT_EQUAL: "<>", Comparison.IN: "IN", Comparison.NOT_IN:
 def open_copy(
     client: Client, task: TableTask, table: Table, epoch: int, sealed: Position, cores: int
 ) -> Iterator[Copy]:
-    """``sealed`` is the end of the last sealed window."""
+    """``sealed`` is the end of the last sealed window. Raises CheckFailed (SRC104) where foreign keys change rows."""
     with client.session("copy") as connection:
         position = _stands_at(connection, client, sealed)
+        refuse_cascades(connection, table)
         rows, least, most = _extent(connection, table, task.schema.key)
     schema = replace(selected_schema(task.rule, table.schema), key=task.schema.key, regime=task.schema.regime)
     shares = key_ranges(rows, least, most, cores, task.rule.where)

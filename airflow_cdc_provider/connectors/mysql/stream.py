@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_cdc_provider.connectors.mysql import binlog
-from airflow_cdc_provider.connectors.mysql.alterations import may_change
+from airflow_cdc_provider.connectors.mysql.alterations import may_change, redefined_columns
 from airflow_cdc_provider.connectors.mysql.binlog import Event, events, gtid_of, query_of
 from airflow_cdc_provider.connectors.mysql.catalog import (
     Server,
@@ -91,8 +91,13 @@ class Stream:
             collations = read_collations(connection, server)
             end = read_end(connection, self.client)
             whole = variables(connection, "binlog_row_image").get("binlog_row_image", "FULL").upper() == "FULL"
-        altered = self._altered(partition.lo, Place(number_of(end.file), end.pos), tasks, server, whole)
-        setting = Setting(found, collations, server.is_mariadb, altered)
+        upto = Place(number_of(end.file), end.pos)
+        altered = self._altered(partition.lo, upto, tasks, server, whole)
+
+        def redefined(table: str) -> frozenset[str]:
+            return self._redefined(partition.lo, upto, table)
+
+        setting = Setting(found, collations, server.is_mariadb, altered, redefined)
         decoder = Decoder(tasks, setting, epoch, partition.lo.get(GTID, ""), limit)
         with self.client.session("read") as connection:
             for event in self._events(connection, partition.lo, self.options.server_id):
@@ -144,6 +149,19 @@ class Stream:
                     if statement.means in (Means.ALTERS, Means.REPLACES):
                         altered |= dict.fromkeys(statement.of(names), place)
         return altered
+
+    def _redefined(self, lo: Position, end: Place, table: str) -> frozenset[str]:
+        """The columns, in small letters, that statements up to ``end`` give another definition."""
+        found: set[str] = set()
+        with self.client.session("definitions") as connection:
+            for event in self._events(connection, lo, self.options.server_id + 1):
+                if Place(number_of(event.file), event.start) >= end:
+                    break
+                if event.type in QUERIES:
+                    statement = meaning(query_of(event))
+                    if statement.means is Means.ALTERS and statement.of([table]):
+                        found |= set(redefined_columns(statement.clauses))
+        return frozenset(found)
 
     def _served(self, connection: Any, position: Position) -> None:
         """Raises PositionLost where the server's files lack our position."""
