@@ -8,6 +8,7 @@ MYSQL = "airflow_cdc_provider/connectors/mysql"
 EVENTS = "tests/connectors/test_mysql_events.py"
 STREAM = "tests/connectors/test_mysql_stream.py"
 ALTERED = "tests/connectors/test_mysql_altered_columns.py"
+FILTERS = "tests/connectors/test_mysql_filters.py"
 TYPES = "tests/connectors/test_mysql_types.py"
 WINDOWS = "tests/connectors/test_mysql_properties.py"
 SAVED = "tests/connectors/test_mysql_saved.py"
@@ -47,6 +48,20 @@ BINLOG = (
         "        yield from _foreign_key(clause)\n",
         "",
         (ALTERED,),
+    ),
+    Breakage(
+        "a row filter compares what the copy holds in place of a zero date",
+        f"{MYSQL}/rows.py",
+        "return self._plain(cell)",
+        "return self._read(cell)",
+        (FILTERS,),
+    ),
+    Breakage(
+        "a zero date that is NOT NULL is NULL to a row filter",
+        f"{MYSQL}/copy.py",
+        'is_null = f"{name} <=> NULL"',
+        'is_null = f"{name} IS NULL"',
+        (FILTERS,),
     ),
     Breakage(
         "a table whose rows a foreign key changes is copied",
