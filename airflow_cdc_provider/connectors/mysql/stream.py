@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow_cdc_provider.connectors.mysql import binlog
@@ -34,7 +35,7 @@ from airflow_cdc_provider.connectors.mysql.positions import (
 )
 from airflow_cdc_provider.connectors.mysql.statements import Means, meaning
 from airflow_cdc_provider.connectors.mysql.table_map import head_of, parse_table_map
-from airflow_cdc_provider.connectors.source import News, Partition, StreamItem
+from airflow_cdc_provider.connectors.source import Kept, News, Partition, StreamItem
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
 
@@ -80,6 +81,22 @@ class Stream:
         upto = position_of(end.file, end.pos, look.gtid if look.whole else "")
         far = limit.number > here.number or limit.pos - here.pos >= IDLE_BYTES
         return News(look.anything, upto, upto if far and look.whole and not look.anything else None)
+
+    def kept(self, position: Position | None) -> Kept:
+        """Raises PositionLost where the position is no longer served."""
+        with self.client.session("kept") as connection:
+            if position is not None:
+                self._served(connection, position)
+            files = read_files(connection)
+        oldest = {FILE: next(iter(files)), POS: str(HEAD_BYTES)}
+        with self.client.session("kept") as connection:
+            told = self._events(connection, oldest, self.options.server_id + 1)
+            made = next(event.timestamp for event in told if event.type == binlog.FORMAT)
+        since = datetime.fromtimestamp(made, UTC)
+        if position is None:
+            return Kept(since=since)
+        here = place_of(position)
+        return Kept(sum(size for name, size in files.items() if number_of(name) >= here.number) - here.pos, since)
 
     def read(self, partition: Partition, tasks: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         limit = place_of(partition.limit)
