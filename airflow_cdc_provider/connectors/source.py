@@ -124,6 +124,15 @@ class Copy:
     identity: TableIdentity | None = None
 
 
+@dataclass(frozen=True)
+class Kept:
+    """``bytes`` of the source's log from our position to its end, with what the source holds back for us; None where
+    there is no such position. ``since`` (UTC): everything from then on is served still; None where that is not told."""
+
+    bytes: int | None = None
+    since: datetime | None = None
+
+
 @runtime_checkable
 class SharesRows(Protocol):
     """A source connector whose copies lie in shares."""
@@ -203,11 +212,11 @@ class BeginsAnew(Protocol):
 
 
 @runtime_checkable
-class KeepsForUs(Protocol):
-    """A source that may not forget what we have not read."""
+class KeepsLog(Protocol):
+    """A source with a log of its own, which costs it space, or which it forgets."""
 
-    def kept_bytes(self) -> int | None:
-        """How much it keeps for our stream now; None where there is no such stream."""
+    def kept(self, position: Position | None) -> Kept:
+        """What it keeps of that log. ``position``: the end of the last sealed window, None where there is none."""
 
 
 @runtime_checkable

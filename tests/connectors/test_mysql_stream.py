@@ -227,6 +227,30 @@ def test_news_tells_of_our_tables_only_and_an_idle_position_moves_on(shop: Shop)
     assert ops(shop.window(shop.task("t"))) == [("insert", "[1]")]
 
 
+def test_the_server_says_how_much_of_its_binlog_is_unread_and_how_far_back_it_serves(shop: Shop) -> None:
+    assert shop.source.kept(None).bytes is None, "no window, nothing to count from"
+    before = shop.source.kept(shop.position)
+    shop.sql("CREATE TABLE b (id int PRIMARY KEY, t longtext)", "INSERT INTO b VALUES (1, repeat('x', 2000000))")
+    shop.sql("FLUSH BINARY LOGS", "INSERT INTO b VALUES (2, repeat('x', 1000000))")
+    after = shop.source.kept(shop.position)
+    assert before.bytes is not None and after.bytes is not None and after.since is not None
+    assert 3_000_000 < after.bytes - before.bytes < 3_100_000
+    ((started,),) = shop.ask(
+        "SELECT UNIX_TIMESTAMP() - variable_value FROM information_schema.global_status WHERE variable_name = 'UPTIME'"
+    )
+    assert abs(after.since.timestamp() - float(started)) < 600
+    shop.window()
+    rest = shop.source.kept(shop.position).bytes
+    assert rest is not None and rest < 10_000
+
+
+def test_without_the_right_to_see_it_what_the_server_keeps_is_not_known(shop: Shop) -> None:
+    login = f"blind_{shop.name}"
+    shop.sql(f"CREATE USER {login}@'127.0.0.1' IDENTIFIED BY 'sesame-42'")
+    with pytest.raises(CheckFailed, match="a right is missing"):
+        shop.source_as(login, "sesame-42").kept(shop.position)
+
+
 def test_a_file_that_is_gone_is_a_lost_position(shop: Shop) -> None:
     shop.sql("INSERT INTO t VALUES (1, '', 1)", "FLUSH BINARY LOGS")
     last = shop.ask("SHOW MASTER STATUS")[0][0]

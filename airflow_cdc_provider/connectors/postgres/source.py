@@ -24,7 +24,7 @@ from airflow_cdc_provider.connectors.postgres.publication import memberships
 from airflow_cdc_provider.connectors.postgres.shares import checksums, read_share, with_rows
 from airflow_cdc_provider.connectors.postgres.stream import Stream
 from airflow_cdc_provider.connectors.postgres.unreadable import reread
-from airflow_cdc_provider.connectors.source import Copy, News, PagedRead, Partition, StreamItem
+from airflow_cdc_provider.connectors.source import Copy, Kept, News, PagedRead, Partition, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
@@ -79,9 +79,9 @@ class PostgresSource:
     def news(self, position: Position, tables: Sequence[str]) -> News:
         return self.stream.news(position, tables)
 
-    def kept_bytes(self) -> int | None:
+    def kept(self, position: Position | None) -> Kept:
         """WAL, from where the slot restarts."""
-        return self.stream.kept_bytes()
+        return self.stream.kept()
 
     def acknowledge(self, position: Position) -> None:
         self.stream.acknowledge(position)
