@@ -14,8 +14,9 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.snapshots import Snapshot
+from airflow_cdc_provider.core.special_values import Specials
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Column, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -263,6 +264,9 @@ class SourceConnector(Protocol):
 
     def tables(self) -> list[TableSchema]:
         """Every table the connection can see, described."""
+
+    def may_hold(self, column: Column) -> Specials:
+        """Special values that the source's type of a column has. ``column``: as the copy has it."""
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         """Make the stream exist, once, with these tables in it; where it exists already, its position. The position is

@@ -9,6 +9,7 @@ from typing import Protocol
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.special_values import Specials
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
 
@@ -54,6 +55,9 @@ class TargetTables(Protocol):
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         """Spark SQL that is true of a value which the column's Spark type can hold and this target cannot; empty where
         it holds them all. ``value``: Spark SQL."""
+
+    def lacks(self, column: Column, in_key: bool) -> Specials:
+        """Values of the column's logical type that its type here has not: those of which ``refused`` is true."""
 
     def held(self, table: str, target_table: str) -> Held: ...
 

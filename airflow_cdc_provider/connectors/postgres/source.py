@@ -32,8 +32,9 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.postgres_access import unverified
+from airflow_cdc_provider.core.special_values import POSTGRESQL, Specials, may_hold
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Column, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,6 +73,9 @@ class PostgresSource:
         """As many as the server has replication slots and senders free."""
         with self.client.session("capacity") as connection:
             return read_capacity(connection, self.options.slot).copies
+
+    def may_hold(self, column: Column) -> Specials:
+        return may_hold(column, POSTGRESQL)
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         return self.stream.open(tables)

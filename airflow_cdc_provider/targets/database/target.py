@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.special_values import Specials
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.staging.log import ChangeLog
@@ -67,6 +68,9 @@ class DatabaseTarget:
 
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         return self.sql.refused(column, in_key, value)
+
+    def lacks(self, column: Column, in_key: bool) -> Specials:
+        return self.sql.lacks(column, in_key)
 
     def held(self, table: str, target_table: str) -> Held:
         with self.server.session("look") as connection:

@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.places import FOLDER, place_of
+from airflow_cdc_provider.core.special_values import NONE, Specials
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.staging.log import ChangeLog
@@ -67,6 +68,9 @@ class DeltaTarget:
 
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         return ""
+
+    def lacks(self, column: Column, in_key: bool) -> Specials:
+        return NONE
 
     def held(self, table: str, target_table: str) -> Held:
         with self.answers(target_table):

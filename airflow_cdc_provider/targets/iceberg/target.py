@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.special_values import NONE, Specials
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.staging.log import ChangeLog
@@ -54,6 +55,9 @@ class IcebergTarget:
 
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         return ""
+
+    def lacks(self, column: Column, in_key: bool) -> Specials:
+        return NONE
 
     def held(self, table: str, target_table: str) -> Held:
         """``version`` is the id of the current snapshot, ``identity`` the table's UUID."""
