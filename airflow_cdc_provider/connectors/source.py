@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.core.changelog import Bridge
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
@@ -28,12 +27,12 @@ class News:
     """``anything`` new for our tables behind the position? ``limit`` is how far a window may reach; the position itself
     where the source cannot say: then the window ends where the stream falls silent, or is full. ``idle`` is the
     position an empty window may end at, where the stream moved on without changes of ours far enough to say so.
-    ``bridge``: what the log has to say before the next window."""
+    ``outside``: tables whose changes the stream does not carry now, with the reason and what cures it."""
 
     anything: bool
     limit: Position
     idle: Position | None = None
-    bridge: Bridge | None = None
+    outside: Mapping[str, Problem] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -126,6 +125,15 @@ class Copy:
     identity: TableIdentity | None = None
 
 
+@dataclass(frozen=True)
+class Kept:
+    """``bytes`` of the source's log from our position to its end, with what the source holds back for us; None where
+    there is no such position. ``since`` (UTC): everything from then on is served still; None where that is not told."""
+
+    bytes: int | None = None
+    since: datetime | None = None
+
+
 @runtime_checkable
 class SharesRows(Protocol):
     """A source connector whose copies lie in shares."""
@@ -205,11 +213,11 @@ class BeginsAnew(Protocol):
 
 
 @runtime_checkable
-class KeepsForUs(Protocol):
-    """A source that may not forget what we have not read."""
+class KeepsLog(Protocol):
+    """A source with a log of its own, which costs it space, or which it forgets."""
 
-    def kept_bytes(self) -> int | None:
-        """How much it keeps for our stream now; None where there is no such stream."""
+    def kept(self, position: Position | None) -> Kept:
+        """What it keeps of that log. ``position``: the end of the last sealed window, None where there is none."""
 
 
 @runtime_checkable

@@ -47,6 +47,10 @@ class FileTarget:
         control = from_plain(ControlRecord, content)
         return Held(exists=True, control=control, version=len(commits) - 1, token=control.token)
 
+    def row_count(self, target_table: str, held: Held) -> int | None:
+        """No rows stand here."""
+        return None
+
     def oldest_token(self, table: str, target_table: str) -> int:
         """It can be taken back to any commit that it still has."""
         oldest = json.loads(self.store.read(f"{target_table}/{self.store.names(target_table)[0]}"))

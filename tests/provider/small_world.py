@@ -16,7 +16,7 @@ from airflow_cdc_provider.control.gathering import Run
 from airflow_cdc_provider.control.opening import open_window
 from airflow_cdc_provider.control.reconciling import find_holes, pause_stream, resume_stream
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
-from airflow_cdc_provider.core.changelog import Bridge, DataFile, Hole, Manifest, TableSlice
+from airflow_cdc_provider.core.changelog import DataFile, Hole, Manifest, TableSlice
 from airflow_cdc_provider.core.commands import Command, CommandKind
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
@@ -47,7 +47,7 @@ def schema(table: str, key: tuple[str, ...] = ("id",)) -> TableSchema:
 
 class FileSource:
     """Positions are numbers. ``changes``: table and position of each change; ``slot`` is None where there is none.
-    ``untold``: tables that the stream left out for a while, and why."""
+    ``outside``: tables that the stream does not carry now."""
 
     unseen = "what is not in its file"
 
@@ -63,7 +63,7 @@ class FileSource:
     def read(self) -> dict[str, Any]:
         if not self.path.exists():
             start = {"identity": {"system": "7"}, "tables": [], "slot": None, "end": 100, "changes": [], "up": True}
-            return {**start, "untold": {}}
+            return {**start, "outside": []}
         body: dict[str, Any] = json.loads(self.path.read_text())
         if not body["up"]:
             raise SourceUnavailable(Problem("SRC001", "the source does not answer"))
@@ -101,9 +101,8 @@ class FileSource:
         anything = any(place > here and table in tables for table, place in body["changes"])
         limit = {**position, "slot": str(body["end"])}
         idle = limit if not anything and body["end"] - here >= IDLE_STEP else None
-        told = " ".join(body["untold"])
-        bridge = Bridge({**position, "told": told}, body["untold"]) if told != position.get("told", "") else None
-        return News(anything, limit, idle, bridge=bridge)
+        outside = {table: Problem("SRC008", f"{table} is not carried", do="list it") for table in body["outside"]}
+        return News(anything, limit, idle, outside)
 
     def acknowledge(self, position: Position) -> None:
         self.write(slot=max(self.read()["slot"], int(position["slot"])))

@@ -14,7 +14,7 @@ from airflow_cdc_provider.connectors.mysql.copy import open_copy, read_share
 from airflow_cdc_provider.connectors.mysql.options import read_options
 from airflow_cdc_provider.connectors.mysql.stream import Stream
 from airflow_cdc_provider.connectors.mysql.unreadable import reread
-from airflow_cdc_provider.connectors.source import Copy, News, Partition, StreamItem
+from airflow_cdc_provider.connectors.source import Copy, Kept, News, Partition, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
@@ -71,6 +71,9 @@ class MysqlSource:
 
     def acknowledge(self, position: Position) -> None:
         """The server keeps its binlog by its own clock, whoever reads it."""
+
+    def kept(self, position: Position | None) -> Kept:
+        return self.stream.kept(position)
 
     def drop_stream(self) -> None:
         """The server keeps nothing for us."""

@@ -13,12 +13,18 @@ from airflow_cdc_provider.connectors.postgres.check import find_problems
 from airflow_cdc_provider.connectors.postgres.client import Client
 from airflow_cdc_provider.connectors.postgres.compare import checksums_query, rows_query
 from airflow_cdc_provider.connectors.postgres.copy import open_copy
-from airflow_cdc_provider.connectors.postgres.identities import as_streamed, held_rows_before, read_identities
+from airflow_cdc_provider.connectors.postgres.identities import (
+    as_published,
+    as_streamed,
+    held_rows_before,
+    read_identities,
+)
 from airflow_cdc_provider.connectors.postgres.options import read_options
+from airflow_cdc_provider.connectors.postgres.publication import memberships
 from airflow_cdc_provider.connectors.postgres.shares import checksums, read_share, with_rows
 from airflow_cdc_provider.connectors.postgres.stream import Stream
 from airflow_cdc_provider.connectors.postgres.unreadable import reread
-from airflow_cdc_provider.connectors.source import Copy, News, PagedRead, Partition, StreamItem
+from airflow_cdc_provider.connectors.source import Copy, Kept, News, PagedRead, Partition, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
@@ -77,9 +83,9 @@ class PostgresSource:
     def news(self, position: Position, tables: Sequence[str]) -> News:
         return self.stream.news(position, tables)
 
-    def kept_bytes(self) -> int | None:
+    def kept(self, position: Position | None) -> Kept:
         """WAL, from where the slot restarts."""
-        return self.stream.kept_bytes()
+        return self.stream.kept()
 
     def acknowledge(self, position: Position) -> None:
         self.stream.acknowledge(position)
@@ -90,7 +96,8 @@ class PostgresSource:
     def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
         with self.client.session("describe") as connection:
             catalogue = read_catalogue(connection, tables)
-            return read_identities(connection, list(catalogue.tables.values()), catalogue.domains)
+            found = read_identities(connection, list(catalogue.tables.values()), catalogue.domains)
+            return as_published(found, memberships(connection, self.options.publication, list(found)))
 
     def not_streamed(
         self, table: str, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool

@@ -134,7 +134,7 @@ class DeltaTarget:
             counts = [] if opened is None else opened.get_add_actions(flatten=True)["num_records"].to_pylist()
             return None not in counts and sum(counts) <= rows
 
-    def row_count(self, target_table: str) -> int | None:
+    def row_count(self, target_table: str, held: Held) -> int | None:
         """By the statistics of the log."""
         with self.answers(target_table):
             snapshot = read_snapshot(self.store, target_table)
