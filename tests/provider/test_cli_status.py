@@ -156,6 +156,16 @@ def test_status_tells_which_copies_catch_up(cdc: Callable[..., Said], world: Wor
     assert [table["catching_up"] for table in cdc("status", "shop", "--json").body["tables"]] == [True, False]
 
 
+def test_a_table_leaves_out_columns_that_are_empty_and_plain_rows_do_not(
+    cdc: Callable[..., Said], world: World
+) -> None:
+    replicated(world)
+    table, plain = cdc("status", "shop").out, cdc("status", "shop", "--output", "plain").out
+    assert "replicating" in table and "remedy" not in table and "remedy" in plain
+    cdc("pause", "shop", "--table", "public.a", "--reason", "maintenance")
+    assert "reason" in cdc("status", "shop").out
+
+
 def test_status_before_the_first_run_says_so(cdc: Callable[..., Said], world: World) -> None:
     assert "no run has seen a table yet" in cdc("status", "shop").out
 
