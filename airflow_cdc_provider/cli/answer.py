@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.plain import to_plain
 
 OK, DIFFERENT, USAGE, DATA, NO_INPUT, BUG, TEMPORARY, PERMISSION, CONFIGURATION = 0, 1, 64, 65, 66, 70, 75, 77, 78
 PIPE_COLUMNS = 200
+EMPTY = "-"
 MACHINES = ("json", "yaml")
 C = TypeVar("C", bound=Console)
 
@@ -83,8 +84,13 @@ def _console(console: C, stream: TextIO) -> C:
 
 
 def _rows(listing: Listing, output: str) -> list[dict[str, str]]:
+    """A table leaves out columns that are empty in every row: people read it on narrow terminals."""
     cell = _piped if output == "plain" else _cell
-    return [dict(zip(listing.columns, map(cell, row), strict=True)) for row in listing.rows]
+    rows = [dict(zip(listing.columns, map(cell, row), strict=True)) for row in listing.rows]
+    if output == "plain":
+        return rows
+    filled = [name for name in listing.columns if any(row[name] != EMPTY for row in rows)]
+    return [{name: row[name] for name in filled} for row in rows]
 
 
 def _cell(value: object) -> str:
@@ -98,7 +104,7 @@ def _piped(value: object) -> str:
 
 def _text(value: object) -> str:
     encoding = sys.stdout.encoding or "ascii"
-    return str(value or "-").encode(encoding, "replace").decode(encoding)
+    return str(value or EMPTY).encode(encoding, "replace").decode(encoding)
 
 
 def _spoken(problem: Problem) -> str:

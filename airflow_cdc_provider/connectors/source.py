@@ -221,6 +221,14 @@ class KeepsLog(Protocol):
 
 
 @runtime_checkable
+class ReadsBehind(Protocol):
+    """A source whose windows end some time before now: what was committed since comes with a later one."""
+
+    def reads_behind(self) -> timedelta:
+        """How long."""
+
+
+@runtime_checkable
 class HasIdentities(Protocol):
     """A source whose catalogue shows changes of a table that its stream does not carry."""
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
+from airflow_cdc_provider.connectors.source import ReadsBehind
 from airflow_cdc_provider.control.cleaning import Stand, clean
 from airflow_cdc_provider.control.ending import end_requests
 from airflow_cdc_provider.control.fences import commit_fence
@@ -25,7 +27,7 @@ from airflow_cdc_provider.core.definition import written
 from airflow_cdc_provider.core.errors import Fenced, Problem, Retryable
 from airflow_cdc_provider.core.facts import LogFacts
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.freshness import Freshness, freshness
+from airflow_cdc_provider.core.freshness import Freshness, freshness, moment
 from airflow_cdc_provider.core.index import Lane, TableRow
 from airflow_cdc_provider.core.states import TAKES_CHANGES, State, TableState
 from airflow_cdc_provider.core.steps import Outcome, TableTask
@@ -163,7 +165,9 @@ def _row(
         return failing_row(row, verdict.problem, at)
     if verdict.move is Move.BLOCKED and (control is None or control.state.name is not TableState.PAUSED):
         return blocked_row(row, verdict.problem, at)
-    return row if control is None else _standing(row, control, touched, log, decision, results, at)
+    if control is None:
+        return row
+    return _standing(row, control, touched, log, decision, results, at, _asked_up_to(replicator, decision))
 
 
 def _recounted(replicator: Replicator, row: TableRow, held: Held, at: str) -> TableRow:
@@ -192,6 +196,7 @@ def _standing(
     decision: Decision,
     results: Results,
     at: str,
+    asked_up_to: str,
 ) -> TableRow:
     """No trouble: how far the table has come, and up to when it is like the source."""
     if control.state.name not in TAKES_CHANGES or control.log_id != log.log_id:
@@ -202,19 +207,25 @@ def _standing(
         return blocked_row(row, problem, at)
     behind = first_behind(log, control)
     passed = max(row.passed, effective_window(log.sealed, control.window, behind))
-    row = replace(row, passed=passed, fresh_at=_fresh_at(row, passed, log, decision, results))
+    row = replace(row, passed=passed, fresh_at=_fresh_at(row, passed, log, asked_up_to, results))
     return recovered_row(row, at) if row.state is TableState.FAILING and (touched or behind is None) else row
 
 
-def _fresh_at(row: TableRow, passed: int, log: LogFacts, decision: Decision, results: Results) -> str:
-    """The moment the source was asked, where the table has everything up to what it answered; else the last commit of
-    what was applied."""
+def _asked_up_to(replicator: Replicator, decision: Decision) -> str:
+    """When the source was asked, or as much earlier as it is read behind that."""
+    behind = replicator.source.reads_behind() if isinstance(replicator.source, ReadsBehind) else timedelta()
+    return (moment(decision.at) - behind).isoformat(timespec="milliseconds")
+
+
+def _fresh_at(row: TableRow, passed: int, log: LogFacts, asked_up_to: str, results: Results) -> str:
+    """The moment up to which the source was asked, where the table has everything up to what it answered; else the last
+    commit of what was applied."""
     if passed < log.sealed:
         manifest = log.manifests.get(passed)
         return max(row.fresh_at, manifest.commit_ts_max or "") if manifest else row.fresh_at
     last: Manifest | None = log.manifests.get(log.sealed)
     if results.landed_all or last is None or last.commit_ts_max is None:
-        return decision.at
+        return max(row.fresh_at, asked_up_to)
     return max(row.fresh_at, last.commit_ts_max)
 
 

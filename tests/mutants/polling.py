@@ -19,22 +19,22 @@ POLLING = (
     Breakage(
         "rows are read however young they are",
         f"{FOLDER}/intervals.py",
-        "upto = max(place.upto, self.now - self.options.commit_latency)",
-        "upto = max(place.upto, self.now)",
+        "upto = max(upto, self.now - self.options.commit_latency)",
+        "upto = max(upto, self.now)",
         WINDOWS,
     ),
     Breakage(
         "an interval that goes on takes a later end",
         f"{FOLDER}/intervals.py",
-        "return Place(number, place.upto, place.audited, schema=schema)",
-        "return Place(number, self.now - self.options.commit_latency, place.audited, schema=schema)",
+        "elif not place.after:",
+        "else:",
         WINDOWS,
     ),
     Breakage(
         "rounds follow a clock that goes back",
         f"{FOLDER}/intervals.py",
-        "number, schema = max(place.round + 1, microseconds(self.now)),",
-        "number, schema = microseconds(self.now),",
+        "number, upto, audited = max(place.round + 1, microseconds(self.now)),",
+        "number, upto, audited = microseconds(self.now),",
         WINDOWS,
     ),
     Breakage(
@@ -61,8 +61,8 @@ POLLING = (
     Breakage(
         "an audit steps over the interval",
         f"{FOLDER}/intervals.py",
-        "return Place(number, place.upto, self.now, schema=schema)",
-        "return Place(number, max(place.upto, self.now - self.options.commit_latency), self.now, schema=schema)",
+        "audited = self.now\n",
+        "audited, upto = self.now, max(upto, self.now - self.options.commit_latency)\n",
         WINDOWS,
     ),
     Breakage(

@@ -92,6 +92,33 @@ def test_a_run_tells_which_tables_are_late(world: World) -> None:
     assert any("public.b is late" in line and "freshness allows 0d" in line for line in world.told)
 
 
+def test_the_lag_of_a_source_that_is_read_with_a_delay_holds_that_delay(
+    cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table in which nothing happens is no fresher: what was committed within the delay is not in its copy."""
+    behind = timedelta(hours=1)
+    monkeypatch.setattr("tests.provider.small_world.FileSource.reads_behind", lambda self: behind, raising=False)
+    path = world.folder / "dags/replicators/shop.yaml"
+    path.write_text(path.read_text() + "freshness: 30m\n")
+    replicated(world)
+    idle, moved = (world.run("r2"), world.source.change("public.a"), world.run("r3"))[::2]
+    for closing in (idle, moved):
+        assert [one.lag_s is not None and 3600 <= one.lag_s < 4200 for one in closing.fresh.values()] == [True, True]
+    assert [one["late"] for one in cdc("status", "shop", "--json").body["tables"]] == [True, True]
+
+
+def test_a_source_that_does_not_answer_lets_its_tables_grow_late(cdc: Callable[..., Said], world: World) -> None:
+    replicated(world)
+    before = cdc("status", "shop", "--json").body["tables"]
+    world.source.write(up=False)
+    with pytest.raises(SourceUnavailable):
+        world.open("r2")
+    world.close("r2")
+    after = cdc("status", "shop", "--json").body["tables"]
+    assert [one["fresh_at"] for one in after] == [one["fresh_at"] for one in before]
+    assert all(new["lag_s"] > old["lag_s"] for new, old in zip(after, before, strict=True))
+
+
 def test_status_shows_what_the_source_keeps_for_us(
     cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +160,16 @@ def test_status_tells_which_copies_catch_up(cdc: Callable[..., Said], world: Wor
     state.change_tables("shop", lambda _: [replace(row, control=replace(row.control, high=9))])
     assert "the copy catches up, until window 9" in cdc("status", "shop").out
     assert [table["catching_up"] for table in cdc("status", "shop", "--json").body["tables"]] == [True, False]
+
+
+def test_a_table_leaves_out_columns_that_are_empty_and_plain_rows_do_not(
+    cdc: Callable[..., Said], world: World
+) -> None:
+    replicated(world)
+    table, plain = cdc("status", "shop").out, cdc("status", "shop", "--output", "plain").out
+    assert "replicating" in table and "remedy" not in table and "remedy" in plain
+    cdc("pause", "shop", "--table", "public.a", "--reason", "maintenance")
+    assert "reason" in cdc("status", "shop").out
 
 
 def test_status_before_the_first_run_says_so(cdc: Callable[..., Said], world: World) -> None:

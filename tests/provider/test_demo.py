@@ -122,6 +122,15 @@ def test_a_run_that_fails_shows_the_logs_of_its_failed_tasks(tmp_path: Path, pap
     assert "task copy failed:\nwhat went wrong" in printed(paper) and "task open" not in printed(paper)
 
 
+def test_the_table_of_verify_is_as_wide_as_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Console(file=io.StringIO(), width=72, soft_wrap=True)
+    monkeypatch.setattr(stages, "console", terminal)
+    stage = staged(tmp_path, terminal)
+    stage.airflow.python = program(tmp_path, "echo $COLUMNS columns")
+    stage.verify("shop")
+    assert printed(terminal) == "72 columns\n"
+
+
 @pytest.mark.parametrize(("code", "identical"), [(0, True), (1, False)])
 def test_of_verify_only_the_table_is_printed(tmp_path: Path, paper: Console, code: int, identical: bool) -> None:
     stage = staged(tmp_path, paper)

@@ -120,6 +120,9 @@ class JdbcPollSource:
             except CheckFailed:
                 return changes
 
+    def reads_behind(self) -> timedelta:
+        return self.options.commit_latency
+
     def acknowledge(self, position: Position) -> None:
         """A table forgets nothing."""
 

@@ -87,6 +87,9 @@ class SalesforcePollSource:
     def news(self, position: Position, tables: Sequence[str]) -> News:
         return news_of(position, tables, self._clock(tables), self._holds_any)
 
+    def reads_behind(self) -> timedelta:
+        return self.options.commit_latency
+
     def acknowledge(self, position: Position) -> None:
         """Salesforce forgets by its own clock."""
 

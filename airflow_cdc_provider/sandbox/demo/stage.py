@@ -89,7 +89,7 @@ class Stage:
         self.progress.tell(dag, "verify")
         command = subprocess.Popen(
             [self.airflow.python, "-m", "airflow", "cdc", "verify", dag, "--now", "--wait"],
-            env=self.airflow.environment,
+            env=self.airflow.environment | {"COLUMNS": str(console.width)},
             cwd=self.airflow.home,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
