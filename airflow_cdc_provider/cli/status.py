@@ -12,7 +12,7 @@ from airflow_cdc_provider.cli.answer import Answer, Listing
 from airflow_cdc_provider.cli.finding import definitions, find
 from airflow_cdc_provider.cli.running import command
 from airflow_cdc_provider.connectors.registry import open_source
-from airflow_cdc_provider.connectors.source import KeepsForUs
+from airflow_cdc_provider.connectors.source import KeepsLog, Kept
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.carry import NOTHING
 from airflow_cdc_provider.core.cuts import catches_up
@@ -24,17 +24,21 @@ from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.quarantine import DISCARDED
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
+from airflow_cdc_provider.staging.places import open_log
 
 COLUMNS = ("replicator", "table", "state", "window", "rows", "changes", "quarantined", "lag", "reason", "remedy")
 ASKED_AT_ONCE = 8
 MIB = 1 << 20
 
 
-@dataclass(frozen=True)
-class Kept:
-    """``bytes``: how much a source keeps for its replicator; None where it keeps nothing, or does not say: ``why``."""
+NOT_TOLD = Kept()
 
-    bytes: int | None = None
+
+@dataclass(frozen=True)
+class Asked:
+    """What a source says of its log, or ``why`` it says nothing."""
+
+    kept: Kept = NOT_TOLD
     why: str = ""
 
 
@@ -54,8 +58,14 @@ def status(args: argparse.Namespace) -> Answer:
     names = [definition.name for definition in chosen]
     kept = _kept(chosen)
     lanes = {name: {lane.value: state.holder(name, lane) for lane in Lane} for name in names}
-    kept_bytes = {name: one.bytes for name, one in kept.items()}
-    body = {"replicators": names, "tables": tables, "requests": requests, "lanes": lanes, "kept_bytes": kept_bytes}
+    body = {
+        "replicators": names,
+        "tables": tables,
+        "requests": requests,
+        "lanes": lanes,
+        "kept_bytes": {name: one.kept.bytes for name, one in kept.items()},
+        "kept_since": {name: one.kept.since.isoformat() if one.kept.since else None for name, one in kept.items()},
+    }
     lines = [f"request {request['kind']} of {request['replicator']}: {request['status']}" for request in requests]
     lines += [*_keeping(kept)]
     if not tables:
@@ -87,29 +97,38 @@ def _plain(row: TableRow, fresh: Freshness) -> dict[str, Any]:
     return plain | aged | waiting | {"catching_up": catches_up(row)}
 
 
-def _kept(chosen: Sequence[Definition]) -> dict[str, Kept]:
+def _kept(chosen: Sequence[Definition]) -> dict[str, Asked]:
     with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
         return dict(zip((one.name for one in chosen), pool.map(_kept_for, chosen), strict=True))
 
 
-def _kept_for(definition: Definition) -> Kept:
+def _kept_for(definition: Definition) -> Asked:
     """A source that cannot be asked hides nothing of what is known."""
     try:
-        source = open_source(definition, secrets_of(definition).source)
-        return Kept(source.kept_bytes()) if isinstance(source, KeepsForUs) else Kept()
+        secrets = secrets_of(definition)
+        source = open_source(definition, secrets.source)
+        if not isinstance(source, KeepsLog):
+            return Asked()
+        log = open_log(definition, secrets.staging)
+        sealed = log.sealed()
+        return Asked(source.kept(log.manifest(sealed).hi if sealed else None))
     except CdcError as error:
-        return Kept(why=error.problems[0].what)
+        return Asked(why=error.problems[0].what)
 
 
-def _keeping(kept: Mapping[str, Kept]) -> list[str]:
+def _keeping(kept: Mapping[str, Asked]) -> list[str]:
     lines = [
-        f"{name}: the source keeps {one.bytes / MIB:,.1f} MiB for it"
+        f"{name}: the source keeps {one.kept.bytes / MIB:,.1f} MiB for it" + _since(one.kept)
         for name, one in kept.items()
-        if one.bytes is not None
+        if one.kept.bytes is not None
     ]
     return lines + [
         f"{name}: how much the source keeps for it is not known: {one.why}" for name, one in kept.items() if one.why
     ]
+
+
+def _since(kept: Kept) -> str:
+    return f", and its log since {kept.since:%Y-%m-%d %H:%M} UTC" if kept.since else ""
 
 
 def _catching_up(row: TableRow) -> str:

@@ -14,8 +14,9 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.snapshots import Snapshot
+from airflow_cdc_provider.core.special_values import Specials
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Column, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,6 +125,15 @@ class Copy:
     identity: TableIdentity | None = None
 
 
+@dataclass(frozen=True)
+class Kept:
+    """``bytes`` of the source's log from our position to its end, with what the source holds back for us; None where
+    there is no such position. ``since`` (UTC): everything from then on is served still; None where that is not told."""
+
+    bytes: int | None = None
+    since: datetime | None = None
+
+
 @runtime_checkable
 class SharesRows(Protocol):
     """A source connector whose copies lie in shares."""
@@ -203,11 +213,11 @@ class BeginsAnew(Protocol):
 
 
 @runtime_checkable
-class KeepsForUs(Protocol):
-    """A source that may not forget what we have not read."""
+class KeepsLog(Protocol):
+    """A source with a log of its own, which costs it space, or which it forgets."""
 
-    def kept_bytes(self) -> int | None:
-        """How much it keeps for our stream now; None where there is no such stream."""
+    def kept(self, position: Position | None) -> Kept:
+        """What it keeps of that log. ``position``: the end of the last sealed window, None where there is none."""
 
 
 @runtime_checkable
@@ -254,6 +264,9 @@ class SourceConnector(Protocol):
 
     def tables(self) -> list[TableSchema]:
         """Every table the connection can see, described."""
+
+    def may_hold(self, column: Column) -> Specials:
+        """Special values that the source's type of a column has. ``column``: as the copy has it."""
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         """Make the stream exist, once, with these tables in it; where it exists already, its position. The position is

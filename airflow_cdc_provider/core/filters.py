@@ -20,7 +20,17 @@ class Beyond:
     after: bool
 
 
-Value = bool | int | float | Decimal | str | date | datetime | Beyond
+@dataclass(frozen=True)
+class NoDate:
+    """A date that no calendar has, like 2024-00-10, with its time: as the source spells it. It lies before or after
+    every other one."""
+
+    kind: Kind
+    text: str
+
+
+ISO_DATE = len("2024-00-10")
+Value = bool | int | float | Decimal | str | date | datetime | Beyond | NoDate
 
 
 def matches(conditions: Sequence[Condition], values: Mapping[str, Value | None]) -> bool:
@@ -75,7 +85,7 @@ def kind_of(value: Value) -> Kind:
             return Kind.DATE
         case str():
             return Kind.TEXT
-        case Beyond():
+        case Beyond() | NoDate():
             return value.kind
 
 
@@ -107,12 +117,14 @@ def _holds(condition: Condition, value: Value | None) -> bool:
     if value is None:
         return False
     kind = kind_of(value)
-    here = _comparable(value)
     if condition.op in (Comparison.IN, Comparison.NOT_IN):
         listed = {_comparable(literal(kind, item)) for item in _items(condition)}
-        return (here in listed) is (condition.op is Comparison.IN)
+        return (_comparable(value) in listed) is (condition.op is Comparison.IN)
     (given,) = _items(condition)
-    return _compare(condition.op, here, _comparable(literal(kind, given)))
+    there = literal(kind, given)
+    if isinstance(value, NoDate):
+        return _compare(condition.op, value.text[:ISO_DATE], str(there)[:ISO_DATE])
+    return _compare(condition.op, _comparable(value), _comparable(there))
 
 
 def _items(condition: Condition) -> tuple[Scalar, ...]:

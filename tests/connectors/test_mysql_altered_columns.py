@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
+from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
-from tests.connectors.mysql_database import Shop, holes
-from tests.mariadb import embedded
+from tests.connectors.mysql_database import Shop, holes, records
 
 pytestmark = pytest.mark.server
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[EmbeddedMariaDB]:
-    with embedded() as server:
-        yield server
-
-
 @pytest.fixture
-def shop(server: EmbeddedMariaDB) -> Shop:
-    shop = Shop(server)
+def shop(mariadb: EmbeddedMariaDB) -> Shop:
+    shop = Shop(mariadb)
     shop.position = shop.source.open_stream([])
     return shop
 
@@ -56,3 +51,81 @@ def test_a_column_that_is_dropped_and_added_again_is_a_hole_also_with_rows_betwe
     shop.sql(f"ALTER TABLE c DROP {column}", "UPDATE c SET word = 'c' WHERE id = 1", f"ALTER TABLE c ADD {column} int")
     (table, why), *_ = holes(shop.window(shop.task("c", held)))
     assert (table, why) == (shop.table("c"), f"column {column} was dropped and another one was added under its name")
+
+
+@pytest.mark.parametrize("action", ["MODIFY twice int", "CHANGE twice doubled int"])
+def test_a_generated_column_that_becomes_an_ordinary_one_is_a_hole_also_with_rows_before(
+    shop: Shop, action: str
+) -> None:
+    """The catalogue has it as an ordinary one already, and the binlog does not say that it was generated."""
+    shop.sql("CREATE TABLE c (id int PRIMARY KEY, word text, twice int AS (id * 2) STORED)")
+    shop.sql("INSERT INTO c (id) VALUES (1), (2)")
+    shop.window()
+    held, start = shop.task("c").schema, shop.position
+    shop.sql("UPDATE c SET word = 'b' WHERE id = 1")
+    before_the_alter = shop.news("c").limit
+    shop.sql(f"ALTER TABLE c {action}")
+    for limit in (None, before_the_alter):
+        shop.position = start
+        items = shop.window(shop.task("c", held), limit=limit)
+        assert holes(items) or holes(shop.window(shop.task("c", held)))
+
+
+@pytest.mark.parametrize("action", ["ADD later int", "ADD (later int, last int)", "ADD COLUMN IF NOT EXISTS Later int"])
+def test_a_column_that_the_window_adds_is_none_that_was_generated(shop: Shop, action: str) -> None:
+    shop.sql("CREATE TABLE c (id int PRIMARY KEY, word text)", "INSERT INTO c VALUES (1, 'a')")
+    shop.window()
+    held = shop.task("c").schema
+    shop.sql(f"ALTER TABLE c {action}", "UPDATE c SET later = 5", "ALTER TABLE c MODIFY later int COMMENT 'x'")
+    items = shop.window(shop.task("c", held))
+    assert not holes(items)
+    assert records(items)[-1].after_complete
+
+
+@pytest.mark.parametrize(
+    "action", ["MODIFY word varchar(1)", "DROP word", "RENAME COLUMN word TO name", "ADD z int DEFAULT 5"]
+)
+def test_an_alter_while_the_first_copy_is_made_is_a_hole(shop: Shop, action: str) -> None:
+    """Some shares of the copy may have been read before it, and others behind it."""
+    shop.sql("CREATE TABLE c (id int PRIMARY KEY, word varchar(20))", "INSERT INTO c VALUES (1, 'a')")
+    shop.window()
+    shop.sql(f"ALTER TABLE c {action}")
+    assert holes(shop.window(replace(shop.task("c"), state=TableState.PENDING)))
+
+
+def test_a_new_column_while_the_first_copy_is_made_is_none(shop: Shop) -> None:
+    shop.sql("CREATE TABLE c (id int PRIMARY KEY, word varchar(20), KEY w (word))", "INSERT INTO c VALUES (1, 'a')")
+    shop.window()
+    shop.sql("ALTER TABLE c ADD later int, RENAME INDEX w TO v", "ALTER TABLE c DROP INDEX v", "UPDATE c SET later = 1")
+    assert not holes(shop.window(replace(shop.task("c"), state=TableState.PENDING)))
+
+
+@pytest.mark.parametrize("action", ["DELETE CASCADE", "DELETE SET NULL", "UPDATE CASCADE"])
+def test_a_foreign_key_that_changes_rows_is_a_hole_when_it_is_added(shop: Shop, action: str) -> None:
+    shop.sql("CREATE TABLE parent (id int PRIMARY KEY)", "CREATE TABLE c (id int PRIMARY KEY, of int)")
+    shop.window()
+    held = shop.task("c").schema
+    shop.sql(f"ALTER TABLE c ADD CONSTRAINT fk FOREIGN KEY (of) REFERENCES parent (id) ON {action}")
+    assert shop.news("c").anything
+    ((table, why),) = holes(shop.window(shop.task("c", held)))
+    assert (table, why.split(" ")[:3]) == (shop.table("c"), ["a", "foreign", "key"])
+
+
+def test_a_foreign_key_that_changes_no_row_is_no_hole(shop: Shop) -> None:
+    shop.sql("CREATE TABLE parent (id int PRIMARY KEY)", "CREATE TABLE c (id int PRIMARY KEY, of int)")
+    shop.window()
+    held = shop.task("c").schema
+    shop.sql("ALTER TABLE c ADD FOREIGN KEY (of) REFERENCES parent (id) ON DELETE RESTRICT ON UPDATE NO ACTION")
+    assert not holes(shop.window(shop.task("c", held)))
+
+
+def test_a_table_whose_rows_a_foreign_key_changes_is_not_copied(shop: Shop) -> None:
+    """What is copied anew behind the hole would be wrong again with the next delete."""
+    shop.sql("CREATE TABLE parent (id int PRIMARY KEY)")
+    shop.sql("CREATE TABLE c (id int PRIMARY KEY, of int, FOREIGN KEY (of) REFERENCES parent (id) ON DELETE CASCADE)")
+    with pytest.raises(CheckFailed) as raised:
+        shop.copied(shop.task("c"))
+    (problem,) = raised.value.problems
+    assert (problem.code, problem.where) == ("SRC104", shop.table("c"))
+    shop.sql("ALTER TABLE c DROP FOREIGN KEY c_ibfk_1")
+    shop.copied(shop.task("c"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -25,15 +24,9 @@ from tests.waiting import until
 pytestmark = pytest.mark.server
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[EmbeddedMariaDB]:
-    with embedded() as server:
-        yield server
-
-
 @pytest.fixture
-def shop(server: EmbeddedMariaDB) -> Shop:
-    shop = Shop(server)
+def shop(mariadb: EmbeddedMariaDB) -> Shop:
+    shop = Shop(mariadb)
     shop.sql("CREATE TABLE t (id int PRIMARY KEY, word varchar(20), n int DEFAULT 5)")
     shop.position = shop.source.open_stream([])
     return shop
@@ -207,12 +200,12 @@ def test_a_transaction_that_is_only_prepared_is_a_hole(shop: Shop) -> None:
     assert ops(items) == [("insert", "[2]")] and not holes(items)
 
 
-def test_windows_go_on_through_files_and_a_restart(server: EmbeddedMariaDB, shop: Shop) -> None:
+def test_windows_go_on_through_files_and_a_restart(mariadb: EmbeddedMariaDB, shop: Shop) -> None:
     shop.sql("INSERT INTO t VALUES (1, '', 1)", "FLUSH BINARY LOGS", "INSERT INTO t VALUES (2, '', 1)")
     task = shop.task("t")
     assert ops(shop.window(task)) == [("insert", "[1]"), ("insert", "[2]")]
-    server.stop()
-    server.start()
+    mariadb.stop()
+    mariadb.start()
     shop.connection = shop.connect()
     shop.sql(f"USE {shop.name}", "INSERT INTO t VALUES (3, '', 1)")
     assert ops(shop.window(task)) == [("insert", "[3]")]
@@ -232,6 +225,30 @@ def test_news_tells_of_our_tables_only_and_an_idle_position_moves_on(shop: Shop)
     shop.sql("INSERT INTO t VALUES (1, '', 1)")
     assert shop.news("t").anything
     assert ops(shop.window(shop.task("t"))) == [("insert", "[1]")]
+
+
+def test_the_server_says_how_much_of_its_binlog_is_unread_and_how_far_back_it_serves(shop: Shop) -> None:
+    assert shop.source.kept(None).bytes is None, "no window, nothing to count from"
+    before = shop.source.kept(shop.position)
+    shop.sql("CREATE TABLE b (id int PRIMARY KEY, t longtext)", "INSERT INTO b VALUES (1, repeat('x', 2000000))")
+    shop.sql("FLUSH BINARY LOGS", "INSERT INTO b VALUES (2, repeat('x', 1000000))")
+    after = shop.source.kept(shop.position)
+    assert before.bytes is not None and after.bytes is not None and after.since is not None
+    assert 3_000_000 < after.bytes - before.bytes < 3_100_000
+    ((started,),) = shop.ask(
+        "SELECT UNIX_TIMESTAMP() - variable_value FROM information_schema.global_status WHERE variable_name = 'UPTIME'"
+    )
+    assert abs(after.since.timestamp() - float(started)) < 600
+    shop.window()
+    rest = shop.source.kept(shop.position).bytes
+    assert rest is not None and rest < 10_000
+
+
+def test_without_the_right_to_see_it_what_the_server_keeps_is_not_known(shop: Shop) -> None:
+    login = f"blind_{shop.name}"
+    shop.sql(f"CREATE USER {login}@'127.0.0.1' IDENTIFIED BY 'sesame-42'")
+    with pytest.raises(CheckFailed, match="a right is missing"):
+        shop.source_as(login, "sesame-42").kept(shop.position)
 
 
 def test_a_file_that_is_gone_is_a_lost_position(shop: Shop) -> None:

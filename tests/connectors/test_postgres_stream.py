@@ -210,14 +210,14 @@ def test_changes_of_other_tables_are_counted_and_are_no_news(shop: Database) -> 
 
 
 def test_the_server_says_how_much_it_keeps_for_the_slot(shop: Database) -> None:
-    assert shop.source.kept_bytes() is None, "no slot, nothing kept"
+    assert shop.source.kept(None).bytes is None, "no slot, nothing kept"
     start = shop.source.open_stream([ITEM])
-    before = shop.source.kept_bytes()
+    before = shop.source.kept(None).bytes
     shop.sql(
         "CREATE TABLE noise (t text)",
         "INSERT INTO noise SELECT repeat(md5(n::text), 40) FROM generate_series(1, 2000) n",
     )
-    after = shop.source.kept_bytes()
+    after = shop.source.kept(None).bytes
     assert before is not None and after is not None and after - before > 1024 * 1024
     assert start
 

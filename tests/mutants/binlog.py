@@ -8,6 +8,7 @@ MYSQL = "airflow_cdc_provider/connectors/mysql"
 EVENTS = "tests/connectors/test_mysql_events.py"
 STREAM = "tests/connectors/test_mysql_stream.py"
 ALTERED = "tests/connectors/test_mysql_altered_columns.py"
+FILTERS = "tests/connectors/test_mysql_filters.py"
 TYPES = "tests/connectors/test_mysql_types.py"
 WINDOWS = "tests/connectors/test_mysql_properties.py"
 SAVED = "tests/connectors/test_mysql_saved.py"
@@ -15,9 +16,58 @@ SAVED = "tests/connectors/test_mysql_saved.py"
 BINLOG = (
     Breakage(
         "a column that is dropped within a window is gone from the target, too",
+        f"{MYSQL}/known_columns.py",
+        "if one.name not in schema.names)",
+        "if one.name in ())",
+        (ALTERED,),
+    ),
+    Breakage(
+        "a column that was generated is taken for an ordinary one",
         f"{MYSQL}/decode.py",
-        "if one.name not in schema.names) if before else ()",
-        "if one.name in ()) if before else ()",
+        "return sorted(unexplained & set(self._setting.redefined(table))) if unexplained else []",
+        "return []",
+        (ALTERED,),
+    ),
+    Breakage(
+        "a column that its window adds counts as one that was generated",
+        f"{MYSQL}/known_columns.py",
+        "        self._added |= set(added_columns(statement.clauses))\n",
+        "",
+        (ALTERED,),
+    ),
+    Breakage(
+        "an ALTER under the first copy is passed over",
+        f"{MYSQL}/known_columns.py",
+        "self._uncopied = task.state in UNCOPIED",
+        "self._uncopied = False",
+        (ALTERED,),
+    ),
+    Breakage(
+        "a foreign key that changes rows may come behind the copy",
+        f"{MYSQL}/alterations.py",
+        "        yield from _foreign_key(clause)\n",
+        "",
+        (ALTERED,),
+    ),
+    Breakage(
+        "a row filter compares what the copy holds in place of a zero date",
+        f"{MYSQL}/rows.py",
+        "return self._plain(cell)",
+        "return self._read(cell)",
+        (FILTERS,),
+    ),
+    Breakage(
+        "a zero date that is NOT NULL is NULL to a row filter",
+        f"{MYSQL}/copy.py",
+        'is_null = f"{name} <=> NULL"',
+        'is_null = f"{name} IS NULL"',
+        (FILTERS,),
+    ),
+    Breakage(
+        "a table whose rows a foreign key changes is copied",
+        f"{MYSQL}/copy.py",
+        "        refuse_cascades(connection, table)\n",
+        "",
         (ALTERED,),
     ),
     Breakage(

@@ -26,6 +26,7 @@ from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavai
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.runs import RunPlan
+from airflow_cdc_provider.core.special_values import POSTGRESQL, Specials, may_hold
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
@@ -83,6 +84,9 @@ class FileSource:
 
     def tables(self) -> list[TableSchema]:
         return [from_plain(TableSchema, table) for table in self.read()["tables"]]
+
+    def may_hold(self, column: Column) -> Specials:
+        return may_hold(column, POSTGRESQL)
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         body = self.read()

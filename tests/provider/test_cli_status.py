@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from airflow_cdc_provider.connectors.source import Kept
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.targets.target import Held
 from tests.provider.small_world import LakeOfFiles, World, schema
 from tests.provider.typed import Said, replicated
+
+SINCE = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
 def test_status_shows_what_was_last_seen_of_every_table(cdc: Callable[..., Said], world: World) -> None:
@@ -43,13 +47,13 @@ def test_status_shows_rows_as_they_are_where_the_target_can_tell(
     cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replicated(world)
-    monkeypatch.setattr(LakeOfFiles, "row_count", lambda self, table: 187, raising=False)
+    monkeypatch.setattr(LakeOfFiles, "row_count", lambda self, table, held: 187)
     world.source.change("public.a")
     world.run("r2")
     one, other = cdc("status", "shop", "--json").body["tables"]
     assert (one["rows"], one["rows_current"], other["rows"]) == (187, True, 10)
 
-    def silent(self: object, table: str) -> int:
+    def silent(self: object, table: str, held: Held) -> int:
         raise TargetUnavailable(Problem("TGT010", "the lake does not answer"))
 
     monkeypatch.setattr(LakeOfFiles, "row_count", silent)
@@ -57,7 +61,7 @@ def test_status_shows_rows_as_they_are_where_the_target_can_tell(
     world.run("r3")
     one = cdc("status", "shop", "--json").body["tables"][0]
     assert (one["rows"], one["rows_current"]) == (187, False)
-    monkeypatch.setattr(LakeOfFiles, "row_count", lambda self, table: 189)
+    monkeypatch.setattr(LakeOfFiles, "row_count", lambda self, table, held: 189)
     world.run("r4")
     world.source.change("public.a")
     world.run("r5")
@@ -93,14 +97,17 @@ def test_status_shows_what_the_source_keeps_for_us(
 ) -> None:
     replicated(world)
     assert cdc("status", "shop", "--json").body["kept_bytes"] == {"shop": None}, "this source keeps nothing"
-    monkeypatch.setattr("tests.provider.small_world.FileSource.kept_bytes", lambda self: 3 << 20, raising=False)
+    monkeypatch.setattr(
+        "tests.provider.small_world.FileSource.kept", lambda self, at: Kept(3 << 20, SINCE), raising=False
+    )
     assert cdc("status", "shop", "--json").body["kept_bytes"] == {"shop": 3 << 20}
-    assert "shop: the source keeps 3.0 MiB for it" in cdc("status", "shop").out
+    assert cdc("status", "shop", "--json").body["kept_since"] == {"shop": SINCE.isoformat()}
+    assert "shop: the source keeps 3.0 MiB for it, and its log since 2026-01-02 03:04 UTC" in cdc("status", "shop").out
 
-    def down(self: object) -> int:
+    def down(self: object, at: object) -> Kept:
         raise SourceUnavailable(Problem("SRC001", "the source does not answer"))
 
-    monkeypatch.setattr("tests.provider.small_world.FileSource.kept_bytes", down)
+    monkeypatch.setattr("tests.provider.small_world.FileSource.kept", down)
     said = cdc("status", "shop")
     assert (said.code, "not known: the source does not answer" in said.out, "public.b" in said.out) == (0, True, True)
 

@@ -253,12 +253,14 @@ def test_a_table_is_failing_until_it_has_moved(world: World) -> None:
     for number in (1, 2):
         decision = world.open(f"bad{number}")
         world.extract(decision.plan) if "extract" in decision.follow else None
-        failed = TableResult("public.a", Outcome.FAILING, problem=Problem("TGT020", "the lake does not answer"))
+        problem = Problem("TGT020", "the lake does not answer", do="wait for it")
+        failed = TableResult("public.a", Outcome.FAILING, problem=problem)
         world.say(f"bad{number}", "merge", StepKind.MERGE, [failed])
         closing = world.close(f"bad{number}")
         row = closing.rows[0]
         assert (row.state, row.attempts, row.reason) == (TableState.FAILING, number, "the lake does not answer")
-        assert [problem.code for problem in closing.problems] == ["RUN002"]
+        (told,) = closing.problems
+        assert told.code == "RUN002" and str(told).count("do: wait for it") == 1
         assert world.slot() == 100
     assert world.run("good").problems == ()
     row = world.replicator.state.tables("shop")["public.a"]

@@ -19,6 +19,9 @@ NO_COLUMN = frozenset(
 )
 """What ADD and DROP may be about beside a column."""
 ABOUT_VALUES = frozenset({"ADD", "CHANGE", "MODIFY", "RENAME", "CONVERT"})
+ACTIONS = (["CASCADE"], ["SET", "NULL"], ["SET", "DEFAULT"])
+"""What a foreign key may do to rows, ``ON DELETE`` and ``ON UPDATE`` of others."""
+BLACKHOLE = "the engine BLACKHOLE keeps no rows"
 TEXTS = frozenset({Kind.TEXT, Kind.JSON})
 WIDEST = "utf8mb4"
 
@@ -37,39 +40,89 @@ def may_change(clauses: Sequence[Tokens]) -> bool:
     return any(clause[0].word in ABOUT_VALUES or _keeps_nothing(clause) for clause in clauses)
 
 
-def untold(clauses: Sequence[Tokens], ignoring: bool, strict: bool, held: TableSchema) -> Iterator[str]:
-    """What may have changed of a copy with the columns of ``held``, in words. ``ignoring``: ALTER IGNORE, which removes
-    rows. ``strict``: the session refused values that do not fit."""
+def untold(clauses: Sequence[Tokens], ignoring: bool, strict: bool, held: TableSchema | None) -> Iterator[str]:
+    """What may have changed of a copy with the columns of ``held``, in words; None where the copy is being made, and
+    may hold rows from before the statement and from behind it. ``ignoring``: ALTER IGNORE, which removes rows.
+    ``strict``: the session refused values that do not fit."""
     if ignoring:
         yield "rows with equal keys may have been removed (ALTER IGNORE)"
     for clause in clauses:
-        words = [token.word for token in clause]
-        match words[0]:
-            case "ADD" if words[1:2] and words[1] not in NO_COLUMN:
-                for definition in _definitions(clause[1:]):
-                    yield from _added(definition, held)
-            case "RENAME" if words[1:2] == ["COLUMN"] and len(clause) > 4:
-                yield from _renamed(clause[2].name, clause[4].name, held)
-            case "CHANGE":
-                rest = _without_filler(clause[1:])
-                yield from _renamed(rest[0].name, rest[1].name, held)
-                yield from _redefined(rest[1:], strict, held)
-            case "MODIFY":
-                yield from _redefined(_without_filler(clause[1:]), strict, held)
-            case "CONVERT" if WIDEST not in [token.name.lower() for token in clause]:
-                if any(column.type.kind in TEXTS for column in held.columns):
-                    yield "texts were converted to another character set"
-            case _ if _keeps_nothing(clause):
-                yield "the engine BLACKHOLE keeps no rows"
+        yield from _foreign_key(clause)
+        if held is None:
+            yield from _under_the_copy(clause)
+        else:
+            yield from _of_columns(clause, strict, held)
+
+
+def _of_columns(clause: Tokens, strict: bool, held: TableSchema) -> Iterator[str]:
+    words = [token.word for token in clause]
+    match words[0]:
+        case "ADD":
+            for definition in _added_definitions(clause):
+                yield from _added(definition, held)
+        case "RENAME" if words[1:2] == ["COLUMN"] and len(clause) > 4:
+            yield from _renamed(clause[2].name, clause[4].name, held)
+        case "CHANGE":
+            rest = _without_filler(clause[1:])
+            yield from _renamed(rest[0].name, rest[1].name, held)
+            yield from _redefined(rest[1:], strict, held)
+        case "MODIFY":
+            yield from _redefined(_without_filler(clause[1:]), strict, held)
+        case "CONVERT" if WIDEST not in [token.name.lower() for token in clause]:
+            if any(column.type.kind in TEXTS for column in held.columns):
+                yield "texts were converted to another character set"
+        case _ if _keeps_nothing(clause):
+            yield BLACKHOLE
+
+
+def _foreign_key(clause: Tokens) -> Iterator[str]:
+    words = [token.word for token in clause]
+    for at, word in enumerate(words):
+        acts = word == "ON" and words[at + 1 : at + 2] in (["DELETE"], ["UPDATE"])
+        if acts and any(words[at + 2 : at + 2 + len(action)] == action for action in ACTIONS):
+            yield "a foreign key with CASCADE or SET NULL changes rows, and the binlog does not tell these changes"
+            return
+
+
+def _under_the_copy(clause: Tokens) -> Iterator[str]:
+    match [token.word for token in clause[:2]]:
+        case ["ADD", *_]:
+            for definition in _added_definitions(clause):
+                yield from _added(definition, TableSchema("", (), ()))
+        case ["RENAME", what] if what != "COLUMN":
+            return
+        case ["DROP", *_] if _without_filler(clause[1:])[0].word in NO_COLUMN:
+            return
+        case [("CHANGE" | "MODIFY" | "RENAME" | "CONVERT" | "DROP") as word, *_]:
+            yield f"the table was altered ({word} …) while it was copied"
+        case _ if _keeps_nothing(clause):
+            yield BLACKHOLE
+
+
+def added_columns(clauses: Sequence[Tokens]) -> Iterator[str]:
+    """Names of the columns that are added and not generated, in small letters."""
+    for clause in clauses:
+        for definition in _added_definitions(clause):
+            if not _is_generated(definition):
+                yield definition[0].name.lower()
+
+
+def redefined_columns(clauses: Sequence[Tokens]) -> Iterator[str]:
+    """Names of the columns that get another definition, in small letters."""
+    for clause in clauses:
+        if clause[0].word in ("MODIFY", "CHANGE"):
+            yield _without_filler(clause[1:])[0].name.lower()
 
 
 def _keeps_nothing(clause: Tokens) -> bool:
     return clause[0].word == "ENGINE" and "BLACKHOLE" in [token.word for token in clause]
 
 
-def _definitions(clause: Tokens) -> list[Tokens]:
-    """``COLUMN IF NOT EXISTS a int FIRST``, or ``(a int, b int)``."""
-    clause = _without_filler(clause)
+def _added_definitions(clause: Tokens) -> list[Tokens]:
+    """Of ``ADD COLUMN IF NOT EXISTS a int FIRST``, or ``ADD (a int, b int)``; none of other clauses."""
+    if clause[0].word != "ADD" or len(clause) < 2 or clause[1].word in NO_COLUMN:
+        return []
+    clause = _without_filler(clause[1:])
     if clause[0].word != "(":
         return [clause]
     return [one for one in split_at_commas(clause[1:-1]) if one[0].word not in NO_COLUMN]
@@ -88,13 +141,17 @@ def _added(definition: Tokens, held: TableSchema) -> Iterator[str]:
     if _held(name, held):
         yield f"column {name} was dropped and another one was added under its name"
         return
-    if "AS" in words:
-        return  # a generated column is never copied
+    if _is_generated(definition):
+        return  # it is never copied
     null = _follows(words, "DEFAULT", "NULL") or ("DEFAULT" not in words and not _follows(words, "NOT", "NULL"))
     filled = {"AUTO_INCREMENT", "SERIAL", "PRIMARY", "KEY"} & set(words)
     implied = words[:1] == ["TIMESTAMP"] and "NULL" not in words
     if not null or filled or implied:
         yield f"rows older than column {name} hold a value that the binlog does not tell"
+
+
+def _is_generated(definition: Tokens) -> bool:
+    return "AS" in [token.word for token in definition[1:]]
 
 
 def _follows(words: list[str], first: str, second: str) -> bool:
@@ -110,7 +167,7 @@ def _redefined(definition: Tokens, strict: bool, held: TableSchema) -> Iterator[
     name, words = definition[0].name, [token.word for token in definition]
     column = _held(name, held)
     if column is None:
-        if "AS" not in words:
+        if not _is_generated(definition):
             yield f"column {name} was a generated one, or is another one, and is an ordinary one now"
         return
     before, after = column_type(tokens_of(column.native)), column_type(definition[1:])

@@ -10,6 +10,10 @@ from airflow_cdc_provider.connectors.mysql.forms import NOT_CAST
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.filters import literal
 from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Kind
+
+DATES = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
+DATED = "mend `where`; zero dates lie before all others: `>= '0001-01-01'` leaves them out, `< '0001-01-01'` names them"
 
 
 def table_problems(
@@ -108,6 +112,11 @@ def _filter(task: TableTask, told: Mapping[str, str]) -> Iterator[Problem]:
             allowed="binlog_row_image = FULL",
             do="SET GLOBAL binlog_row_image = 'FULL';",
         )
+    yield from operand_problems(task)
+
+
+def operand_problems(task: TableTask) -> Iterator[Problem]:
+    """Values of the row filter that its columns can never hold, or that no literal of theirs names."""
     for condition in task.rule.where:
         kind = task.schema.column(condition.column).type.kind
         given = condition.value if isinstance(condition.value, tuple) else (condition.value,)
@@ -122,5 +131,5 @@ def _filter(task: TableTask, told: Mapping[str, str]) -> Iterator[Problem]:
                     task.table,
                     f"{type(value).__name__}: {error}",
                     f"a value of type {kind}",
-                    "mend `where`",
+                    DATED if kind in DATES else "mend `where`",
                 )

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
 from airflow_cdc_provider.connectors.jdbc_poll.values import plain
 from airflow_cdc_provider.connectors.key_ranges import ROWS_AT_ONCE, KeyRange, key_ranges, range_of
+from airflow_cdc_provider.connectors.mysql.cascades import refuse_cascades
 from airflow_cdc_provider.connectors.mysql.catalog import Table, ask, read_server
+from airflow_cdc_provider.connectors.mysql.check_tables import operand_problems
 from airflow_cdc_provider.connectors.mysql.client import Client
 from airflow_cdc_provider.connectors.mysql.forms import formed
 from airflow_cdc_provider.connectors.mysql.positions import FILE, GTID, POS, floor_key, place_of, position_of
@@ -23,7 +25,7 @@ from airflow_cdc_provider.connectors.mysql.types import Described
 from airflow_cdc_provider.connectors.source import Copy, PagedRead
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, unrepresentable_row
 from airflow_cdc_provider.core.definition import Comparison, Condition
-from airflow_cdc_provider.core.errors import BadRecordMet, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import BadRecordMet, CheckFailed, Problem, SourceUnavailable
 from airflow_cdc_provider.core.filters import literal
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.selection import selected_schema
@@ -46,9 +48,13 @@ OPERATORS = {Comparison.NOT_EQUAL: "<>", Comparison.IN: "IN", Comparison.NOT_IN:
 def open_copy(
     client: Client, task: TableTask, table: Table, epoch: int, sealed: Position, cores: int
 ) -> Iterator[Copy]:
-    """``sealed`` is the end of the last sealed window."""
+    """``sealed`` is the end of the last sealed window. Raises CheckFailed where foreign keys change rows (SRC104)
+    and where the row filter compares with what is no value (SRC018)."""
+    if problems := list(operand_problems(task)):
+        raise CheckFailed(*problems)
     with client.session("copy") as connection:
         position = _stands_at(connection, client, sealed)
+        refuse_cascades(connection, table)
         rows, least, most = _extent(connection, table, task.schema.key)
     schema = replace(selected_schema(task.rule, table.schema), key=task.schema.key, regime=task.schema.regime)
     shares = key_ranges(rows, least, most, cores, task.rule.where)
@@ -143,7 +149,8 @@ def _condition(condition: Condition, schema: TableSchema) -> tuple[str, list[obj
     name = f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)" if textual else name
     given = condition.value if isinstance(condition.value, tuple) else (condition.value,)
     if condition.op in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
-        return f"{name} {condition.op.value.upper()}", []
+        is_null = f"{name} <=> NULL"  # to the server a zero date that is NOT NULL `IS NULL`
+        return is_null if condition.op is Comparison.IS_NULL else f"NOT ({is_null})", []
     values = [_given(literal(kind, value)) for value in given if value is not None]
     marks = ", ".join(["%s"] * len(values))
     sign = OPERATORS.get(condition.op, condition.op.value)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from airflow_cdc_provider.connectors.mysql import binlog
-from airflow_cdc_provider.connectors.mysql.alterations import untold
 from airflow_cdc_provider.connectors.mysql.binlog import Event, gtid_of, query_of
 from airflow_cdc_provider.connectors.mysql.catalog import Table
+from airflow_cdc_provider.connectors.mysql.known_columns import KnownColumns
 from airflow_cdc_provider.connectors.mysql.positions import (
     FILE,
     LARGEST_START,
@@ -24,7 +24,7 @@ from airflow_cdc_provider.connectors.mysql.records import Records, place_text
 from airflow_cdc_provider.connectors.mysql.row_event import rows_of, table_of
 from airflow_cdc_provider.connectors.mysql.rows import UNREADABLE, Layout
 from airflow_cdc_provider.connectors.mysql.schemas import Undecided, shape, told_schema, unclear_columns, value_losses
-from airflow_cdc_provider.connectors.mysql.statements import Means, Statement, meaning
+from airflow_cdc_provider.connectors.mysql.statements import Means, meaning
 from airflow_cdc_provider.connectors.mysql.table_map import TableMap, head_of, parse_table_map
 from airflow_cdc_provider.connectors.mysql.unreadable import put_aside
 from airflow_cdc_provider.connectors.new_columns import new_columns
@@ -47,12 +47,14 @@ NO_TABLE = 0xFFFFFF
 @dataclass(frozen=True)
 class Setting:
     """What is known beside the stream. ``altered``: table → the place of the last statement that altered it, as far as
-    the catalogue may know of it; None where that was not asked for, since the binlog tells all that is needed."""
+    the catalogue may know of it; None where that was not asked for, since the binlog tells all that is needed.
+    ``redefined``: the columns of a table, in small letters, that statements up to there give another definition."""
 
     tables: Mapping[str, Table]
     collations: Mapping[int, str]
     mariadb: bool
     altered: Mapping[str, Place] | None = None
+    redefined: Callable[[str], Collection[str]] = lambda _table: ()
 
 
 class Decoder:
@@ -67,7 +69,7 @@ class Decoder:
         self._maps: dict[int, tuple[str, bytes]] = {}
         self._layouts: dict[bytes, tuple[Layout, TableMap] | None] = {}
         self._current: dict[str, TableSchema] = {}
-        self._with_dropped: dict[str, TableSchema] = {}
+        self._known = {task.table: KnownColumns(task) for task in tasks}
         self._announced: set[str] = set()
         self._touched: dict[str, None] = {}
         self._open = False
@@ -180,7 +182,8 @@ class Decoder:
                 self._holes(event, ours, "the table was dropped, replaced or renamed, or lost rows untold")
             case Means.ALTERS:
                 for table in ours:
-                    self._alter(event, self._tasks[table], statement, query.strict)
+                    if reasons := self._known[table].alter(statement, query.strict):
+                        self._holes(event, [table], "; ".join(reasons))
         if not self._open:
             self._end(event)
 
@@ -236,14 +239,22 @@ class Decoder:
         if changed := value_losses(task, told):
             words = f"values may have been changed, untold, when columns were altered: {', '.join(changed)}"
             self._holes(event, [task.table], words)
+        if later_ordinary := self._generated(task.table, told.schema):
+            words = f"column {', '.join(later_ordinary)} was a generated one, and was made an ordinary one later"
+            self._holes(event, [task.table], words)
         return Layout(task, told, defaults_known=altered is not None and not later), found
+
+    def _generated(self, table: str, schema: TableSchema) -> list[str]:
+        """The binlog tells generated columns like ordinary ones, and the catalogue is that of behind the window."""
+        unexplained = self._known[table].unexplained(schema)
+        return sorted(unexplained & set(self._setting.redefined(table))) if unexplained else []
 
     def _announce(self, event: Event, layout: Layout) -> None:
         """Say the schema of the records that follow; and, where it is not what the target holds, as a record too."""
         held = layout.task.control.schema if layout.task.control else None
         before = self._current.get(layout.table, held)
         self._current[layout.table] = layout.schema
-        self._with_dropped[layout.table] = self._and_dropped(layout.schema, layout.task)
+        self._known[layout.table].show(layout.schema)
         if layout.schema_id not in self._announced:
             self._announced.add(layout.schema_id)
             self.items.append(layout.schema)
@@ -252,17 +263,6 @@ class Decoder:
             unclear = unclear_columns(layout.task, layout.told)
             after = canonical(to_plain(layout.schema))
             self.items.append(replace(record, after=after, warnings=("initial_unknown",) if unclear else ()))
-
-    def _and_dropped(self, schema: TableSchema, task: TableTask) -> TableSchema:
-        """With the columns that were dropped in this window: the target still holds their values."""
-        before = self._with_dropped.get(task.table, task.control.schema if task.control else None)
-        dropped = tuple(one for one in before.columns if one.name not in schema.names) if before else ()
-        return replace(schema, columns=(*schema.columns, *dropped))
-
-    def _alter(self, event: Event, task: TableTask, statement: Statement, strict: bool) -> None:
-        held = self._with_dropped.get(task.table, task.control.schema if task.control else None)
-        if held and (reasons := list(untold(statement.clauses, statement.ignoring, strict, held))):
-            self._holes(event, [task.table], "; ".join(reasons))
 
     def _truncate(self, event: Event, task: TableTask) -> None:
         schema = self._current.get(task.table)

@@ -14,10 +14,11 @@ from airflow_cdc_provider.connectors.mysql.row_event import ABSENT, Absent, Cell
 from airflow_cdc_provider.connectors.mysql.schemas import Told
 from airflow_cdc_provider.connectors.polling.canonical import told
 from airflow_cdc_provider.connectors.rows import Row, Salvage
+from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
 from airflow_cdc_provider.core.changes import Operation
-from airflow_cdc_provider.core.filters import matches
+from airflow_cdc_provider.core.filters import NoDate, matches
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Kind, LogicalType
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType
 
 UNREADABLE = (*MALFORMED, ValueError, LookupError)
 """What a cell may raise."""
@@ -38,8 +39,7 @@ class Layout:
         self.schema = what.schema
         self.schema_id = what.schema.schema_id
         self._columns = [
-            _Reading(one.name, place, one.type, formed(what.schema, one, what.described[place], _reader(what, place)))
-            for one, place in zip(what.schema.columns, what.places, strict=True)
+            _Reading(what, one, place) for one, place in zip(what.schema.columns, what.places, strict=True)
         ]
         self._members = [f"{encode_basestring(one.name)}:" for one in self._columns]
         by_name = {one.name: one for one in self._columns}
@@ -132,9 +132,12 @@ class Layout:
 class _Reading:
     """One column: where its cell is, and how it is read."""
 
-    def __init__(self, name: str, place: int, kind: LogicalType, read: Read) -> None:
-        self.name, self.place = name, place
-        self._read, self._write = read, _writer(kind)
+    def __init__(self, what: Told, column: Column, place: int) -> None:
+        self.name, self.place = column.name, place
+        self._plain, self._source = _reader(what, place), what.described[place].column.type
+        self._read = formed(what.schema, column, what.described[place], self._plain)
+        self._write = _writer(column.type)
+        self._is_cast = column.type != self._source
 
     def text(self, cell: Cell) -> str | None:
         """Canonical JSON; None where the cell was not sent."""
@@ -146,8 +149,16 @@ class _Reading:
         return "null" if value is None else self._write(value)
 
     def compared(self, cell: Cell) -> Any:
+        """As the server compares it, whatever the copy holds in its place."""
         assert not isinstance(cell, Absent)
-        return None if cell is None else self._read(cell)
+        if cell is None:
+            return None
+        if self._is_cast:
+            return self._read(cell)
+        try:
+            return self._plain(cell)
+        except Unrepresentable as error:
+            return NoDate(self._source.kind, error.text)
 
 
 def _writer(kind: LogicalType) -> Callable[[Any], str]:

@@ -14,15 +14,16 @@ from airflow_cdc_provider.connectors.mysql.copy import open_copy, read_share
 from airflow_cdc_provider.connectors.mysql.options import read_options
 from airflow_cdc_provider.connectors.mysql.stream import Stream
 from airflow_cdc_provider.connectors.mysql.unreadable import reread
-from airflow_cdc_provider.connectors.source import Copy, News, Partition, StreamItem
+from airflow_cdc_provider.connectors.source import Copy, Kept, News, Partition, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.mysql_access import unverified
 from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.special_values import MYSQL, Specials, may_hold
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Column, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,6 +60,9 @@ class MysqlSource:
     def tables(self) -> list[TableSchema]:
         return [table.schema for table in self._describe().values()]
 
+    def may_hold(self, column: Column) -> Specials:
+        return may_hold(column, MYSQL)
+
     def open_stream(self, tables: Sequence[str]) -> Position:
         return self.stream.open()
 
@@ -67,6 +71,9 @@ class MysqlSource:
 
     def acknowledge(self, position: Position) -> None:
         """The server keeps its binlog by its own clock, whoever reads it."""
+
+    def kept(self, position: Position | None) -> Kept:
+        return self.stream.kept(position)
 
     def drop_stream(self) -> None:
         """The server keeps nothing for us."""

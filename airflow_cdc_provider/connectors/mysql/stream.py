@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow_cdc_provider.connectors.mysql import binlog
-from airflow_cdc_provider.connectors.mysql.alterations import may_change
+from airflow_cdc_provider.connectors.mysql.alterations import may_change, redefined_columns
 from airflow_cdc_provider.connectors.mysql.binlog import Event, events, gtid_of, query_of
 from airflow_cdc_provider.connectors.mysql.catalog import (
     Server,
@@ -34,7 +35,7 @@ from airflow_cdc_provider.connectors.mysql.positions import (
 )
 from airflow_cdc_provider.connectors.mysql.statements import Means, meaning
 from airflow_cdc_provider.connectors.mysql.table_map import head_of, parse_table_map
-from airflow_cdc_provider.connectors.source import News, Partition, StreamItem
+from airflow_cdc_provider.connectors.source import Kept, News, Partition, StreamItem
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.steps import TableTask
 
@@ -81,6 +82,22 @@ class Stream:
         far = limit.number > here.number or limit.pos - here.pos >= IDLE_BYTES
         return News(look.anything, upto, upto if far and look.whole and not look.anything else None)
 
+    def kept(self, position: Position | None) -> Kept:
+        """Raises PositionLost where the position is no longer served."""
+        with self.client.session("kept") as connection:
+            if position is not None:
+                self._served(connection, position)
+            files = read_files(connection)
+        oldest = {FILE: next(iter(files)), POS: str(HEAD_BYTES)}
+        with self.client.session("kept") as connection:
+            told = self._events(connection, oldest, self.options.server_id + 1)
+            made = next(event.timestamp for event in told if event.type == binlog.FORMAT)
+        since = datetime.fromtimestamp(made, UTC)
+        if position is None:
+            return Kept(since=since)
+        here = place_of(position)
+        return Kept(sum(size for name, size in files.items() if number_of(name) >= here.number) - here.pos, since)
+
     def read(self, partition: Partition, tasks: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         limit = place_of(partition.limit)
         with self.client.session("describe") as connection:
@@ -91,8 +108,13 @@ class Stream:
             collations = read_collations(connection, server)
             end = read_end(connection, self.client)
             whole = variables(connection, "binlog_row_image").get("binlog_row_image", "FULL").upper() == "FULL"
-        altered = self._altered(partition.lo, Place(number_of(end.file), end.pos), tasks, server, whole)
-        setting = Setting(found, collations, server.is_mariadb, altered)
+        upto = Place(number_of(end.file), end.pos)
+        altered = self._altered(partition.lo, upto, tasks, server, whole)
+
+        def redefined(table: str) -> frozenset[str]:
+            return self._redefined(partition.lo, upto, table)
+
+        setting = Setting(found, collations, server.is_mariadb, altered, redefined)
         decoder = Decoder(tasks, setting, epoch, partition.lo.get(GTID, ""), limit)
         with self.client.session("read") as connection:
             for event in self._events(connection, partition.lo, self.options.server_id):
@@ -144,6 +166,19 @@ class Stream:
                     if statement.means in (Means.ALTERS, Means.REPLACES):
                         altered |= dict.fromkeys(statement.of(names), place)
         return altered
+
+    def _redefined(self, lo: Position, end: Place, table: str) -> frozenset[str]:
+        """The columns, in small letters, that statements up to ``end`` give another definition."""
+        found: set[str] = set()
+        with self.client.session("definitions") as connection:
+            for event in self._events(connection, lo, self.options.server_id + 1):
+                if Place(number_of(event.file), event.start) >= end:
+                    break
+                if event.type in QUERIES:
+                    statement = meaning(query_of(event))
+                    if statement.means is Means.ALTERS and statement.of([table]):
+                        found |= set(redefined_columns(statement.clauses))
+        return frozenset(found)
 
     def _served(self, connection: Any, position: Position) -> None:
         """Raises PositionLost where the server's files lack our position."""

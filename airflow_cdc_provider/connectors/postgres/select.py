@@ -10,7 +10,7 @@ from decimal import Decimal
 from airflow_cdc_provider.connectors.postgres.publication import quoted
 from airflow_cdc_provider.connectors.postgres.types import FLOATS
 from airflow_cdc_provider.core.definition import Comparison, Condition, Scalar
-from airflow_cdc_provider.core.filters import Beyond, Value, literal
+from airflow_cdc_provider.core.filters import Beyond, NoDate, Value, literal
 from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
 
 CTID = "_cdc_ctid"
@@ -135,7 +135,7 @@ def _literal(column: Column, given: Scalar) -> str:
             return f"'{value.isoformat()}'::date"
         case str():
             return _quoted_text(value)
-        case Beyond():
+        case Beyond() | NoDate():
             raise AssertionError("the YAML cannot name such a time")
 
 

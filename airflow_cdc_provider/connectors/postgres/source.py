@@ -24,7 +24,7 @@ from airflow_cdc_provider.connectors.postgres.publication import memberships
 from airflow_cdc_provider.connectors.postgres.shares import checksums, read_share, with_rows
 from airflow_cdc_provider.connectors.postgres.stream import Stream
 from airflow_cdc_provider.connectors.postgres.unreadable import reread
-from airflow_cdc_provider.connectors.source import Copy, News, PagedRead, Partition, StreamItem
+from airflow_cdc_provider.connectors.source import Copy, Kept, News, PagedRead, Partition, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
@@ -32,8 +32,9 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.postgres_access import unverified
+from airflow_cdc_provider.core.special_values import POSTGRESQL, Specials, may_hold
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Column, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,15 +74,18 @@ class PostgresSource:
         with self.client.session("capacity") as connection:
             return read_capacity(connection, self.options.slot).copies
 
+    def may_hold(self, column: Column) -> Specials:
+        return may_hold(column, POSTGRESQL)
+
     def open_stream(self, tables: Sequence[str]) -> Position:
         return self.stream.open(tables)
 
     def news(self, position: Position, tables: Sequence[str]) -> News:
         return self.stream.news(position, tables)
 
-    def kept_bytes(self) -> int | None:
+    def kept(self, position: Position | None) -> Kept:
         """WAL, from where the slot restarts."""
-        return self.stream.kept_bytes()
+        return self.stream.kept()
 
     def acknowledge(self, position: Position) -> None:
         self.stream.acknowledge(position)

@@ -32,7 +32,7 @@ from airflow_cdc_provider.connectors.postgres.publication import (
 )
 from airflow_cdc_provider.connectors.postgres.replication import stream_messages
 from airflow_cdc_provider.connectors.postgres.slots import PLUGIN, create_main_slot
-from airflow_cdc_provider.connectors.source import News, Partition, StreamItem
+from airflow_cdc_provider.connectors.source import Kept, News, Partition, StreamItem
 from airflow_cdc_provider.core.errors import CheckFailed, PositionLost, Problem, SourceUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.positions import Position
@@ -179,12 +179,13 @@ class Stream:
             self._claim(connection, take_over=True)
             connection.execute("SELECT pg_drop_replication_slot(%s)", (self.options.slot,))
 
-    def kept_bytes(self) -> int | None:
+    def kept(self) -> Kept:
         with self.client.session("kept") as connection:
             slot = self.look(connection)
             if slot is None or not slot.restart:
-                return None
-            return max(0, parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text")) - slot.restart)
+                return Kept()
+            end = parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text"))
+            return Kept(max(0, end - slot.restart))
 
     def look(self, connection: Connection[Any]) -> Slot | None:
         row = connection.execute(SLOT, (self.options.slot,)).fetchone()
