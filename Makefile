@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly lint bench faults properties mutants docs jars java mariadb venv clean
+.PHONY: help demo test nightly lint bench faults properties mutants docs jars servers java mariadb venv clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -16,15 +16,15 @@ READY = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" JAVA_HOME="$$($(PYTHON) -m ai
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
 
-demo: jars  ## a shop database, copied and kept exact; KEEP=1 leaves Airflow's pages up
+demo: java  ## a shop database, copied and kept exact; KEEP=1 leaves Airflow's pages up
 	@$(READY)
 	KEEP="$(KEEP)" exec $(PYTHON) -m airflow_cdc_provider.sandbox.demo
 
-test: lint jars mariadb  ## lint, then every layer of tests, with the same seeds each time; LAYERS="core spark" for some
+test: lint servers mariadb  ## lint, then every layer of tests, with the same seeds each time; LAYERS="core spark" for some
 	@$(READY)
 	exec $(PYTHON) -m tests.run_layers $(LAYERS)
 
-nightly: lint jars mariadb  ## every test and fault, new seeds, long rounds; LAYERS="core spark" for some, SEED
+nightly: lint servers mariadb  ## every test and fault, new seeds, long rounds; LAYERS="core spark" for some, SEED
 	@$(READY)
 	export CDC_SEED="$(or $(SEED),$(shell date +%s))"
 	$(PYTHON) -m tests.run_layers --nightly $(LAYERS) && layers=0 || layers=1
@@ -39,11 +39,11 @@ lint: $(INSTALLED)  ## style, types, import rules
 	mypy
 	lint-imports
 
-bench: jars  ## the figures of docs, measured on this machine; FULL=1, PEERS=1 beside other tools, ONLY="sections"
+bench: servers  ## the figures of docs, measured on this machine; FULL=1, PEERS=1 beside other tools, ONLY="sections"
 	@$(READY)
 	exec $(PYTHON) -m tests.bench $(ONLY)
 
-faults: jars mariadb  ## every fault, each followed by the checker; ROUNDS, ONLY="words", SEED; writes docs/fault-report.md
+faults: servers mariadb  ## every fault, each followed by the checker; ROUNDS, ONLY="words", SEED; writes docs/fault-report.md
 	@$(READY)
 	ROUNDS="$(ROUNDS)" ONLY="$(ONLY)" CDC_SEED="$(SEED)" exec $(PYTHON) -m tests.faults
 
@@ -51,7 +51,7 @@ properties: jars  ## N random histories (50,000) against the reference model; wr
 	@$(READY)
 	N="$(N)" exec $(PYTHON) -m tests.properties
 
-mutants: jars  ## small breakages, one at a time: each must be noticed by a test; ONLY="words" for some
+mutants: servers  ## small breakages, one at a time: each must be noticed by a test; ONLY="words" for some
 	@$(READY)
 	exec $(PYTHON) -m tests.mutants $(ONLY)
 
@@ -66,6 +66,10 @@ clean:  ## removes the environment and what tools left; the jar cache stays
 jars: java
 	@$(PYTHON) -m airflow_cdc_provider.jars > /dev/null
 	$(PYTHON) -m airflow_cdc_provider.appcds delta
+
+# What tests start beside Spark: brokers, connectors, earlier versions of PostgreSQL.
+servers: jars
+	@$(PYTHON) -m airflow_cdc_provider.sandbox.jars > /dev/null
 
 # A server to test against. Without it, and without the right to install it, its tests are skipped.
 mariadb:

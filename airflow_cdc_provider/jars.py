@@ -1,4 +1,4 @@
-"""The jars that Spark needs beside its own, exactly those of ``jars.lock.json``, fetched once.
+"""The jars that Spark jobs need beside Spark's own, exactly those of ``jars.lock.json``, fetched once.
 
 They go on the class path of every job: no job ever resolves a package, and with the cache full nothing touches the
 network. ``python -m airflow_cdc_provider.jars`` fills the cache; ``--lock`` takes over the checksums of new versions.
@@ -65,13 +65,13 @@ def user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "airflow-cdc-provider"
 
 
-def ensure(groups: Iterable[str] | None = None) -> list[Path]:
-    """The jars of these groups (default: all) in the cache, each with the checksum of the lock.
+def ensure(groups: Iterable[str] | None = None, lock: Path = LOCK) -> list[Path]:
+    """The jars of these groups of the lock (default: all) in the cache, each with the checksum of the lock.
 
     Raises ``CheckFailed`` (ENV002) for a file with another checksum, ``Retryable`` (ENV003) if one cannot be fetched.
     """
-    lock = read_lock()
-    wanted = list(dict.fromkeys(jar for group in (lock if groups is None else groups) for jar in lock[group]))
+    known = read_lock(lock)
+    wanted = list(dict.fromkeys(jar for group in (known if groups is None else groups) for jar in known[group]))
     folder = cache_folder()
     missing = [jar for jar in wanted if not (folder / jar.file).is_file()]
     if missing:
@@ -161,14 +161,16 @@ def file_name(coordinates: str) -> str:
     return f"{artifact}-{version}.jar"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m airflow_cdc_provider.jars", description=__doc__)
-    parser.add_argument("--lock", action="store_true", help="rewrite the checksums of jars.lock.json first")
+def main(lock: Path = LOCK, module: str = "airflow_cdc_provider.jars") -> None:
+    parser = argparse.ArgumentParser(
+        f"python -m {module}", description=f"Fetch the jars of {lock} into {cache_folder()}, print their paths."
+    )
+    parser.add_argument("--lock", action="store_true", help="first rewrite the checksums of the lock")
     arguments = parser.parse_args()
     try:
         if arguments.lock:
-            relock()
-        for jar in ensure():
+            relock(lock)
+        for jar in ensure(lock=lock):
             print(jar)
     except CdcError as error:
         sys.exit(str(error))

@@ -1,9 +1,9 @@
-"""Writes what the documentation says of the YAML, from the classes that read it.
+"""Generates the reference of the YAML from the classes that read it.
 
-    python -m airflow_cdc_provider.reference --write    brings README.md and docs/reference up to date
-    python -m airflow_cdc_provider.reference --check    exit status 1 where they are not
+    python -m airflow_cdc_provider.reference --write    brings docs/reference up to date
+    python -m airflow_cdc_provider.reference --check    exit status 1 where it is not
 
-The table of keys goes between the two marker lines of README.md and docs/reference/replicator.md; the JSON Schema is
+The table of keys goes between the two marker lines of docs/reference/replicator.md; the JSON Schema is
 docs/reference/replicator.schema.json.
 """
 
@@ -26,7 +26,7 @@ from airflow_cdc_provider.loader.kinds import known_kinds, options_class
 from airflow_cdc_provider.loader.schema import json_schema, written_default
 
 BEGIN, END = "<!-- yaml:begin -->", "<!-- yaml:end -->"
-TABLES = ("README.md", "docs/reference/replicator.md")
+PAGE = "docs/reference/replicator.md"
 SCHEMA = "docs/reference/replicator.schema.json"
 SCALARS = (str, int, float, bool)
 NAMES = {str: "text", int: "whole number", float: "number", bool: "true or false", timedelta: "duration"}
@@ -103,10 +103,10 @@ def _value(hint: Any) -> str:
 
 def bring_up_to_date(root: Path) -> dict[Path, str]:
     """The files whose text is not what it should be, with the text they should have."""
-    wanted: dict[Path, str] = {}
-    for name in TABLES:
-        wanted[root / name] = _between_markers((root / name).read_text(), name)
-    wanted[root / SCHEMA] = json.dumps(json_schema(), indent=2) + "\n"
+    wanted = {
+        root / PAGE: _between_markers((root / PAGE).read_text(), PAGE),
+        root / SCHEMA: json.dumps(json_schema(), indent=2) + "\n",
+    }
     return {path: text for path, text in wanted.items() if not path.exists() or path.read_text() != text}
 
 

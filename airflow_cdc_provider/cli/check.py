@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from airflow_cdc_provider.cli import answer as a
@@ -16,6 +16,7 @@ from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.selection import select
+from airflow_cdc_provider.core.special_values import note, unheld
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tls import ReachesUnverified
@@ -35,15 +36,18 @@ def check(args: argparse.Namespace) -> Answer:
     problems += _asked(lambda: _spark(replicator))
     problems = list({(problem.code, problem.where, problem.what): problem for problem in problems}.values())
     warnings = _unverified(replicator)
+    notes = [*_unheld(replicator, tables)]
     body = {
         "replicator": replicator.name,
         "ready": not problems,
         "tables": [task.table for task in tables],
         "warnings": [to_plain(warning) for warning in warnings],
+        "unheld": notes,
         "unseen": replicator.source.unseen,
     }
     lines = [f"warning: {warning}" for warning in warnings]
     lines.append(f"note: {replicator.name} cannot see {replicator.source.unseen}")
+    lines += [f"note: {text}" for text in notes]
     if not problems:
         lines.append(f"{replicator.name} is ready: {len(tables)} tables{_at_once(replicator, len(tables))}")
     return Answer(body, lines=lines, problems=problems, code=a.CONFIGURATION if problems else a.OK)
@@ -74,6 +78,13 @@ def _unverified(replicator: Replicator) -> list[Problem]:
     with suppress(CdcError):
         warnings += unverified_state()
     return list(dict.fromkeys(warnings))
+
+
+def _unheld(replicator: Replicator, tables: Iterable[TableTask]) -> Iterator[str]:
+    """One line for each table that may meet values which its copy cannot hold."""
+    for task in tables:
+        if columns := unheld(task, replicator.source.may_hold, replicator.target.lacks):
+            yield note(task.table, columns)
 
 
 def _tables(replicator: Replicator) -> tuple[list[Problem], list[TableTask]]:

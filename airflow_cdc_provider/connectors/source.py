@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.core.changelog import Bridge
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.snapshots import Snapshot
+from airflow_cdc_provider.core.special_values import Specials
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Column, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,12 +27,12 @@ class News:
     """``anything`` new for our tables behind the position? ``limit`` is how far a window may reach; the position itself
     where the source cannot say: then the window ends where the stream falls silent, or is full. ``idle`` is the
     position an empty window may end at, where the stream moved on without changes of ours far enough to say so.
-    ``bridge``: what the log has to say before the next window."""
+    ``outside``: tables whose changes the stream does not carry now, with the reason and what cures it."""
 
     anything: bool
     limit: Position
     idle: Position | None = None
-    bridge: Bridge | None = None
+    outside: Mapping[str, Problem] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -264,6 +264,9 @@ class SourceConnector(Protocol):
 
     def tables(self) -> list[TableSchema]:
         """Every table the connection can see, described."""
+
+    def may_hold(self, column: Column) -> Specials:
+        """Special values that the source's type of a column has. ``column``: as the copy has it."""
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         """Make the stream exist, once, with these tables in it; where it exists already, its position. The position is

@@ -5,11 +5,13 @@ Nothing is put in their place. Outside the key the definition may let them be NU
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TypeVar
 
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.tables import TableSchema
 
+T = TypeVar("T")
 INFINITE = "an infinite time"
 OTHER_YEAR = "a year before 1 or after 9999"
 NOT_A_NUMBER = "NaN or an infinite number"
@@ -23,6 +25,31 @@ class Unrepresentable(ValueError):
     def __init__(self, what: str, text: str = "") -> None:
         super().__init__(what)
         self.text = text
+
+
+def or_none(read: Callable[[T], Any]) -> Callable[[T], Any]:
+    """For a column whose lacking values stand in one beside it."""
+
+    def told(cell: T) -> Any:
+        try:
+            return read(cell)
+        except Unrepresentable:
+            return None
+
+    return told
+
+
+def lacking(read: Callable[[T], Any]) -> Callable[[T], str | None]:
+    """For the column beside it."""
+
+    def told(cell: T) -> str | None:
+        try:
+            read(cell)
+        except Unrepresentable as error:
+            return error.text
+        return None
+
+    return told
 
 
 def reason(columns: Sequence[str], what: str, key: Collection[str]) -> str:

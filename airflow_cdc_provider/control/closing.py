@@ -30,7 +30,7 @@ from airflow_cdc_provider.core.index import Lane, TableRow
 from airflow_cdc_provider.core.states import TAKES_CHANGES, State, TableState
 from airflow_cdc_provider.core.steps import Outcome, TableTask
 from airflow_cdc_provider.core.verdicts import Move, first_behind, first_hole
-from airflow_cdc_provider.targets.target import CountsRows, Held
+from airflow_cdc_provider.targets.target import Held
 
 Tell = Callable[[str], None]
 
@@ -153,7 +153,7 @@ def _row(
     )
     row = counted(row, decision.plan.run_id, results.writing(task.table), at)
     if held and held.exists and not row.rows_current:
-        row = _recounted(replicator, row, at)
+        row = _recounted(replicator, row, held, at)
     if unproved := results.unproved(task.table, control):
         return blocked_row(row, unproved, at)
     if trouble:
@@ -166,12 +166,10 @@ def _row(
     return row if control is None else _standing(row, control, touched, log, decision, results, at)
 
 
-def _recounted(replicator: Replicator, row: TableRow, at: str) -> TableRow:
-    """What a table holds now, where its target says so without reading it."""
-    if not isinstance(replicator.target, CountsRows):
-        return row
+def _recounted(replicator: Replicator, row: TableRow, held: Held, at: str) -> TableRow:
+    """What a table holds now, where its target can tell."""
     try:
-        rows = replicator.target.row_count(row.target)
+        rows = replicator.target.row_count(row.target, held)
     except Retryable:
         return row
     return row if rows is None else replace(row, rows=rows, rows_at=at, rows_current=True)

@@ -112,7 +112,7 @@ def _news(replicator: Replicator, last: Manifest | None, tables: Sequence[str]) 
         news = replicator.source.news(last.hi, tables)
     except (PositionLost, IdentityChanged) as error:
         return StreamFacts(lost=error.problems[0])
-    return StreamFacts(news.anything, news.limit, news.idle, bridge=news.bridge)
+    return StreamFacts(news.anything, news.limit, news.idle, outside=news.outside)
 
 
 def _with_identities(replicator: Replicator, tables: tuple[TableFacts, ...], log: LogFacts) -> tuple[TableFacts, ...]:

@@ -19,7 +19,7 @@ from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.requests import approve, carry_out
 from airflow_cdc_provider.control.rewinding import finish
 from airflow_cdc_provider.control.rows import opening_rows
-from airflow_cdc_provider.core.changelog import EXPIRED, Bridge, Hole, Manifest, TableSlice, run_plan_path
+from airflow_cdc_provider.core.changelog import EXPIRED, Hole, Manifest, TableSlice, run_plan_path
 from airflow_cdc_provider.core.commands import CommandKind
 from airflow_cdc_provider.core.decide import Decision, decide
 from airflow_cdc_provider.core.errors import Blocked, Fenced, Retryable
@@ -55,10 +55,6 @@ def open_window(replicator: Replicator, run: Run, tell: Tell) -> Decision:
     decision = decide(gathered.facts)
     if decision.reopen:
         reopen(replicator, gathered.facts, tell)
-        gathered = gather(replicator, run)
-        decision = decide(gathered.facts)
-    if decision.bridge:
-        _seal_bridge(replicator, gathered.facts, decision.bridge, tell)
         gathered = gather(replicator, run)
         decision = decide(gathered.facts)
     decision = _fence_restored(replicator, gathered, decision, tell)
@@ -156,13 +152,6 @@ def _seal_empty(
             holes=holes,
         )
     )
-
-
-def _seal_bridge(replicator: Replicator, facts: Facts, bridge: Bridge, tell: Tell) -> None:
-    holes = tuple(Hole("untold", table, "", detail=why) for table, why in bridge.untold.items())
-    _seal_empty(replicator, facts, dict(facts.log.hi), bridge.position, facts.log.epoch, holes)
-    for table, why in bridge.untold.items():
-        tell(f"{table}: {why}")
 
 
 def _seal_idle(replicator: Replicator, facts: Facts, decision: Decision, idle: Position) -> Decision:

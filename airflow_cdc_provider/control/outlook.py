@@ -22,7 +22,7 @@ class Outlook:
         decision = self.decision
         if decision.stop:
             return False
-        ahead = bool(decision.reopen or decision.bridge or decision.idle is not None or self.facts.commands)
+        ahead = bool(decision.reopen or decision.idle is not None or self.facts.commands)
         return ahead or bool(set(decision.follow) - {CLOSE_WINDOW})
 
 

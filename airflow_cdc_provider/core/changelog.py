@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
@@ -159,15 +158,6 @@ class Hole:
     ids: tuple[str, ...] = ()
     position: dict[str, str] = field(default_factory=dict)
     detail: str = ""
-
-
-@dataclass(frozen=True)
-class Bridge:
-    """An empty window that has to be sealed before any other: it ends at ``position``. The stream left out changes of
-    the tables in ``untold``, for the reason that stands there: each gets a hole."""
-
-    position: Position
-    untold: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,8 @@ class ControlRecord:
     ``manifest_sha256`` and ``hi`` belong to ``window``. ``high``: the window with which a copy that was not exact has
     caught up with what it held already. ``carry`` names what the batch could not finish. Nothing at or below
     ``retired_below`` is expected of an unordered source.
+    ``rows``: how many rows the table holds after this commit, as far as our own commits wrote and deleted them; None
+    where the target itself counts, or where the last copy did not.
     ``accounting``: what became of the records that the batch had read (``core.quarantine.account``).
     ``definition_sha256`` fingerprints what the YAML says of the content. ``schema`` is the table's schema as the target
     now holds it, ``identity`` what the source's catalogue said of the table when it had these rows; None where the
@@ -73,6 +75,7 @@ class ControlRecord:
     carry: CarryOver = NOTHING
     retired_below: str = ""
     counts: dict[str, int] = field(default_factory=dict)
+    rows: int | None = None
     accounting: dict[str, int] = field(default_factory=dict)
     committed_at: str = ""
     nonce: str = ""

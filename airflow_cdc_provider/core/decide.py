@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from airflow_cdc_provider.core.changelog import Bridge, Manifest
+from airflow_cdc_provider.core.changelog import Manifest
 from airflow_cdc_provider.core.commands import ABOUT_RECORDS, CommandKind
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.facts import Facts, TableFacts
@@ -25,7 +25,7 @@ class Decision:
     """``plan`` is what later tasks read. ``stop`` is the trouble of the replicator as a whole: nothing moves.
     ``lost``: the source does not serve our position any more; what the log holds may still be applied.
     ``reopen``: the stream must be opened, for the first time or anew, before anything else; then the facts are gathered
-    again; so with a ``bridge`` to be sealed. ``idle``: an empty window may be sealed up to there, without Spark.
+    again. ``idle``: an empty window may be sealed up to there, without Spark.
     ``raise_fence``: tables that somebody took back. ``at`` is when the source was asked, UTC, ISO."""
 
     replicator: str
@@ -36,7 +36,6 @@ class Decision:
     stop: Problem | None = None
     lost: Problem | None = None
     reopen: bool = False
-    bridge: Bridge | None = None
     idle: Position | None = None
     raise_fence: tuple[str, ...] = ()
     follow: tuple[str, ...] = (CLOSE_WINDOW,)
@@ -48,7 +47,7 @@ class Decision:
 
     @property
     def needs_stream_lane(self) -> bool:
-        seals = self.idle is not None or self.bridge is not None or self.reopen
+        seals = self.idle is not None or self.reopen
         return seals or any(task in self.follow for task in (EXTRACT, STAGE, VERIFY))
 
 
@@ -76,8 +75,6 @@ def decide(facts: Facts) -> Decision:
         return _repair(facts, base)
     if _must_open(facts, verdicts):
         return replace(base, reopen=facts.stream_lane, notes=() if facts.stream_lane else (_NO_STREAM_LANE,))
-    if facts.stream.bridge and facts.stream_lane:
-        return replace(base, bridge=facts.stream.bridge)
     return _stream(facts, base)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from airflow_cdc_provider.core.changelog import Bridge, Manifest
+from airflow_cdc_provider.core.changelog import Manifest
 from airflow_cdc_provider.core.commands import Command
 from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.errors import Problem
@@ -51,13 +51,14 @@ class LogFacts:
 @dataclass(frozen=True)
 class StreamFacts:
     """The source's answer about our position. ``limit``: how far a window may reach. ``idle``: where an empty window
-    may end. ``lost``: why our position is not served any more. ``bridge``: what the log has to say first."""
+    may end. ``lost``: why our position is not served any more. ``outside``: tables whose changes the stream does not
+    carry now."""
 
     anything: bool = False
     limit: Position = field(default_factory=dict)
     idle: Position | None = None
     lost: Problem | None = None
-    bridge: Bridge | None = None
+    outside: Mapping[str, Problem] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

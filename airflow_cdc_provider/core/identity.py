@@ -51,7 +51,8 @@ class TableIdentity:
     or existed before has a higher one. ``labels`` are those of the enum types in use, ``composites`` the attributes of
     the composite types in use, by the catalogue's own ids; ``partitions`` likewise, of which a table that is not
     partitioned has one: itself. ``positional``: numbers of columns are positions, and change where another column goes
-    or comes before."""
+    or comes before. ``membership`` is another text each time that the stream begins to carry the table; empty where it
+    does not, and of a source that has no such lists."""
 
     table: str
     columns: Mapping[str, ColumnIdentity]
@@ -60,6 +61,7 @@ class TableIdentity:
     composites: Mapping[str, str] = field(default_factory=dict)
     partitions: Mapping[str, Partition] = field(default_factory=dict)
     positional: bool = False
+    membership: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def unseen_changes(known: TableIdentity, now: TableIdentity, held: TableSchema, 
     )
     return UnseenChanges(
         columns=tuple(chain(_changed_columns(known, now, held, wanted), _added_columns(known, now, wanted, rewritten))),
-        rows=tuple(_relabelled(known, now)),
+        rows=tuple(chain(_not_carried(known, now), _relabelled(known, now))),
         attached=tuple(sorted(now.partitions.keys() - known.partitions.keys())),
         detached=tuple(known.partitions[id].name for id in sorted(known.partitions.keys() - now.partitions.keys())),
         added=_added_in_rows(now, held, wanted),
@@ -165,6 +167,11 @@ def _added_columns(known: TableIdentity, now: TableIdentity, wanted: TableSchema
             yield f"column {name} was a generated one and is an ordinary one now"
         elif not column.filled and (column.unknown_fill or rewritten):
             yield f"the values of column {name} in rows older than the column are not in the stream"
+
+
+def _not_carried(known: TableIdentity, now: TableIdentity) -> Iterator[str]:
+    if known.membership and known.membership != now.membership:
+        yield "the stream did not carry its changes for a while"
 
 
 def _relabelled(known: TableIdentity, now: TableIdentity) -> Iterator[str]:

@@ -210,6 +210,8 @@ def _moving(facts: Facts, table: TableFacts, control: ControlRecord) -> Verdict:
         return Verdict(name, Move.BLOCKED, problem.what, problem)
     if problem := _out_of_reach(facts, name, control):
         return Verdict(name, Move.BLOCKED, problem.what, problem)
+    if problem := facts.stream.outside.get(name):
+        return Verdict(name, Move.BLOCKED, problem.what, problem)
     if hole := first_hole(facts.log, control):
         return _with_hole(facts, name, hole)
     if unseen := _unseen(facts, table, control):

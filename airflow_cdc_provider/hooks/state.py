@@ -17,15 +17,19 @@ from airflow_cdc_provider.hooks.connections import connection_info
 from airflow_cdc_provider.state.store import StateStore
 
 CONNECTION = "cdc_state"
+VARIABLE = "AIRFLOW_CONN_CDC_STATE"
 ONE_HOST = frozenset({"LocalExecutor", "SequentialExecutor"})
 
 
 def open_state() -> StateStore:
     """The state store of this Airflow. Raises CheckFailed (STA020) where tasks may run on several hosts and no
-    connection ``cdc_state`` says where they share one, CON040 where that says what is not allowed."""
+    connection ``cdc_state`` says where they share one, STA022 where Airflow cannot read the variable that holds it,
+    CON040 where it says what is not allowed."""
     try:
         connection = BaseHook.get_connection(CONNECTION)
     except AirflowNotFoundException:
+        if os.environ.get(VARIABLE):
+            raise _unread() from None
         return StateStore(_file_url())
     try:
         url = make_url(connection.get_uri())
@@ -49,6 +53,20 @@ def unverified_state() -> list[Problem]:
     except AirflowNotFoundException:
         return []
     return unverified(connection_info(CONNECTION)) if (found.conn_type or "").startswith("postgres") else []
+
+
+def _unread() -> CheckFailed:
+    """Airflow reports a variable that it cannot read as a connection that it does not have."""
+    return CheckFailed(
+        Problem(
+            "STA022",
+            f"Airflow cannot read the connection {CONNECTION}",
+            where=f"environment variable {VARIABLE}",
+            found="neither a URL nor the JSON form of a connection",
+            do=f"export {VARIABLE}=postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or unset it",
+            data="nothing was read or written; no other state store is used in its place",
+        )
+    )
 
 
 def _file_url() -> str:

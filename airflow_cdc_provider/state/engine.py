@@ -25,14 +25,15 @@ def open_engine(url: str) -> Engine:
         parsed = make_url(url)
         if parsed.get_backend_name() not in DATABASES:
             raise _refused(parsed.get_backend_name())
-        parsed.get_dialect().import_dbapi()
+        sqlite = parsed.get_backend_name() == "sqlite"
+        wait = {"timeout": BUSY_TIMEOUT_S} if sqlite else {}
+        engine = sa.create_engine(parsed, poolclass=NullPool, connect_args=wait)
     except (sa.exc.ArgumentError, ImportError) as error:
-        raise _refused(str(error)) from error
-    if parsed.get_backend_name() != "sqlite":
-        return sa.create_engine(parsed, poolclass=NullPool)
+        raise _refused(str(error).splitlines()[0]) from error
+    if not sqlite:
+        return engine
     if parsed.database:
         Path(parsed.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    engine = sa.create_engine(parsed, poolclass=NullPool, connect_args={"timeout": BUSY_TIMEOUT_S})
     sa.event.listen(engine, "connect", _prepare)
     sa.event.listen(engine, "begin", _begin)
     return engine

@@ -303,7 +303,7 @@ class StateStore:
                 self._engine = engine
             with self._engine.begin() as connection:
                 yield connection
-        except (DBAPIError, OSError) as error:
+        except (DBAPIError, OSError, UnicodeError) as error:  # UnicodeError: a host whose name cannot be one
             raise StateUnavailable(
                 Problem(
                     "STA010",

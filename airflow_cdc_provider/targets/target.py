@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.special_values import Specials
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
 
@@ -39,14 +40,6 @@ class Past:
     control: ControlRecord
 
 
-@runtime_checkable
-class CountsRows(Protocol):
-    """A target that knows how many rows a table holds without reading them."""
-
-    def row_count(self, target_table: str) -> int | None:
-        """Now, soft-deleted ones included; None where it cannot be told cheaply. Raises TargetUnavailable."""
-
-
 class TargetTables(Protocol):
     """Made from the definition's target, its connection, the replicator's name and the change log."""
 
@@ -63,7 +56,14 @@ class TargetTables(Protocol):
         """Spark SQL that is true of a value which the column's Spark type can hold and this target cannot; empty where
         it holds them all. ``value``: Spark SQL."""
 
+    def lacks(self, column: Column, in_key: bool) -> Specials:
+        """Values of the column's logical type that its type here has not: those of which ``refused`` is true."""
+
     def held(self, table: str, target_table: str) -> Held: ...
+
+    def row_count(self, target_table: str, held: Held) -> int | None:
+        """How many rows the table holds, soft-deleted ones included; ``held``: what stands in it. No row is read. None
+        where the target cannot tell. Raises TargetUnavailable."""
 
     def oldest_token(self, table: str, target_table: str) -> int:
         """The token recorded at the oldest version that the table can still be taken back to: nobody asks for control

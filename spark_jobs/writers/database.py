@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from itertools import chain
@@ -110,7 +111,7 @@ class DatabaseWriter:
             columns = [column.name for column in (*schema.columns, *_technical(schema, soft))]
             rows = self._load(frame.select(*map(quoted, columns)), shadow, schema)
             settle_shadow(server, shadow, schema, task.target, record.nonce)
-            put_in_place(self.tables, task.target, shadow, held, record)
+            put_in_place(self.tables, task.target, shadow, held, replace(record, rows=rows))
         return rows
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:

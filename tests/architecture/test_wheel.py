@@ -41,8 +41,8 @@ def test_it_holds_nothing_else_of_the_repository(wheel: zipfile.ZipFile) -> None
     assert {name.partition("/")[0] for name in wheel.namelist()} == {"airflow_cdc_provider", "spark_jobs", METADATA}
 
 
-def test_it_holds_the_lock_of_the_jars(wheel: zipfile.ZipFile) -> None:
-    lock = "airflow_cdc_provider/jars.lock.json"
+@pytest.mark.parametrize("lock", ["airflow_cdc_provider/jars.lock.json", "airflow_cdc_provider/sandbox/jars.lock.json"])
+def test_it_holds_the_locks_of_the_jars(wheel: zipfile.ZipFile, lock: str) -> None:
     assert wheel.read(lock) == (REPOSITORY / lock).read_bytes()
 
 

@@ -1,4 +1,4 @@
-"""A real server for the session, and a database of its own for each test."""
+"""Real servers for the session, and a PostgreSQL database of its own for each test."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from airflow_cdc_provider.core.selection import selected_schema
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EARLIER, NEWEST, EmbeddedPostgres
 from tests.blocks import unpacked
+from tests.mariadb import embedded
 
 NUMBERS = itertools.count(1)
 
@@ -131,6 +133,12 @@ def _lacks(item: pytest.Item) -> bool:
 @pytest.fixture(scope="session", params=VERSIONS)
 def server(request: pytest.FixtureRequest) -> Iterator[EmbeddedPostgres]:
     with EmbeddedPostgres({"max_prepared_transactions": "4"}, major=request.param) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[EmbeddedMariaDB]:
+    with embedded() as server:
         yield server
 
 

@@ -10,7 +10,7 @@ from airflow_cdc_provider.connectors.jdbc_poll.source import JdbcPollSource
 from airflow_cdc_provider.connectors.source import Boundary, Copy, PagedRead, StreamItem
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Columns, Condition, Source, TableRule
+from airflow_cdc_provider.core.definition import Columns, Condition, OnUnrepresentable, Source, TableRule
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.selection import selected_schema
 from airflow_cdc_provider.core.states import TableState
@@ -29,9 +29,20 @@ class Polling:
         self.rows: dict[str, dict[str, Row]] = {}
 
     def task(
-        self, table: str, columns: Columns | None = None, where: Sequence[Condition] = (), key: Sequence[str] = ()
+        self,
+        table: str,
+        columns: Columns | None = None,
+        where: Sequence[Condition] = (),
+        key: Sequence[str] = (),
+        on_unrepresentable: OnUnrepresentable = OnUnrepresentable.STOP,
     ) -> TableTask:
-        rule = TableRule(table, columns=columns or Columns(), where=tuple(where), key=tuple(key))
+        rule = TableRule(
+            table,
+            columns=columns or Columns(),
+            where=tuple(where),
+            key=tuple(key),
+            on_unrepresentable=on_unrepresentable,
+        )
         schema = selected_schema(rule, next(one for one in self.source.tables() if one.table == table))
         return TableTask(table, table, schema, rule, "0" * 64, TableState.REPLICATING)
 

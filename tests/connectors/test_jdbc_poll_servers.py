@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -22,7 +21,6 @@ from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.connectors.conftest import Database
 from tests.connectors.polled_database import Polling, images
-from tests.mariadb import embedded
 
 pytestmark = pytest.mark.server
 
@@ -155,12 +153,6 @@ def test_a_table_moves_on_by_integers_in_shares(database: Database) -> None:
     polling.position = polling.source.open_stream(["public.big"])
     copy = polling.copy(polling.task("public.big"))
     assert len(copy.read.shares) == 4 and len(polling.rows["public.big"]) == 45000  # type: ignore[union-attr]
-
-
-@pytest.fixture(scope="module")
-def mariadb() -> Iterator[EmbeddedMariaDB]:
-    with embedded() as server:
-        yield server
 
 
 def test_rows_of_mariadb_come_by_a_timestamp_that_the_server_keeps(mariadb: EmbeddedMariaDB) -> None:

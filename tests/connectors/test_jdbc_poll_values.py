@@ -29,9 +29,9 @@ def rows(kind: LogicalType) -> Rows:
     ("kind", "value", "what"),
     [
         (LogicalType(Kind.DATE), "0000-00-00", "zero date"),
-        (LogicalType(Kind.DATE), "infinity", "no calendar has"),
+        (LogicalType(Kind.DATE), "infinity", "infinite time"),
         (LogicalType(Kind.TIMESTAMP), "0000-00-00 00:00:00", "zero date"),
-        (LogicalType(Kind.TIMESTAMPTZ), "-infinity", "no calendar has"),
+        (LogicalType(Kind.TIMESTAMPTZ), "-infinity", "infinite time"),
         (LogicalType(Kind.DECIMAL, 10, 2), Decimal("NaN"), "NaN"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -12,20 +11,13 @@ from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Shop, holes, records
-from tests.mariadb import embedded
 
 pytestmark = pytest.mark.server
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[EmbeddedMariaDB]:
-    with embedded() as server:
-        yield server
-
-
 @pytest.fixture
-def shop(server: EmbeddedMariaDB) -> Shop:
-    shop = Shop(server)
+def shop(mariadb: EmbeddedMariaDB) -> Shop:
+    shop = Shop(mariadb)
     shop.position = shop.source.open_stream([])
     return shop
 

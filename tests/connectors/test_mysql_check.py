@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from airflow_cdc_provider.core.definition import Comparison, Condition
@@ -15,15 +13,9 @@ from tests.mariadb import embedded
 pytestmark = pytest.mark.server
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[EmbeddedMariaDB]:
-    with embedded() as server:
-        yield server
-
-
 @pytest.fixture
-def shop(server: EmbeddedMariaDB) -> Shop:
-    shop = Shop(server)
+def shop(mariadb: EmbeddedMariaDB) -> Shop:
+    shop = Shop(mariadb)
     shop.sql("CREATE TABLE t (id int PRIMARY KEY, word varchar(20))")
     return shop
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -25,15 +24,9 @@ from tests.waiting import until
 pytestmark = pytest.mark.server
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[EmbeddedMariaDB]:
-    with embedded() as server:
-        yield server
-
-
 @pytest.fixture
-def shop(server: EmbeddedMariaDB) -> Shop:
-    shop = Shop(server)
+def shop(mariadb: EmbeddedMariaDB) -> Shop:
+    shop = Shop(mariadb)
     shop.sql("CREATE TABLE t (id int PRIMARY KEY, word varchar(20), n int DEFAULT 5)")
     shop.position = shop.source.open_stream([])
     return shop
@@ -207,12 +200,12 @@ def test_a_transaction_that_is_only_prepared_is_a_hole(shop: Shop) -> None:
     assert ops(items) == [("insert", "[2]")] and not holes(items)
 
 
-def test_windows_go_on_through_files_and_a_restart(server: EmbeddedMariaDB, shop: Shop) -> None:
+def test_windows_go_on_through_files_and_a_restart(mariadb: EmbeddedMariaDB, shop: Shop) -> None:
     shop.sql("INSERT INTO t VALUES (1, '', 1)", "FLUSH BINARY LOGS", "INSERT INTO t VALUES (2, '', 1)")
     task = shop.task("t")
     assert ops(shop.window(task)) == [("insert", "[1]"), ("insert", "[2]")]
-    server.stop()
-    server.start()
+    mariadb.stop()
+    mariadb.start()
     shop.connection = shop.connect()
     shop.sql(f"USE {shop.name}", "INSERT INTO t VALUES (3, '', 1)")
     assert ops(shop.window(task)) == [("insert", "[3]")]

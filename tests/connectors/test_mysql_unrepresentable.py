@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from airflow_cdc_provider.core.definition import Columns, OnUnrepresentable
@@ -11,7 +9,6 @@ from airflow_cdc_provider.core.errors import BadRecordMet
 from airflow_cdc_provider.core.quarantine import told
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Rows, Shop, fold, records
-from tests.mariadb import embedded
 
 NO_DATES = [
     ("date", "0000-00-00"),
@@ -29,14 +26,8 @@ WITHIN = {
 ANY_DATE = "SET sql_mode = 'ALLOW_INVALID_DATES', time_zone = '+00:00'"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[EmbeddedMariaDB]:
-    with embedded(binlog_row_metadata="FULL") as server:
-        yield server
-
-
-def filled(server: EmbeddedMariaDB, native: str, value: str, key: str) -> Shop:
-    shop = Shop(server)
+def filled(mariadb: EmbeddedMariaDB, native: str, value: str, key: str) -> Shop:
+    shop = Shop(mariadb)
     shop.sql(ANY_DATE, f"CREATE TABLE odd (id int NOT NULL, v {native} NOT NULL, PRIMARY KEY ({key}))")
     shop.window(shop.task("odd"))
     shop.sql(f"INSERT INTO odd VALUES (0, '{value}'), (1, '{WITHIN[native]}')")
@@ -46,9 +37,9 @@ def filled(server: EmbeddedMariaDB, native: str, value: str, key: str) -> Shop:
 @pytest.mark.parametrize(("native", "value"), NO_DATES)
 @pytest.mark.parametrize("key", ["id", "id, v"])
 def test_without_a_word_in_the_definition_it_stops_its_table(
-    server: EmbeddedMariaDB, native: str, value: str, key: str
+    mariadb: EmbeddedMariaDB, native: str, value: str, key: str
 ) -> None:
-    shop = filled(server, native, value, key)
+    shop = filled(mariadb, native, value, key)
     task = shop.task("odd")
     bad, good = records(shop.window(task))
     why = told(bad)
@@ -61,9 +52,9 @@ def test_without_a_word_in_the_definition_it_stops_its_table(
 
 @pytest.mark.parametrize(("native", "value"), NO_DATES)
 def test_where_the_definition_says_so_it_is_null_and_its_text_stands_beside(
-    server: EmbeddedMariaDB, native: str, value: str
+    mariadb: EmbeddedMariaDB, native: str, value: str
 ) -> None:
-    shop = filled(server, native, value, "id")
+    shop = filled(mariadb, native, value, "id")
     task = shop.task("odd", on_unrepresentable=OnUnrepresentable.SET_NULL)
     streamed: Rows = {}
     fold(streamed, records(shop.window(task)))
@@ -76,9 +67,9 @@ def test_where_the_definition_says_so_it_is_null_and_its_text_stands_beside(
 @pytest.mark.parametrize(("native", "value"), NO_DATES)
 @pytest.mark.parametrize("key", ["id", "id, v"])
 def test_a_column_that_is_cast_holds_the_texts_of_the_server(
-    server: EmbeddedMariaDB, native: str, value: str, key: str
+    mariadb: EmbeddedMariaDB, native: str, value: str, key: str
 ) -> None:
-    shop = filled(server, native, value, key)
+    shop = filled(mariadb, native, value, key)
     task = shop.task("odd", columns=Columns(cast={"v": "text"}))
     streamed: Rows = {}
     fold(streamed, records(shop.window(task)))
@@ -87,8 +78,8 @@ def test_a_column_that_is_cast_holds_the_texts_of_the_server(
     assert [row["v"] for row in copied.values()] == [value, WITHIN[native]]
 
 
-def test_a_negative_zero_in_the_key_is_zero_as_the_server_has_it(server: EmbeddedMariaDB) -> None:
-    shop = Shop(server)
+def test_a_negative_zero_in_the_key_is_zero_as_the_server_has_it(mariadb: EmbeddedMariaDB) -> None:
+    shop = Shop(mariadb)
     shop.sql("CREATE TABLE f (k double PRIMARY KEY, v int)")
     task = shop.task("f")
     shop.window(task)
@@ -99,8 +90,8 @@ def test_a_negative_zero_in_the_key_is_zero_as_the_server_has_it(server: Embedde
     assert copied == streamed and set(copied) == {"[0.0]", "[1.5]"}
 
 
-def test_spellings_that_are_one_key_to_the_server_follow_each_other(server: EmbeddedMariaDB) -> None:
-    shop = Shop(server)
+def test_spellings_that_are_one_key_to_the_server_follow_each_other(mariadb: EmbeddedMariaDB) -> None:
+    shop = Shop(mariadb)
     shop.sql("CREATE TABLE c (k varchar(20) COLLATE utf8mb4_general_ci PRIMARY KEY, v int)")
     task = shop.task("c")
     shop.window(task)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.connectors.postgres.positions import lsn_of, members_of
 from airflow_cdc_provider.connectors.postgres.publication import memberships
+from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.core.errors import CheckFailed
-from tests.connectors.conftest import Database
+from airflow_cdc_provider.core.identity import unseen_changes
+from tests.connectors.conftest import Database, records
 
-ITEM = "public.item"
+ITEM, OTHER = "public.item", "public.other"
 
 
 @pytest.fixture
@@ -28,12 +29,17 @@ def test_a_publication_that_is_gone_stops_the_stream_before_anything_is_passed_o
         shop.read(start, shop.task(ITEM))
 
 
-def test_a_table_taken_out_of_the_publication_stops_the_stream(shop: Database) -> None:
-    start = shop.source.open_stream([ITEM])
-    held = shop.task(ITEM).schema
+def test_a_table_taken_out_of_the_publication_is_named_and_its_siblings_are_read(shop: Database) -> None:
+    shop.sql("CREATE TABLE other (id int PRIMARY KEY)", "ALTER PUBLICATION cdc ADD TABLE other")
+    start = shop.source.open_stream([ITEM, OTHER])
+    tasks = [shop.task(table, held=shop.task(table).schema) for table in (ITEM, OTHER)]
     shop.sql("ALTER PUBLICATION cdc DROP TABLE item", "INSERT INTO item VALUES (1, 'x', 0)")
-    with pytest.raises(CheckFailed, match=r"SRC008.*public\.item"):
-        shop.read(start, shop.task(ITEM, held=held))
+    shop.sql("INSERT INTO other VALUES (2)")
+    news = shop.source.news(start, [ITEM, OTHER])
+    assert news.anything and news.outside.keys() == {ITEM}
+    problem = news.outside[ITEM]
+    assert problem.code == "SRC008" and problem.do.startswith('ALTER PUBLICATION "cdc" ADD TABLE "public"."item";')
+    assert [record.table for record in records(shop.read(start, *tasks))] == [OTHER]
 
 
 MEMBERSHIPS = {
@@ -47,26 +53,30 @@ MEMBERSHIPS = {
     "way",
     ["of the table", *(pytest.param(way, marks=pytest.mark.since(15)) for way in ("of its schema", "with a filter"))],
 )
-def test_a_table_that_was_outside_the_publication_for_a_while_is_told_once(shop: Database, way: str) -> None:
+def test_a_table_that_was_outside_the_publication_for_a_while_has_another_identity(shop: Database, way: str) -> None:
     put, take = MEMBERSHIPS[way]
     shop.sql("ALTER PUBLICATION cdc DROP TABLE item", f"ALTER PUBLICATION cdc {put}")
-    start = shop.source.open_stream([ITEM])
-    assert shop.source.news(start, [ITEM]).bridge is None
+    shop.source.open_stream([ITEM])
+    with shop.source.copy(shop.task(ITEM), 1, {}, 1) as copy:
+        assert copy.identity is not None and copy.identity == shop.source.identities([ITEM])[ITEM]
     shop.sql(f"ALTER PUBLICATION cdc {take}", "INSERT INTO item VALUES (1, 'x', 0)")
-    assert shop.source.news(start, [ITEM]).bridge is None, "it is outside: nothing can be put right yet"
+    assert unseen(shop, copy) and shop.source.identities([ITEM])[ITEM].membership == ""
     shop.sql(f"ALTER PUBLICATION cdc {put}")
-    bridge = shop.source.news(start, [ITEM]).bridge
-    assert bridge is not None and list(bridge.untold) == [ITEM]
-    assert lsn_of(bridge.position) == lsn_of(start)
-    assert shop.source.news(bridge.position, [ITEM]).bridge is None
+    assert unseen(shop, copy)
+    with shop.source.copy(shop.task(ITEM), 1, {}, 1) as again:
+        assert not unseen(shop, again)
+
+
+def unseen(shop: Database, copy: Copy) -> tuple[str, ...]:
+    assert copy.identity is not None
+    return unseen_changes(copy.identity, shop.source.identities([ITEM])[ITEM], copy.schema, copy.schema).rows
 
 
 def test_a_publication_made_anew_leaves_none_of_its_tables_out(shop: Database) -> None:
     shop.sql("DROP PUBLICATION cdc", "CREATE PUBLICATION cdc FOR ALL TABLES")
-    start = shop.source.open_stream([ITEM])
+    before = shop.source.identities([ITEM])[ITEM].membership
     shop.sql("DROP PUBLICATION cdc", "CREATE PUBLICATION cdc FOR ALL TABLES")
-    bridge = shop.source.news(start, [ITEM]).bridge
-    assert bridge is not None and list(bridge.untold) == [ITEM]
+    assert "" != before != shop.source.identities([ITEM])[ITEM].membership
 
 
 def test_a_partition_is_in_the_publication_by_its_root(shop: Database) -> None:
@@ -79,19 +89,3 @@ def test_a_partition_is_in_the_publication_by_its_root(shop: Database) -> None:
         found = memberships(connection, "cdc", ["public.day", "public.day_1", ITEM, "public.nowhere"])
     assert found.keys() == {"public.day", "public.day_1", ITEM}
     assert found["public.day"] == found["public.day_1"] != found[ITEM]
-
-
-def test_a_table_that_joins_is_noted_before_the_next_window(shop: Database) -> None:
-    start = shop.source.open_stream([ITEM])
-    shop.sql("CREATE TABLE late (id int PRIMARY KEY)", "ALTER PUBLICATION cdc ADD TABLE late")
-    bridge = shop.source.news(start, [ITEM, "public.late"]).bridge
-    assert bridge is not None and not bridge.untold
-    assert shop.source.news(bridge.position, [ITEM, "public.late"]).bridge is None
-
-
-def test_the_memberships_stay_in_the_position_while_nothing_of_ours_happens(shop: Database) -> None:
-    start = shop.source.open_stream([ITEM])
-    fill = "INSERT INTO filler SELECT repeat('x', 1000) FROM generate_series(1, 20000)"
-    shop.sql("CREATE TABLE filler (t text)", fill)
-    news = shop.source.news(start, [ITEM])
-    assert news.idle is not None and members_of(news.idle) == members_of(start) != {}

@@ -47,7 +47,7 @@ def test_a_keyed_merge_in_postgres() -> None:
 
 def test_a_soft_partial_merge_in_mysql_forgets_rows_that_are_put_again_and_flags_before_it_updates() -> None:
     effects = [effect for effect, _ in said(MYSQL, MergePlan(KEYED, OnDelete.SOFT, partial=True))]
-    assert effects == [Effect.FILL, Effect.REFUSE, Effect.REFUSE, Effect.UPDATED, Effect.UPDATED, Effect.INSERTED]
+    assert effects == [Effect.FORGET, Effect.REFUSE, Effect.REFUSE, Effect.UPDATED, Effect.UPDATED, Effect.INSERTED]
     texts = [text for _, text in said(MYSQL, MergePlan(KEYED, OnDelete.SOFT, partial=True))]
     assert texts[0] == (
         "DELETE t FROM T AS t JOIN S AS s ON s.`_cdc_op` IN ('P') AND t.`id` = s.`id` AND s.`_cdc_known` IS NOT NULL"

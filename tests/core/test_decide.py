@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.core.changelog import Bridge, DataFile, Hole, Manifest, TableSlice
+from airflow_cdc_provider.core.changelog import DataFile, Hole, Manifest, TableSlice
 from airflow_cdc_provider.core.commands import Command, CommandKind
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.decide import Decision, acknowledgeable, decide, effective_window
@@ -232,13 +232,18 @@ def test_no_table_steps_over_a_hole(kind: str, ids: tuple[str, ...]) -> None:
     assert moves(decide(facts(A, B, log=gap, stream=NEW)))["public.a"] is Move.STREAM, "the hole is behind it"
 
 
-def test_what_the_log_has_to_say_first_stops_everything_else() -> None:
-    bridge = Bridge({"slot": "5"}, {"public.a": "why"})
-    told = facts(A, B, stream=replace(NEW, bridge=bridge))
-    decision = decide(told)
-    assert (decision.bridge, decision.plan.extract, decision.follow) == (bridge, False, ("close_window",))
-    assert decision.needs_stream_lane
-    assert decide(replace(told, stream_lane=False)).bridge is None
+@pytest.mark.parametrize("reconcile", Reconcile)
+def test_a_table_that_the_stream_does_not_carry_is_blocked_and_no_copy_begins_by_itself(reconcile: Reconcile) -> None:
+    outside = {"public.a": Problem("SRC008", "public.a is not in the publication", do="add it")}
+    definition = replace(DEFINITION, source=replace(DEFINITION.source, reconcile=reconcile))
+    stream = replace(NEW, outside=outside)
+    holes = {3: manifest(3, ["public.a"], holes=(Hole("untold", "public.a", ""),))}
+    late = table("public.a", control("public.a", window=2))
+    for log_facts, held in ((log(), A), (log(manifests={**log().manifests, **holes}), late)):
+        decision = decide(facts(held, B, log=log_facts, stream=stream, definition=definition))
+        assert moves(decision) == {"public.a": Move.BLOCKED, "public.b": Move.STREAM}
+        assert decision.verdicts[0].problem == outside["public.a"]
+    assert moves(decide(facts(table("public.a"), B, stream=stream)))["public.a"] is Move.COPY
 
 
 @pytest.mark.parametrize(("order_key", "move"), [("e", Move.STREAM), ("f", Move.STREAM), ("", Move.BLOCKED)])

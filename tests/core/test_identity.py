@@ -44,6 +44,14 @@ def test_an_equal_catalogue_says_nothing() -> None:
     assert not seen(KNOWN)
 
 
+@pytest.mark.parametrize("now", ["6", ""])
+def test_a_table_that_left_the_stream_may_have_missed_changes(now: str) -> None:
+    carried = replace(KNOWN, membership="5")
+    changes = unseen_changes(carried, replace(KNOWN, membership=now), schema("id", "a", "b"), schema("id", "a", "b"))
+    assert changes.rows == ("the stream did not carry its changes for a while",)
+    assert not seen(replace(KNOWN, membership=now)), "the copy does not say under which membership it was made"
+
+
 def test_it_is_read_as_it_was_written() -> None:
     assert from_plain(TableIdentity, to_plain(KNOWN)) == KNOWN
 

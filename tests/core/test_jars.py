@@ -12,6 +12,7 @@ import pytest
 from airflow_cdc_provider import jars
 from airflow_cdc_provider.core.errors import CheckFailed, Retryable
 from airflow_cdc_provider.jars import Jar
+from airflow_cdc_provider.sandbox import jars as server_jars
 
 CONTENT = b"a jar"
 ONE = Jar("org.example:one:1.0", "one-1.0.jar", hashlib.sha256(CONTENT).hexdigest())
@@ -35,22 +36,31 @@ class Network:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("AIRFLOW_CDC_JARS", str(tmp_path / "cache"))
-    monkeypatch.setattr(jars, "read_lock", lambda: {"a": [ONE], "b": [TWO]})
+    monkeypatch.setattr(jars, "read_lock", lambda _: {"a": [ONE], "b": [TWO]})
     return tmp_path / "cache"
 
 
-def test_the_lock_names_every_jar_with_a_checksum() -> None:
-    groups = jars.read_lock()
-    servers = {f"postgres-{major}" for major in (14, 15, 16, 17)}
-    assert set(groups) == {"debezium", "delta", "iceberg", "kafka-broker", "mysql", "postgres", "s3", *servers}
+LOCKS = (jars.LOCK, server_jars.LOCK)
+
+
+def test_what_jobs_need_and_what_the_servers_of_the_sandbox_need_is_apart() -> None:
+    assert set(jars.read_lock()) == {"delta", "iceberg", "mysql", "postgres", "s3"}
+    databases = {f"postgres-{major}" for major in (14, 15, 16, 17)}
+    assert set(jars.read_lock(server_jars.LOCK)) == {"debezium", "kafka-broker", *databases}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_names_every_jar_with_a_checksum(lock: Path) -> None:
+    groups = jars.read_lock(lock)
     for jar in (jar for group in groups.values() for jar in group):
         assert jar.file == jars.file_name(jar.coordinates)
         assert len(bytes.fromhex(jar.sha256)) == 32
 
 
-def test_the_lock_is_written_as_it_was_read(tmp_path: Path) -> None:
-    jars.write_lock(jars.read_lock(), tmp_path / "lock.json")
-    assert (tmp_path / "lock.json").read_bytes() == jars.LOCK.read_bytes()
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_is_written_as_it_was_read(lock: Path, tmp_path: Path) -> None:
+    jars.write_lock(jars.read_lock(lock), tmp_path / "lock.json")
+    assert (tmp_path / "lock.json").read_bytes() == lock.read_bytes()
 
 
 def test_only_what_is_missing_is_fetched(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,9 @@ from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.definition import Source, Target
 from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.special_values import NONE, Specials
 from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.staging.local import LocalStore
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.target import Held, Past
@@ -34,6 +36,9 @@ class FileTarget:
     def locate(self, target_table: str) -> str:
         return self.store.url(target_table)
 
+    def lacks(self, column: Column, in_key: bool) -> Specials:
+        return NONE
+
     def held(self, table: str, target_table: str) -> Held:
         commits = self.store.names(target_table)
         if not commits:
@@ -41,6 +46,10 @@ class FileTarget:
         content = json.loads(self.store.read(f"{target_table}/{commits[-1]}"))
         control = from_plain(ControlRecord, content)
         return Held(exists=True, control=control, version=len(commits) - 1, token=control.token)
+
+    def row_count(self, target_table: str, held: Held) -> int | None:
+        """No rows stand here."""
+        return None
 
     def oldest_token(self, table: str, target_table: str) -> int:
         """It can be taken back to any commit that it still has."""

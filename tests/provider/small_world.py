@@ -16,7 +16,7 @@ from airflow_cdc_provider.control.gathering import Run
 from airflow_cdc_provider.control.opening import open_window
 from airflow_cdc_provider.control.reconciling import find_holes, pause_stream, resume_stream
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
-from airflow_cdc_provider.core.changelog import Bridge, DataFile, Hole, Manifest, TableSlice
+from airflow_cdc_provider.core.changelog import DataFile, Hole, Manifest, TableSlice
 from airflow_cdc_provider.core.commands import Command, CommandKind
 from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.cursors import ControlRecord
@@ -26,6 +26,7 @@ from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavai
 from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.runs import RunPlan
+from airflow_cdc_provider.core.special_values import POSTGRESQL, Specials, may_hold
 from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
@@ -46,7 +47,7 @@ def schema(table: str, key: tuple[str, ...] = ("id",)) -> TableSchema:
 
 class FileSource:
     """Positions are numbers. ``changes``: table and position of each change; ``slot`` is None where there is none.
-    ``untold``: tables that the stream left out for a while, and why."""
+    ``outside``: tables that the stream does not carry now."""
 
     unseen = "what is not in its file"
 
@@ -62,7 +63,7 @@ class FileSource:
     def read(self) -> dict[str, Any]:
         if not self.path.exists():
             start = {"identity": {"system": "7"}, "tables": [], "slot": None, "end": 100, "changes": [], "up": True}
-            return {**start, "untold": {}}
+            return {**start, "outside": []}
         body: dict[str, Any] = json.loads(self.path.read_text())
         if not body["up"]:
             raise SourceUnavailable(Problem("SRC001", "the source does not answer"))
@@ -84,6 +85,9 @@ class FileSource:
     def tables(self) -> list[TableSchema]:
         return [from_plain(TableSchema, table) for table in self.read()["tables"]]
 
+    def may_hold(self, column: Column) -> Specials:
+        return may_hold(column, POSTGRESQL)
+
     def open_stream(self, tables: Sequence[str]) -> Position:
         body = self.read()
         if body["slot"] is None:
@@ -97,9 +101,8 @@ class FileSource:
         anything = any(place > here and table in tables for table, place in body["changes"])
         limit = {**position, "slot": str(body["end"])}
         idle = limit if not anything and body["end"] - here >= IDLE_STEP else None
-        told = " ".join(body["untold"])
-        bridge = Bridge({**position, "told": told}, body["untold"]) if told != position.get("told", "") else None
-        return News(anything, limit, idle, bridge=bridge)
+        outside = {table: Problem("SRC008", f"{table} is not carried", do="list it") for table in body["outside"]}
+        return News(anything, limit, idle, outside)
 
     def acknowledge(self, position: Position) -> None:
         self.write(slot=max(self.read()["slot"], int(position["slot"])))

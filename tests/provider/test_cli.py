@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,9 +18,11 @@ from airflow_cdc_provider import connectors
 from airflow_cdc_provider.cli import check
 from airflow_cdc_provider.cli.definition import get_cli_commands
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from airflow_cdc_provider.core.plain import to_plain
 from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.tables import Column, Kind, LogicalType
 from airflow_cdc_provider.core.tls import not_verified
-from tests.provider.small_world import FileSource, World
+from tests.provider.small_world import FileSource, World, schema
 from tests.provider.typed import Said, replicated
 
 
@@ -150,6 +153,16 @@ def test_check_finds_a_ready_replicator_ready(cdc: Callable[..., Said], world: W
         "shop is ready: 2 tables",
     ]
     assert cdc("check", "shop", "--json").body["unseen"] == "what is not in its file"
+
+
+def test_check_says_which_columns_may_hold_what_the_copy_cannot(cdc: Callable[..., Said], world: World) -> None:
+    table = schema("public.a")
+    dated = replace(table, columns=(*table.columns, Column("until", LogicalType(Kind.DATE))))
+    world.source.write(tables=[to_plain(dated), to_plain(schema("public.b"))])
+    said = cdc("check", "shop")
+    (told,) = cdc("check", "shop", "--json").body["unheld"]
+    assert "infinite times in until" in told and "`on_unrepresentable: set_null`" in told
+    assert said.code == 0 and f"note: {told}" in " ".join(said.out.split())
 
 
 def test_check_says_where_the_source_has_not_room_for_all_copies_at_once(

@@ -12,6 +12,7 @@ from airflow_cdc_provider.connectors.source import Kept
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.targets.target import Held
 from tests.provider.small_world import LakeOfFiles, World, schema
 from tests.provider.typed import Said, replicated
 
@@ -46,13 +47,13 @@ def test_status_shows_rows_as_they_are_where_the_target_can_tell(
     cdc: Callable[..., Said], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replicated(world)
-    monkeypatch.setattr(LakeOfFiles, "row_count", lambda self, table: 187, raising=False)
+    monkeypatch.setattr(LakeOfFiles, "row_count", lambda self, table, held: 187)
     world.source.change("public.a")
     world.run("r2")
     one, other = cdc("status", "shop", "--json").body["tables"]
     assert (one["rows"], one["rows_current"], other["rows"]) == (187, True, 10)
 
-    def silent(self: object, table: str) -> int:
+    def silent(self: object, table: str, held: Held) -> int:
         raise TargetUnavailable(Problem("TGT010", "the lake does not answer"))
 
     monkeypatch.setattr(LakeOfFiles, "row_count", silent)
@@ -60,7 +61,7 @@ def test_status_shows_rows_as_they_are_where_the_target_can_tell(
     world.run("r3")
     one = cdc("status", "shop", "--json").body["tables"][0]
     assert (one["rows"], one["rows_current"]) == (187, False)
-    monkeypatch.setattr(LakeOfFiles, "row_count", lambda self, table: 189)
+    monkeypatch.setattr(LakeOfFiles, "row_count", lambda self, table, held: 189)
     world.run("r4")
     world.source.change("public.a")
     world.run("r5")

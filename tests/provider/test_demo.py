@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from rich.console import Console
 
 from airflow_cdc_provider.sandbox.demo import __main__ as demo
@@ -76,20 +77,42 @@ def test_a_pipe_gets_plain_lines_only(tmp_path: Path, paper: Console) -> None:
     assert printed(paper) == "[    0 s] shop: first run\n"
 
 
-def test_the_moving_line_names_what_runs_and_for_how_long(tmp_path: Path) -> None:
-    terminal = Console(file=io.StringIO(), force_terminal=True, width=100)
+def test_each_replicator_has_a_moving_line_that_names_what_runs_and_for_how_long(tmp_path: Path) -> None:
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=80)
     stage = staged(tmp_path, terminal, *RUN)
     airflow: Any = stage.airflow
     with stage.progress.shown():
         stage.progress.tell("crm", "verify")
         stage.follow("shop", "first run")
     assert airflow.seen == [
-        "crm: verify, 0 s   shop: open (0 of 2 tasks done), 0 s",
-        "crm: verify, 0 s   shop: copy (1 of 2 tasks done), 0 s",
-        "crm: verify, 0 s   shop: waiting (1 of 1 tasks done), 0 s",
+        "crm: verify, 0 s\nshop: open (0 of 2 tasks done), 0 s",
+        "crm: verify, 0 s\nshop: copy (1 of 2 tasks done), 0 s",
+        "crm: verify, 0 s\nshop: waiting (1 of 1 tasks done), 0 s",
     ]
     assert stage.progress.doing.keys() == {"crm"}, "a run that has ended is shown no more"
     assert "crm: verify" in printed(terminal)
+
+
+def test_what_is_printed_fits_into_eighty_columns(tmp_path: Path, paper: Console) -> None:
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=80)
+    progress = Progress(terminal)
+    for name in ("shop", "crm"):
+        progress.tell(name, "reconcile.resume_stream and snapshot (10 of 12 tasks done)")
+    terminal.print(progress)
+    assert printed(terminal).count("tasks done), 0 s") == 2
+    assert max(map(len, demo.NEXT.splitlines())) <= 80
+
+
+def test_an_airflow_that_does_not_answer_ends_the_demo_in_words(
+    monkeypatch: pytest.MonkeyPatch, paper: Console
+) -> None:
+    def silent(progress: Progress) -> bool:
+        raise requests.ReadTimeout("read timed out")
+
+    monkeypatch.setattr(demo, "perform", silent)
+    monkeypatch.setattr(demo, "console", paper)
+    assert demo.main() == 1
+    assert printed(paper) == "Airflow does not answer: read timed out\n"
 
 
 def test_a_run_that_fails_shows_the_logs_of_its_failed_tasks(tmp_path: Path, paper: Console) -> None:

@@ -12,7 +12,7 @@ import yaml
 
 from airflow_cdc_provider.loader import load_text
 from airflow_cdc_provider.loader.schema import json_schema
-from airflow_cdc_provider.reference import SCHEMA, TABLES, key_table, main
+from airflow_cdc_provider.reference import PAGE, SCHEMA, key_table, main
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "dags" / "replicators").glob("*.yaml"))
@@ -28,7 +28,7 @@ def test_the_documentation_is_up_to_date() -> None:
 
 
 def test_a_stale_file_fails_the_check_and_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in (*TABLES, SCHEMA):
+    for name in (PAGE, SCHEMA):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     schema = tmp_path / SCHEMA
@@ -41,8 +41,10 @@ def test_a_stale_file_fails_the_check_and_is_written(tmp_path: Path, capsys: pyt
 
 
 def test_a_page_without_markers_is_named(tmp_path: Path) -> None:
-    (tmp_path / TABLES[0]).write_text("no markers")
-    with pytest.raises(SystemExit, match=r"README\.md lacks"):
+    page = tmp_path / PAGE
+    page.parent.mkdir(parents=True)
+    page.write_text("no markers")
+    with pytest.raises(SystemExit, match=r"replicator\.md lacks"):
         main(["--check", "--root", str(tmp_path)])
 
 

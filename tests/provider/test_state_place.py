@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.errors import CdcError, CheckFailed
 from airflow_cdc_provider.hooks.state import open_state, unverified_state
 
 
@@ -46,6 +46,31 @@ def test_a_connection_says_where_it_is_whatever_the_executor(monkeypatch: pytest
 def test_a_connection_that_is_no_url_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_CDC_STATE", json.dumps({"conn_type": "", "host": "db", "extra": {"a": "b"}}))
     with pytest.raises(CheckFailed, match=r"STA021.*connection cdc_state.*do: airflow connections"):
+        open_state().owner()
+
+
+@pytest.mark.parametrize("value", ["postgresql://db:port/cdc", "{broken", '{"conn_type": "postgres", "port": "x"}'])
+def test_a_variable_that_airflow_cannot_read_is_refused_and_no_file_takes_its_place(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_CDC_STATE", value)
+    with pytest.raises(CheckFailed, match=r"STA022.*AIRFLOW_CONN_CDC_STATE.*do: ") as caught:
+        open_state()
+    assert value not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"conn_type": "sqlite", "host": "x"}, "STA021"),
+        ({"conn_type": "postgres", "host": "db..example", "schema": "cdc"}, "STA010"),
+    ],
+)
+def test_a_place_that_leads_nowhere_is_told_in_words(
+    monkeypatch: pytest.MonkeyPatch, fields: dict[str, str], error: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_CDC_STATE", json.dumps(fields))
+    with pytest.raises(CdcError, match=error):
         open_state().owner()
 
 

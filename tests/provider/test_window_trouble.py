@@ -143,29 +143,21 @@ def test_reconcile_auto_copies_every_table_again_after_a_lost_position(world: Wo
     assert world.open("r3").follow == ("close_window",)
 
 
-def test_a_table_that_the_stream_left_out_has_a_hole_and_the_others_go_on(world: World) -> None:
-    world.source.write(untold={"public.a": "it was outside for a while"})
+@pytest.mark.parametrize("reconcile", Reconcile)
+def test_a_table_that_the_stream_does_not_carry_is_blocked_and_the_others_go_on(
+    world: World, reconcile: Reconcile
+) -> None:
+    source = replace(world.definition.source, reconcile=reconcile)
+    world.definition = replace(world.definition, source=source)
+    world.source.write(outside=["public.a"])
     world.source.change("public.b")
     closing = world.run("r2")
     assert [(problem.code, problem.where) for problem in closing.problems] == [("RUN003", "public.a")]
-    manifest = world.replicator.log.manifest(2)
-    assert manifest.lo["slot"] == manifest.hi["slot"]
-    assert [(hole.kind, hole.table, hole.detail) for hole in manifest.holes] == [
-        ("untold", "public.a", "it was outside for a while")
-    ]
-    assert world.control("public.b").window == 3
-    world.ask(CommandKind.RESYNC, "public.a")
+    row = world.replicator.state.tables(world.definition.name)["public.a"]
+    assert (row.state, row.reason, row.remedy) == (TableState.BLOCKED, "public.a is not carried", "list it")
+    assert world.control("public.b").window == 2
+    world.source.write(outside=[])
     assert world.run("r3").problems == ()
-    assert world.replicator.log.sealed() == 3, "it is told once"
-
-
-def test_reconcile_auto_copies_a_table_again_that_the_stream_left_out(world: World) -> None:
-    source = replace(world.definition.source, reconcile=Reconcile.AUTO)
-    world.definition = replace(world.definition, source=source)
-    world.source.write(untold={"public.a": "it was outside for a while"})
-    assert world.run("r2").problems == ()
-    assert world.control("public.a").window == 2
-    assert world.open("r3").follow == ("close_window",)
 
 
 def test_another_source_stops_the_replicator_and_names_what_changed(world: World) -> None:
@@ -261,12 +253,14 @@ def test_a_table_is_failing_until_it_has_moved(world: World) -> None:
     for number in (1, 2):
         decision = world.open(f"bad{number}")
         world.extract(decision.plan) if "extract" in decision.follow else None
-        failed = TableResult("public.a", Outcome.FAILING, problem=Problem("TGT020", "the lake does not answer"))
+        problem = Problem("TGT020", "the lake does not answer", do="wait for it")
+        failed = TableResult("public.a", Outcome.FAILING, problem=problem)
         world.say(f"bad{number}", "merge", StepKind.MERGE, [failed])
         closing = world.close(f"bad{number}")
         row = closing.rows[0]
         assert (row.state, row.attempts, row.reason) == (TableState.FAILING, number, "the lake does not answer")
-        assert [problem.code for problem in closing.problems] == ["RUN002"]
+        (told,) = closing.problems
+        assert told.code == "RUN002" and str(told).count("do: wait for it") == 1
         assert world.slot() == 100
     assert world.run("good").problems == ()
     row = world.replicator.state.tables("shop")["public.a"]

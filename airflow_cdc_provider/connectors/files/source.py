@@ -31,8 +31,9 @@ from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.snapshots import Snapshot
+from airflow_cdc_provider.core.special_values import FEED, Specials, may_hold
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Column, TableSchema
 
 READERS = 8
 ORDERED_BY_OFFSET = "unwrapped"
@@ -69,6 +70,9 @@ class FilesSource:
     def tables(self) -> list[TableSchema]:
         """Those that the first lines of the files tell, and those that are declared."""
         return [schema for _, schema in sorted(self._told.schemas.items())]
+
+    def may_hold(self, column: Column) -> Specials:
+        return may_hold(column, FEED)
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         """Before the first file, whatever was read before."""

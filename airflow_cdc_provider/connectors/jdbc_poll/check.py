@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from airflow_cdc_provider.connectors.jdbc_poll.catalog import Described, index_leads, read_catalogue
 from airflow_cdc_provider.connectors.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.jdbc_poll.options import JdbcPollOptions
-from airflow_cdc_provider.connectors.jdbc_poll.select import Selectable
+from airflow_cdc_provider.connectors.jdbc_poll.select import SPELLED, Selectable
 from airflow_cdc_provider.core.definition import OnDelete
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Kind
 
+NOT_CAST = frozenset({Kind.FLOAT32, Kind.FLOAT64, Kind.BYTES})
 MOMENTS = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
@@ -73,6 +74,7 @@ def _key_problems(selectable: Selectable) -> Iterator[Problem]:
             allowed="a primary key, or `key` in the table's rule",
             do="name columns that are unique and not NULL under `key`",
         )
+    yield from _spelled(selectable)
     nullable = [name for name in schema.key if name in selectable.described.nullable]
     if nullable:
         yield Problem(
@@ -82,6 +84,24 @@ def _key_problems(selectable: Selectable) -> Iterator[Problem]:
             found=", ".join(nullable),
             allowed="key columns that are declared NOT NULL",
             do="declare them so, or name others under `key`",
+        )
+
+
+def _spelled(selectable: Selectable) -> Iterator[Problem]:
+    """Other systems print dates and numbers as their settings say."""
+    source, system = selectable.described.schema, selectable.system
+    mysql = system in ("mysql", "mariadb")
+    for column in selectable.schema.columns:
+        asked = column.text_of or (column.name if selectable.is_cast(column.name) else "")
+        if not asked or (system in SPELLED and not (mysql and source.column(asked).type.kind in NOT_CAST)):
+            continue
+        yield Problem(
+            "SRC105",
+            f"column {asked} of {source.table} has no exact text",
+            where=f"{source.table}.{asked}",
+            found=f"`{'on_unrepresentable' if column.text_of else 'columns.cast'}` of {column.native or system}",
+            allowed="columns of PostgreSQL; of MySQL and MariaDB all but floating numbers and bytes",
+            do="remove it, or leave the column out",
         )
 
 

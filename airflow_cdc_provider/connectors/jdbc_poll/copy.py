@@ -42,5 +42,6 @@ def read_share(database: Database, selectable: Selectable, part: KeyRange) -> It
     rows = Rows(selectable)
     with database.session(autocommit=False) as connection:
         streamed = connection.execution_options(stream_results=True, max_row_buffer=ROWS_AT_ONCE)
-        for some in streamed.execute(selectable.rows(part.low, part.high)).partitions(ROWS_AT_ONCE):
-            yield rows.table(some)
+        with streamed.execute(selectable.rows(part.low, part.high)) as found:
+            for some in found.partitions(ROWS_AT_ONCE):
+                yield rows.table(some)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow_cdc_provider.connectors.polling.options import PollingOptions
 from airflow_cdc_provider.core.definition import Source, doc
@@ -17,6 +17,8 @@ OFFSET = re.compile(r"([+-])(0[0-9]|1[0-4]):([0-5][0-9])")
 
 @dataclass(frozen=True, kw_only=True)
 class JdbcPollOptions(PollingOptions):
+    keeps_texts: ClassVar[bool] = True
+
     driver: str = doc(
         "SQLAlchemy's name of the system and its driver: `postgresql+psycopg`, `mysql+pymysql`, `mssql+pyodbc`, …"
     )

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
-from airflow_cdc_provider.connectors.jdbc_poll.select import Selectable
+from airflow_cdc_provider.connectors.jdbc_poll.select import SPELLED, Selectable
 from airflow_cdc_provider.connectors.jdbc_poll.values import in_utc, plain
 from airflow_cdc_provider.connectors.polling.canonical import told
 from airflow_cdc_provider.connectors.polling.pages import Row
-from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, unrepresentable_row
+from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, lacking, or_none, unrepresentable_row
 from airflow_cdc_provider.core.errors import BadRecordMet, CheckFailed, Problem
-from airflow_cdc_provider.core.tables import Column, Kind
+from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
 
 
 class Rows:
@@ -26,21 +28,24 @@ class Rows:
     def __init__(self, selectable: Selectable) -> None:
         schema, source = selectable.schema, selectable.described.schema
         self._schema = schema
-        self._types = [column.type for column in schema.columns]
+        self._spelled = selectable.system in SPELLED
         self._members = [f"{encode_basestring(column.name)}:" for column in schema.columns]
-        self._key_columns = [source.column(name) for name in schema.key]
-        self._naive = source.column(selectable.stamp).type.kind is Kind.TIMESTAMP
+        self._readers = [_reader(schema, column) for column in schema.columns]
+        self._key_columns = [(schema.column(name).type, self._readers[schema.names.index(name)]) for name in schema.key]
+        self._stamp_type = source.column(selectable.stamp).type
         self._offset = selectable.offset
 
     def page_row(self, values: Sequence[Any]) -> Row:
         """Raises CheckFailed (CPY009) where it holds what no target can: this table waits, the others do not."""
-        width = len(self._types)
+        width = len(self._readers)
         stamp, taken = values[-2], values[-1]
         try:
             key = self._key(values[width : width + len(self._key_columns)])
             texts = [
-                member + told(column.type, self._held(column, value))
-                for member, column, value in zip(self._members, self._schema.columns, values[:width], strict=True)
+                member + told(column.type, read(value))
+                for member, column, read, value in zip(
+                    self._members, self._schema.columns, self._readers, values[:width], strict=True
+                )
             ]
         except Unrepresentable as error:
             raise CheckFailed(self._lacking(values, error)) from error
@@ -53,32 +58,50 @@ class Rows:
 
         columns = list(zip(*rows, strict=True))
         arrays = []
-        for column, values in zip(self._schema.columns, columns[: len(self._types)], strict=True):
+        width = len(self._readers)
+        for column, read, values in zip(self._schema.columns, self._readers, columns[:width], strict=True):
             try:
-                arrays.append(pa.array([self._held(column, value) for value in values], arrow_type(column.type)))
+                arrays.append(pa.array([read(value) for value in values], arrow_type(column.type)))
             except Unrepresentable as error:
-                raise BadRecordMet(unrepresentable_row(self._schema, [column.name], str(error), False)) from error
+                problem = unrepresentable_row(self._schema, [column.name], str(error), self._spelled)
+                raise BadRecordMet(problem) from error
         return pa.table(arrays, schema=arrow_schema(self._schema))
-
-    def _held(self, column: Column, value: Any) -> Any:
-        """To a database 0.0 and -0.0 are one key."""
-        held = plain(column.type, value)
-        return held + 0.0 if column.name in self._schema.key and isinstance(held, float) else held
 
     def _lacking(self, values: Sequence[Any], error: Unrepresentable) -> Problem:
         columns = []
-        for column, value in zip(self._schema.columns, values, strict=False):
+        for column, read, value in zip(self._schema.columns, self._readers, values, strict=False):
             try:
-                plain(column.type, value)
+                read(value)
             except Unrepresentable:
                 columns.append(column.name)
-        return unrepresentable_row(self._schema, columns or self._schema.key, str(error), False)
+        return unrepresentable_row(self._schema, columns or self._schema.key, str(error), self._spelled)
 
     def _key(self, values: Sequence[Any]) -> str:
-        parts = [told(one.type, self._held(one, value)) for one, value in zip(self._key_columns, values, strict=True)]
+        parts = [told(kind, read(value)) for (kind, read), value in zip(self._key_columns, values, strict=True)]
         return f"[{','.join(parts)}]"
 
-    def _stamp(self, value: datetime | None) -> datetime | None:
-        if not isinstance(value, datetime):
+    def _stamp(self, value: Any) -> datetime | None:
+        moment = plain(self._stamp_type, value)
+        if moment is None:
             return None
-        return in_utc(value) - self._offset if self._naive else in_utc(value)
+        return in_utc(moment) - self._offset if self._stamp_type.kind is Kind.TIMESTAMP else in_utc(moment)
+
+
+def _reader(schema: TableSchema, column: Column) -> Callable[[Any], Any]:
+    held = schema.column(column.text_of) if column.text_of else column
+
+    def read(value: Any) -> Any:
+        return plain(held.type, value)
+
+    if column.text_of:
+        return lacking(read)
+    if schema.has_text_of(column.name):
+        return or_none(read)
+    if column.name in schema.key and column.type.kind in FLOATS:
+        return _unsigned_zero
+    return read
+
+
+def _unsigned_zero(value: Any) -> float | None:
+    """To a database 0.0 and -0.0 are one key."""
+    return None if value is None else float(value) + 0.0

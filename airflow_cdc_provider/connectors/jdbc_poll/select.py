@@ -24,6 +24,12 @@ from airflow_cdc_provider.core.filters import literal
 from airflow_cdc_provider.core.tables import Kind, TableSchema
 
 TEXTUAL = frozenset({Kind.TEXT, Kind.JSON})
+TIMES = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
+INTEGERS = frozenset({Kind.INT16, Kind.INT32, Kind.INT64})
+POSTGRESQL = "postgresql"
+SPELLED = frozenset({POSTGRESQL, "mysql", "mariadb"})
+"""Systems whose texts of a value are known, and that have times which no calendar has."""
+
 Expression = sa.ColumnElement[Any]
 
 
@@ -76,7 +82,7 @@ class Selectable:
 
     def extent(self) -> sa.Select[Any]:
         """Number of rows, least and greatest leading key value."""
-        first = self._keys[0]
+        first = self._as_told(self.schema.key[0])
         return sa.select(sa.func.count(), sa.func.min(first), sa.func.max(first)).select_from(self.table)
 
     def asked(self, moment: datetime) -> Any:
@@ -93,19 +99,23 @@ class Selectable:
     def _select(self) -> sa.Select[Any]:
         takes = sa.and_(sa.true(), *(self._condition(one) for one in self.where))
         taken = sa.case((takes, 1), else_=0) if self.where else sa.literal(1)
-        columns = (*self._texts(self.schema.names), *self._texts(self.schema.key), self.table.c[self.stamp], taken)
+        names = (*(column.text_of or column.name for column in self.schema.columns), *self.schema.key, self.stamp)
+        columns = (*map(self._as_told, names), taken)
         return sa.select(*(column.label(f"c{at}") for at, column in enumerate(columns)))
 
-    def _texts(self, names: Sequence[str]) -> list[Expression]:
-        return [self._as_told(name) for name in names]
-
     def _as_told(self, name: str) -> Expression:
+        """For what no calendar has a driver gives an error, NULL or another date; the server's text is exact."""
         kind = self.described.schema.column(name).type.kind
         column: Expression = self.table.c[name]
         decimal = isinstance(self._type(name), sa.Numeric)
-        if kind in TEXTUAL and not decimal and not comes_as_text(self._type(name)):
-            return sa.cast(column, sa.Text)
-        return column
+        as_text = kind in TEXTUAL and not decimal and not comes_as_text(self._type(name))
+        spelled = self.is_cast(name) or (kind in TIMES and self.system in SPELLED)
+        return sa.cast(column, sa.Text) if as_text or spelled else column
+
+    def is_cast(self, name: str) -> bool:
+        """The definition wants a text of what is none."""
+        wanted = next((column.type.kind for column in self.schema.columns if column.name == name), None)
+        return wanted is Kind.TEXT and self.described.schema.column(name).type.kind not in TEXTUAL
 
     def _interval(self, query: Query) -> list[Expression]:
         stamp = self.table.c[self.stamp]
@@ -120,10 +130,7 @@ class Selectable:
 
     def _behind(self, key: str) -> Expression:
         """Keys greater than this one, column by column."""
-        values = [
-            asked(self.described.schema.column(name).type, value, is_told_zoned(self._type(name), self.system))
-            for name, value in zip(self.schema.key, json.loads(key), strict=True)
-        ]
+        values = [self._key_value(name, value) for name, value in zip(self.schema.key, json.loads(key), strict=True)]
         pairs = list(zip(self._keys, values, strict=True))
         return sa.or_(
             *(
@@ -131,6 +138,15 @@ class Selectable:
                 for at in range(len(pairs))
             )
         )
+
+    def _key_value(self, name: str, value: Any) -> Any:
+        """A key that is copied as text is compared as what it is at the source."""
+        kind = self.described.schema.column(name).type
+        if not self.is_cast(name):
+            return asked(kind, value, is_told_zoned(self._type(name), self.system))
+        if kind.kind in INTEGERS:
+            return int(value)
+        return sa.cast(sa.literal(value, sa.Text), self._type(name)) if self.system == POSTGRESQL else value
 
     def _type(self, name: str) -> Type:
         return self.described.types[name]

@@ -32,8 +32,9 @@ from airflow_cdc_provider.core.definition import Condition, Source
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.special_values import ANY, SYSTEMS, Specials, may_hold
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Column, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,6 +70,9 @@ class JdbcPollSource:
         with self.database.session() as connection:
             self._described = read_catalogue(connection, self.options.schemas)
         return [one.schema for one in self._described.values()]
+
+    def may_hold(self, column: Column) -> Specials:
+        return may_hold(column, SYSTEMS.get(self.database.system, ANY))
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         self.tables()

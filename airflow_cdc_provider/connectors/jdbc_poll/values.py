@@ -5,12 +5,19 @@ from __future__ import annotations
 from base64 import b64decode
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any, NoReturn
+from typing import Any
 from uuid import UUID
 
-from airflow_cdc_provider.connectors.unrepresentable import NO_DATE, NOT_A_NUMBER, Unrepresentable
+from airflow_cdc_provider.connectors.unrepresentable import (
+    INFINITE,
+    NO_DATE,
+    NOT_A_NUMBER,
+    OTHER_YEAR,
+    Unrepresentable,
+)
 from airflow_cdc_provider.core.tables import Kind, LogicalType
 
+YEAR_DIGITS = 4
 EXACT = Context(prec=76, rounding=ROUND_HALF_UP)
 
 
@@ -29,11 +36,11 @@ def plain(kind: LogicalType, value: Any) -> Any:
         case Kind.DECIMAL:
             return _decimal(kind, value)
         case Kind.DATE:
-            return value if isinstance(value, date) else _no_date(value)
+            return date.fromisoformat(_within(value)) if isinstance(value, str) else value
         case Kind.TIMESTAMP:
-            return value.replace(tzinfo=None) if isinstance(value, datetime) else _no_date(value)
+            return _moment(value).replace(tzinfo=None)
         case Kind.TIMESTAMPTZ:
-            return in_utc(value) if isinstance(value, datetime) else _no_date(value)
+            return in_utc(_moment(value))
         case Kind.BYTES:
             return bytes(value)
         case _:
@@ -77,6 +84,18 @@ def _text(value: Any) -> str:
     return f"{value:f}" if isinstance(value, Decimal) and value.is_finite() else str(value)
 
 
-def _no_date(value: Any) -> NoReturn:
-    """A driver gives what it takes for no date as the server's own text."""
-    raise Unrepresentable(NO_DATE, str(value))
+def _moment(value: datetime | str) -> datetime:
+    return datetime.fromisoformat(_within(value)) if isinstance(value, str) else value
+
+
+def _within(text: str) -> str:
+    """The server's own text of a date or time, where the calendar has it."""
+    if text in ("infinity", "-infinity"):
+        raise Unrepresentable(INFINITE, text)
+    if text.endswith(" BC") or text.find("-") > YEAR_DIGITS:
+        raise Unrepresentable(OTHER_YEAR, text)
+    try:
+        datetime.fromisoformat(text)
+    except ValueError as error:
+        raise Unrepresentable(NO_DATE, text) from error
+    return text

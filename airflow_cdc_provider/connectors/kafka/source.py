@@ -39,8 +39,9 @@ from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.selection import matches
 from airflow_cdc_provider.core.snapshots import Snapshot
+from airflow_cdc_provider.core.special_values import FEED, Specials, may_hold
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Column, TableSchema
 
 HEAD_MESSAGES = 20
 LITTLE = {"queued.max.messages.kbytes": "2048", "fetch.message.max.bytes": "65536"}
@@ -80,6 +81,9 @@ class KafkaSource:
     def tables(self) -> list[TableSchema]:
         """Those that the first messages of the topics tell, and those that are declared."""
         return [schema for _, schema in sorted(self._told.schemas.items())]
+
+    def may_hold(self, column: Column) -> Specials:
+        return may_hold(column, FEED)
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         """Before the first message of every topic, whatever was read before."""

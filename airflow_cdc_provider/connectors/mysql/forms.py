@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from airflow_cdc_provider.connectors.mysql.types import Described
-from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
+from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, lacking, or_none
 from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
 
 T = TypeVar("T")
@@ -20,35 +20,14 @@ NOT_CAST = FLOATS | {Kind.BYTES}
 def formed(schema: TableSchema, column: Column, described: Described, read: Callable[[T], Any]) -> Callable[[T], Any]:
     """``read`` gives the value that the source has, and raises Unrepresentable for one that no target has."""
     if column.text_of:
-        return _lacking(read)
+        return lacking(read)
     if schema.has_text_of(column.name):
-        return _or_none(read)
+        return or_none(read)
     if column.type != described.column.type and column.type.kind is Kind.TEXT:
         return _as_text(read, described.fraction)
     if column.name in schema.key and column.type.kind in FLOATS:
         return lambda cell: read(cell) + 0.0  # to the source 0.0 and -0.0 are one key
     return read
-
-
-def _lacking(read: Callable[[T], Any]) -> Callable[[T], str | None]:
-    def told(cell: T) -> str | None:
-        try:
-            read(cell)
-        except Unrepresentable as error:
-            return error.text
-        return None
-
-    return told
-
-
-def _or_none(read: Callable[[T], Any]) -> Callable[[T], Any]:
-    def told(cell: T) -> Any:
-        try:
-            return read(cell)
-        except Unrepresentable:
-            return None
-
-    return told
 
 
 def _as_text(read: Callable[[T], Any], digits: int) -> Callable[[T], str]:

@@ -21,8 +21,9 @@ from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.mysql_access import unverified
 from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.special_values import MYSQL, Specials, may_hold
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Column, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,6 +59,9 @@ class MysqlSource:
 
     def tables(self) -> list[TableSchema]:
         return [table.schema for table in self._describe().values()]
+
+    def may_hold(self, column: Column) -> Specials:
+        return may_hold(column, MYSQL)
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         return self.stream.open()

@@ -60,13 +60,12 @@ class Clock:
 
     def planned(self, place: Place, table: str) -> Place:
         """Where the next reading of the table ends. The source's clock may have gone back; a place never does."""
-        number, schema = max(place.round + 1, microseconds(self.now)), self.schemas.get(table, place.schema)
-        if place.after:
-            return Place(number, place.upto, place.audited, schema=schema)
+        number, upto, audited = max(place.round + 1, microseconds(self.now)), place.upto, place.audited
         if self.is_audit_due(place):
-            return Place(number, place.upto, self.now, schema=schema)
-        upto = max(place.upto, self.now - self.options.commit_latency)
-        return Place(number, upto, place.audited, schema=schema)
+            audited = self.now
+        elif not place.after:
+            upto = max(upto, self.now - self.options.commit_latency)
+        return Place(number, upto, audited, schema=self.schemas.get(table, place.schema))
 
     def is_audit_due(self, place: Place) -> bool:
         every, unseen = self.options.key_audit, self.now - max(place.upto, place.audited)

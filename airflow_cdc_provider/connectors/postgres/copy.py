@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.postgres.catalog import read_catalogue
 from airflow_cdc_provider.connectors.postgres.client import Client
-from airflow_cdc_provider.connectors.postgres.identities import read_identities
+from airflow_cdc_provider.connectors.postgres.identities import as_published, read_identities
 from airflow_cdc_provider.connectors.postgres.positions import floor_key, position_of
-from airflow_cdc_provider.connectors.postgres.publication import ensure_members, no_table, quoted, table_sql
+from airflow_cdc_provider.connectors.postgres.publication import (
+    ensure_members,
+    memberships,
+    no_table,
+    not_a_member,
+    quoted,
+    table_sql,
+)
 from airflow_cdc_provider.connectors.postgres.schemas import Described
 from airflow_cdc_provider.connectors.postgres.select import CTID, condition_sql, select_list
 from airflow_cdc_provider.connectors.postgres.shares import Share, Viewed
@@ -74,8 +81,11 @@ def open_copy(client: Client, publication: str, task: TableTask, epoch: int, cor
             catalogue = read_catalogue(connection, [task.table])
             described = catalogue.tables[task.table]
             copy = _copy(connection, described, snapshot, task, epoch, cores)
-            identity = read_identities(connection, [described], catalogue.domains)[task.table]
-        yield replace(copy, identity=identity)
+            members = memberships(connection, publication, [task.table])
+            if not members:
+                raise CheckFailed(not_a_member(publication, described, client.place))
+            found = read_identities(connection, [described], catalogue.domains)
+        yield replace(copy, identity=as_published(found, members)[task.table])
 
 
 def parts(blocks: int, size: int, cores: int) -> int:

@@ -101,6 +101,12 @@ def read_identities(connection: Executes, described: Sequence[Described], domain
     }
 
 
+def as_published(identities: Mapping[str, TableIdentity], memberships: Mapping[str, int]) -> dict[str, TableIdentity]:
+    """``memberships``: table -> oid of its membership in the publication."""
+    members = {name: str(memberships.get(name, "")) for name in identities}
+    return {name: replace(identity, membership=members[name]) for name, identity in identities.items()}
+
+
 def held_rows_before(connection: Connection[Any], partition: str, oid: str) -> bool:
     """Whether an attached partition holds rows, or may hold some, that were in it before it belonged to its table: no
     stream carries these."""

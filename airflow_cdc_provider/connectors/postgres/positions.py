@@ -1,23 +1,16 @@
-"""WAL positions (LSN) as text and number, the order keys made of them, and who was in the publication there.
+"""WAL positions (LSN) as text and number, and the order keys made of them.
 
     order key = epoch 8 · start of the commit record 16 · LSN of the change 16 · ordinal in its transaction 8 · phase 2
 
 All digits are hex. A transaction's changes are not contiguous in the WAL, its commit record is one place: so the
 commit leads.
-
-The server tells nothing of a table while it is outside the publication, and nothing of that. So a position also names
-the membership of each table, which is another one once the table was taken out and put back.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-
 from airflow_cdc_provider.core.positions import Position, epoch_prefix
 
 CHANNEL = "slot"
-MEMBERS = "members"
 WAL_PAGE_BYTES = 8192
 WAL_SEGMENT_BYTES = 16 * 1024 * 1024
 
@@ -38,15 +31,6 @@ def position_of(lsn: int) -> Position:
 
 def lsn_of(position: Position) -> int:
     return parse_lsn(position[CHANNEL])
-
-
-def with_members(position: Position, members: Mapping[str, int]) -> Position:
-    """``members``: table -> oid of its membership."""
-    return {**position, MEMBERS: json.dumps(dict(sorted(members.items())), ensure_ascii=False)}
-
-
-def members_of(position: Position) -> dict[str, int]:
-    return dict(json.loads(position.get(MEMBERS, "{}")))
 
 
 def floor_key(epoch: int, consistent_point: int) -> str:

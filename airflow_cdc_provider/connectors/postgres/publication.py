@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.postgres.catalog import read_catalogue
-from airflow_cdc_provider.connectors.postgres.positions import members_of, with_members
 from airflow_cdc_provider.connectors.postgres.schemas import Described
-from airflow_cdc_provider.core.changelog import Bridge
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
-from airflow_cdc_provider.core.positions import Position
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -57,17 +54,6 @@ def memberships(connection: Connection[Any], publication: str, tables: Sequence[
     return {name: membership for name, membership in found if membership is not None}
 
 
-def bridge(position: Position, found: Mapping[str, int], publication: str) -> Bridge | None:
-    """What the log has to say of memberships ``found`` that ``position`` does not name. Changes made while a table was
-    outside are not in the stream."""
-    known = members_of(position)
-    if found.items() <= known.items():
-        return None
-    returned = [table for table, membership in found.items() if known.get(table, membership) != membership]
-    why = f"it was outside publication {publication} for a while: changes made then were never sent"
-    return Bridge(with_members(position, {**known, **found}), dict.fromkeys(sorted(returned), why))
-
-
 def require_publication(connection: Connection[Any], publication: str, tables: Sequence[str], place: str) -> None:
     """A slot read for a publication that is not there gives, from PostgreSQL 18 on, no changes and no error."""
     if connection.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (publication,)).fetchone() is None:
@@ -75,23 +61,23 @@ def require_publication(connection: Connection[Any], publication: str, tables: S
         raise CheckFailed(no_publication(publication, [table_sql(table) for table in described], place))
 
 
-def require_members(
-    connection: Connection[Any], publication: str, described: Sequence[Described], replicator: str, place: str
-) -> None:
-    """Changes of a table outside the publication are passed over in silence, so a replicating one must be inside."""
-    there = members(connection, publication)
-    missing = [
-        replace(
+def outside(
+    connection: Connection[Any], publication: str, tables: Sequence[str], replicator: str, place: str
+) -> dict[str, Problem]:
+    """Those of ``tables`` whose changes the server passes over in silence."""
+    there = memberships(connection, publication, tables)
+    missing = [table for table in tables if table not in there]
+    if not missing:
+        return {}
+    return {
+        name: replace(
             not_a_member(publication, table, place),
-            data="changes made while it was outside are not in the stream",
+            data="changes made while it is outside are not in the stream",
             do=f"{add_statement(publication, table)}; the table is copied anew then, or with `reconcile: manual` by "
-            f"airflow cdc resync {replicator} --table {table.schema.table}",
+            f"airflow cdc resync {replicator} --table {name}",
         )
-        for table in described
-        if table.schema.table not in there
-    ]
-    if missing:
-        raise CheckFailed(*missing)
+        for name, table in read_catalogue(connection, missing).tables.items()
+    }
 
 
 def ensure_members(connection: Connection[Any], publication: str, described: Sequence[Described], place: str) -> None:

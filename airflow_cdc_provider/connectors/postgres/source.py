@@ -13,8 +13,14 @@ from airflow_cdc_provider.connectors.postgres.check import find_problems
 from airflow_cdc_provider.connectors.postgres.client import Client
 from airflow_cdc_provider.connectors.postgres.compare import checksums_query, rows_query
 from airflow_cdc_provider.connectors.postgres.copy import open_copy
-from airflow_cdc_provider.connectors.postgres.identities import as_streamed, held_rows_before, read_identities
+from airflow_cdc_provider.connectors.postgres.identities import (
+    as_published,
+    as_streamed,
+    held_rows_before,
+    read_identities,
+)
 from airflow_cdc_provider.connectors.postgres.options import read_options
+from airflow_cdc_provider.connectors.postgres.publication import memberships
 from airflow_cdc_provider.connectors.postgres.shares import checksums, read_share, with_rows
 from airflow_cdc_provider.connectors.postgres.stream import Stream
 from airflow_cdc_provider.connectors.postgres.unreadable import reread
@@ -26,8 +32,9 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
 from airflow_cdc_provider.core.positions import Position
 from airflow_cdc_provider.core.postgres_access import unverified
+from airflow_cdc_provider.core.special_values import POSTGRESQL, Specials, may_hold
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Column, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,6 +74,9 @@ class PostgresSource:
         with self.client.session("capacity") as connection:
             return read_capacity(connection, self.options.slot).copies
 
+    def may_hold(self, column: Column) -> Specials:
+        return may_hold(column, POSTGRESQL)
+
     def open_stream(self, tables: Sequence[str]) -> Position:
         return self.stream.open(tables)
 
@@ -86,7 +96,8 @@ class PostgresSource:
     def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
         with self.client.session("describe") as connection:
             catalogue = read_catalogue(connection, tables)
-            return read_identities(connection, list(catalogue.tables.values()), catalogue.domains)
+            found = read_identities(connection, list(catalogue.tables.values()), catalogue.domains)
+            return as_published(found, memberships(connection, self.options.publication, list(found)))
 
     def not_streamed(
         self, table: str, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool

@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,25 +22,20 @@ from airflow_cdc_provider.connectors.postgres.positions import (
     lsn_text,
     parse_lsn,
     position_of,
-    with_members,
 )
 from airflow_cdc_provider.connectors.postgres.publication import (
-    bridge,
     ensure_members,
-    memberships,
     no_table,
+    outside,
     quoted,
-    require_members,
     require_publication,
 )
 from airflow_cdc_provider.connectors.postgres.replication import stream_messages
-from airflow_cdc_provider.connectors.postgres.schemas import Catalogue
 from airflow_cdc_provider.connectors.postgres.slots import PLUGIN, create_main_slot
 from airflow_cdc_provider.connectors.source import Kept, News, Partition, StreamItem
 from airflow_cdc_provider.core.errors import CheckFailed, PositionLost, Problem, SourceUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.states import TAKES_CHANGES
 from airflow_cdc_provider.core.steps import TableTask
 
 if TYPE_CHECKING:
@@ -114,34 +110,36 @@ class Stream:
                 raise CheckFailed(*(no_table(table, self.client.place) for table in missing))
             described = [catalogue.tables[table] for table in tables]
             ensure_members(connection, self.options.publication, described, self.client.place)
-            members = memberships(connection, self.options.publication, tables)
             if self.look(connection) is not None:
-                return with_members(position_of(self._existing(connection).confirmed), members)
-            return with_members(position_of(create_main_slot(self.client, connection, self.options.slot)), members)
+                return position_of(self._existing(connection).confirmed)
+            return position_of(create_main_slot(self.client, connection, self.options.slot))
 
     def news(self, position: Position, tables: Sequence[str]) -> News:
+        """The publication is asked behind the limit: a table that is in it then, by the membership that it had, was in
+        it up to the limit."""
         with self.client.session("news") as connection:
             self._served(connection, position)
             require_publication(connection, self.options.publication, tables, self.client.place)
             self._claim(connection, take_over=False)
-            members = memberships(connection, self.options.publication, tables)
             flushed = parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text"))
             lo = lsn_of(position)
-            anything = flushed > lo and self._anything(connection, lo, flushed, set(tables))
-            if anything:
-                self._require_whole(connection, flushed)
+            with self._decoded():
+                anything = flushed > lo and self._anything(connection, lo, flushed, set(tables))
+                if anything:
+                    self._require_whole(connection, flushed)
             # A record may straddle a page, so an end of page need not be an end of record; any other place is one.
             far = flushed - lo >= WAL_SEGMENT_BYTES and flushed % WAL_PAGE_BYTES != 0
-            idle = {**position, **position_of(flushed)} if far and not anything else None
-            told = bridge(position, members, self.options.publication)
-            return News(anything, position_of(flushed), idle, told)
+            idle = position_of(flushed) if far and not anything else None
+            left_out = outside(connection, self.options.publication, tables, self.client.replicator, self.client.place)
+            return News(anything, position_of(flushed), idle, left_out)
 
     def truncates(self, connection: Connection[Any], position: Position, oid: int) -> bool:
         """Whether a TRUNCATE of the table is among the changes behind ``position``."""
         self._claim(connection, take_over=False)
         flushed = parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text"))
         parameters = {**self._peek(flushed, None), "position": lsn_text(lsn_of(position))}
-        found = connection.execute(TRUNCATES.encode(), parameters)
+        with self._decoded():
+            found = connection.execute(TRUNCATES.encode(), parameters)
         return any(oid in messages.parse_truncate(bytes(data)).oids for (data,) in found)
 
     def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
@@ -149,7 +147,7 @@ class Stream:
         with self.client.session("read", autocommit=False) as connection:
             catalogue = read_catalogue(connection, [task.table for task in tables])
             self._served(connection, partition.lo)
-            self._published(connection, tables, catalogue)
+            require_publication(connection, self.options.publication, list(catalogue.tables), self.client.place)
             connection.commit()
             self._claim(connection, take_over=True)
         decoder = Decoder(tables, catalogue, epoch, lo, limit)
@@ -213,13 +211,6 @@ class Stream:
             )
         return slot
 
-    def _published(self, connection: Connection[Any], tables: Sequence[TableTask], catalogue: Catalogue) -> None:
-        described = list(catalogue.tables.values())
-        require_publication(connection, self.options.publication, list(catalogue.tables), self.client.place)
-        moving = {task.table for task in tables if task.state in TAKES_CHANGES}
-        replicating = [table for table in described if table.schema.table in moving]
-        require_members(connection, self.options.publication, replicating, self.client.replicator, self.client.place)
-
     def _lost(self, found: str) -> PositionLost:
         return PositionLost(
             Problem(
@@ -282,12 +273,22 @@ class Stream:
             if skipped:
                 raise self._passed_over()
 
+    @contextmanager
+    def _decoded(self) -> Iterator[None]:
+        """Up to version 17 the server fails at the first change that was made while the publication was away."""
+        from psycopg.errors import UndefinedObject
+
+        try:
+            yield
+        except UndefinedObject as error:
+            raise self._passed_over() from error
+
     def _passed_over(self) -> PositionLost:
         return self._lost(f"changes were made while there was no publication {self.options.publication}: they are gone")
 
     def _messages(self, lo: int, limit: int) -> Iterator[list[tuple[int, bytes]]]:
         slot, publications = self.options.slot, quoted(self.options.publication)
-        with self.client.session("read", replication=True) as connection:
+        with self.client.session("read", replication=True) as connection, self._decoded():
             skipped = _warnings(connection)
             for received in stream_messages(connection, slot, publications, lo, limit):
                 if skipped:

@@ -27,8 +27,9 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.special_values import SALESFORCE, Specials, may_hold
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Column, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,6 +60,9 @@ class SalesforceSource:
     def tables(self) -> list[TableSchema]:
         """The objects that the channel carries."""
         return tables_of(self.org, sorted(read_channel(self.org.rest, self.options.channel).entities))
+
+    def may_hold(self, column: Column) -> Specials:
+        return may_hold(column, SALESFORCE)
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         """Behind everything that happened up to now. In a quiet channel this takes up to five minutes."""

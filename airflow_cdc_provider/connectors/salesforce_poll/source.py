@@ -34,8 +34,9 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.special_values import SALESFORCE, Specials, may_hold
 from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.tables import Column, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,6 +75,9 @@ class SalesforcePollSource:
         found = map(described, self.org.rest.describe_all(sorted(self.options.objects)))
         self._described = {one.schema.table: one for one in found if one.queryable and one.schema.key}
         return [one.schema for one in self._described.values()]
+
+    def may_hold(self, column: Column) -> Specials:
+        return may_hold(column, SALESFORCE)
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         self.tables()

@@ -52,6 +52,7 @@ def play(stage: Stage, org: OrgProcess) -> bool:
     """Whether both sides are identical in the end."""
     accounts, contacts = sorted(org.state("Account")), sorted(org.state("Contact"))
     stage.follow(NAME, f"first run, copies {len(accounts):,} accounts and {len(contacts):,} contacts")
+    stage.progress.tell(NAME, "changing records at the source")
     burst(org, contacts)
     org.admin("gap", object="Contact", ids=contacts[:1])
     org.admin("update", object="Account", ids=accounts, values=OVERFLOWING)
@@ -59,7 +60,7 @@ def play(stage: Stage, org: OrgProcess) -> bool:
     stage.say(f"crm: {branch(tasks)}")
     org.admin("update", object="Contact", ids=contacts[:1000], values={"LeadSource": "never told"})
     org.admin("bus", reset=True)
-    tasks = stage.follow(NAME, "third run, the org serves our place in the stream no more")
+    tasks = stage.follow(NAME, "third run, the org no longer serves our position")
     stage.say(f"crm: {branch(tasks)}")
     stage.say("crm: verify")
     return stage.verify(NAME)
@@ -79,6 +80,7 @@ def overflow(accounts: Sequence[Any]) -> int:
 
 
 def branch(tasks: Mapping[str, str]) -> str:
-    """The tasks that a run went through, of those that say which road it took."""
-    taken = [task for task, state in tasks.items() if state == "success" and task.startswith("reconcile.")]
-    return f"the branch taken: {' → '.join(taken)}" if taken else "no branch was taken"
+    """The tasks of the group ``reconcile`` that a run went through."""
+    group = "reconcile."
+    taken = [name.removeprefix(group) for name, state in tasks.items() if state == "success" and name.startswith(group)]
+    return f"reconciled: {' → '.join(taken)}" if taken else "nothing to reconcile"

@@ -1,4 +1,4 @@
-"""What goes on at the moment, in one line that moves. Only a terminal shows it; a pipe gets the other lines."""
+"""What runs at the moment, in lines that move. Only a terminal shows them; a pipe gets the other lines."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ class Progress:
 
     def __rich__(self) -> Text:
         now = time.monotonic()
-        parts = [f"{name}: {text}, {now - since:.0f} s" for name, (text, since) in self.doing.copy().items()]
-        return Text("   ".join(parts), no_wrap=True, overflow="ellipsis")
+        lines = [f"{name}: {text}, {now - since:.0f} s" for name, (text, since) in self.doing.copy().items()]
+        return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")

@@ -45,12 +45,13 @@ def connection(database: EmbeddedPostgres) -> dict[str, object]:
 
 def play(stage: Stage, database: EmbeddedPostgres) -> bool:
     """Whether both sides are identical in the end, while a writer goes on."""
-    tables = f"{shop.DEMO.rows:,} rows in {len(shop.TABLES)} tables, one of them without a key"
+    tables = f"{shop.DEMO.rows:,} rows in {len(shop.TABLES)} tables, one without a key"
     stage.follow(NAME, f"first run, copies {tables}")
     load = shop.Load(database.dsn(), rest_s=WRITER_RESTS_S)
+    stage.progress.tell(NAME, "changing rows at the source")
     load.run(STEPS_PER_ROUND)
     load.truncate()
-    stage.follow(NAME, "second run, follows updates, deletes, key changes, key swaps and a truncate")
+    stage.follow(NAME, "second run, updates, deletes, key swaps and a truncate")
     load.grow("channel")
     with load:
         stage.follow(NAME, "third run, an added column, while a writer goes on")

@@ -64,6 +64,7 @@ class Stage:
     def follow(self, dag: str, what: str) -> dict[str, str]:
         """A run by hand, to its end: the state of each task. A run that fails ends the demo with the tasks' logs."""
         self.say(f"{dag}: {what}")
+        self.progress.tell(dag, "starting a run")
         run = self.airflow.trigger(dag)
         try:
             state = self.airflow.wait(dag, run, RUN_LIMIT_S, lambda: self._watch(dag, run))

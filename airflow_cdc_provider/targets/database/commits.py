@@ -11,20 +11,18 @@ from airflow_cdc_provider.core.merge import MergePlan, growth
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.cuts import leave_cut
-from airflow_cdc_provider.targets.database.merge_sql import Effect, merge_statements
+from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, merge_statements
 from airflow_cdc_provider.targets.database.names import REPLACED, staging_table
 from airflow_cdc_provider.targets.database.sql import add_columns
 from airflow_cdc_provider.targets.database.staging import forget_loads
 from airflow_cdc_provider.targets.database.target import TRIES, DatabaseTarget, Open
 from airflow_cdc_provider.targets.target import Held
 
-Counts = dict[Effect, int]
-
 
 def merge(
     target: DatabaseTarget, target_table: str, staged: str, plan: MergePlan, expected: Held, record: ControlRecord
 ) -> Counts:
-    """Rows by what happened to them; empty where the answer was lost. Raises Fenced, and RowMissing where a change
+    """Empty where the answer was lost. Raises Fenced, and RowMissing where a change
     meets no row; then nothing is applied."""
 
     def work(table: Open) -> Counts:

@@ -7,7 +7,7 @@ can meet a row that a later one would have moved out of its way.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -19,13 +19,25 @@ from airflow_cdc_provider.targets.database.sql import Sql
 
 class Effect(StrEnum):
     """What the number of rows that a statement answers with means: nothing where it is FILL. Any row of REFUSE refuses
-    the whole merge."""
+    the whole merge. A row of FORGET leaves the table, and a later statement inserts it anew."""
 
     FILL = "fill"
+    FORGET = "forget"
     REFUSE = "refuse"
     DELETED = "deleted"
     UPDATED = "updated"
     INSERTED = "inserted"
+
+
+Counts = Mapping[Effect, int]
+"""Rows by what happened to them."""
+
+
+def rows_after(rows: int | None, counts: Counts) -> int | None:
+    """How many rows a table holds that held ``rows``; None where that was not counted."""
+    if rows is None:
+        return None
+    return rows + counts.get(Effect.INSERTED, 0) - counts.get(Effect.DELETED, 0) - counts.get(Effect.FORGET, 0)
 
 
 @dataclass(frozen=True)
@@ -64,7 +76,7 @@ class _Rendering:
         if not (self.plan.soft and self.plan.partial and self.plan.schema.key):
             return
         put = Clause(Meets.BOTH, Action.DELETE, (PUT,), partial_only=True, flagged_only=True, guarded=True)
-        yield Statement(Effect.FILL, self._delete(put))
+        yield Statement(Effect.FORGET, self._delete(put))
 
     def statement(self, clause: Clause) -> Statement:
         match clause.action:

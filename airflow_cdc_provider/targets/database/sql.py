@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from airflow_cdc_provider.core.merge import DELETED, KNOWN, OP, ORDER
+from airflow_cdc_provider.core.special_values import Specials
 from airflow_cdc_provider.core.tables import Column, TableSchema
 from airflow_cdc_provider.targets.database.names import CONTROL, LOADS, ROW
 
@@ -61,6 +62,9 @@ class Sql(Protocol):
 
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         """See ``TargetTables.refused``."""
+
+    def lacks(self, column: Column, in_key: bool) -> Specials:
+        """See ``TargetTables.lacks``."""
 
     def read_as(self, column: Column) -> tuple[str, str]:
         """This database's SQL by which Spark reads a column, and Spark SQL (empty where none is needed) that turns what

@@ -9,27 +9,27 @@ readable: whoever gets it knows that no commit is still on its way.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.special_values import Specials
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.staging.log import ChangeLog
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.check import check_tables
 from airflow_cdc_provider.targets.database.cuts import write_cut
+from airflow_cdc_provider.targets.database.merge_sql import Counts, rows_after
 from airflow_cdc_provider.targets.database.names import CONTROL, identity_in
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.fencing import claimed, is_ours, overtaken_by
 from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.target import Held, Past
-
-Result = TypeVar("Result")
 
 TRIES = 2
 """A commit whose answer was lost and that did not happen is tried once more."""
@@ -69,6 +69,9 @@ class DatabaseTarget:
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         return self.sql.refused(column, in_key, value)
 
+    def lacks(self, column: Column, in_key: bool) -> Specials:
+        return self.sql.lacks(column, in_key)
+
     def held(self, table: str, target_table: str) -> Held:
         with self.server.session("look") as connection:
             return self.look(connection.cursor(), table, target_table)
@@ -84,6 +87,10 @@ class DatabaseTarget:
         if record is None or (record.replicator, record.table) != (self.replicator, table):
             return Held(exists=True, identity=identity)
         return Held(True, record, None, identity, record.token)
+
+    def row_count(self, target_table: str, held: Held) -> int | None:
+        """By what our own commits did: rows that somebody else writes do not count."""
+        return held.control.rows if held.control else None
 
     def oldest_token(self, table: str, target_table: str) -> int:
         """The row holds the record itself: no older one is asked for in staging."""
@@ -109,14 +116,15 @@ class DatabaseTarget:
 
     def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
         record = claimed(self.log, record, expected)
-        self.commit(target_table, expected, record, lambda _: None)
+        self.commit(target_table, expected, record, lambda _: {})
         return record
 
     def commit(
-        self, target_table: str, expected: Held, record: ControlRecord, work: Callable[[Open], Result]
-    ) -> Result | None:
-        """Move the control row from ``expected`` to ``record`` and do ``work`` in the same transaction. None where the
-        commit stands but its answer was lost. Raises Fenced where the table is not as expected."""
+        self, target_table: str, expected: Held, record: ControlRecord, work: Callable[[Open], Counts]
+    ) -> Counts | None:
+        """Move the control row from ``expected`` to ``record``, with the number of rows that the table then holds, and
+        do ``work`` in the same transaction. None where the commit stands but its answer was lost. Raises Fenced where
+        the table is not as expected."""
         lost: TargetUnavailable | None = None
         for _ in range(TRIES):
             try:
@@ -145,17 +153,18 @@ class DatabaseTarget:
             raise overtaken_by(found, record)
 
     def _commit(
-        self, target_table: str, expected: Held, record: ControlRecord, work: Callable[[Open], Result]
-    ) -> Result:
+        self, target_table: str, expected: Held, record: ControlRecord, work: Callable[[Open], Counts]
+    ) -> Counts:
         with self.server.session("commit") as connection:
             cursor = connection.cursor()
             self.server.lock(cursor, self.lock_name(target_table))
             self.require(cursor, target_table, expected, record)
-            result = work(Open(connection, cursor, self.sql))
+            counts = work(Open(connection, cursor, self.sql))
             assert expected.control is not None
-            if not control.move(cursor, self.sql, target_table, expected.identity, expected.control, record):
+            moved = replace(record, rows=rows_after(expected.control.rows, counts))
+            if not control.move(cursor, self.sql, target_table, expected.identity, expected.control, moved):
                 raise overtaken_by(self.look(cursor, record.table, target_table), record)
             failpoint("commit.before")
             connection.commit()
             failpoint("commit.after")
-            return result
+            return counts

@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.places import FOLDER, place_of
+from airflow_cdc_provider.core.special_values import NONE, Specials
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.staging.log import ChangeLog
@@ -67,6 +68,9 @@ class DeltaTarget:
 
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         return ""
+
+    def lacks(self, column: Column, in_key: bool) -> Specials:
+        return NONE
 
     def held(self, table: str, target_table: str) -> Held:
         with self.answers(target_table):
@@ -130,7 +134,7 @@ class DeltaTarget:
             counts = [] if opened is None else opened.get_add_actions(flatten=True)["num_records"].to_pylist()
             return None not in counts and sum(counts) <= rows
 
-    def row_count(self, target_table: str) -> int | None:
+    def row_count(self, target_table: str, held: Held) -> int | None:
         """By the statistics of the log."""
         with self.answers(target_table):
             snapshot = read_snapshot(self.store, target_table)

@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.cuts import Cut
 from airflow_cdc_provider.core.definition import Target
 from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.special_values import NONE, Specials
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import Column
 from airflow_cdc_provider.staging.log import ChangeLog
@@ -24,6 +25,7 @@ from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, append_noth
 from airflow_cdc_provider.targets.iceberg.cuts import write_cut
 from airflow_cdc_provider.targets.iceberg.history import Entry, Standing, first_behind, record_at, standing
 from airflow_cdc_provider.targets.iceberg.record_text import own_record
+from airflow_cdc_provider.targets.iceberg.row_counts import live_rows
 from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.target import Held, Past
 
@@ -54,10 +56,18 @@ class IcebergTarget:
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         return ""
 
+    def lacks(self, column: Column, in_key: bool) -> Specials:
+        return NONE
+
     def held(self, table: str, target_table: str) -> Held:
         """``version`` is the id of the current snapshot, ``identity`` the table's UUID."""
         with self._answers(target_table), self.open(target_table) as (_, opened):
             return Held(exists=False) if opened is None else self._read(opened, table)
+
+    def row_count(self, target_table: str, held: Held) -> int | None:
+        """By the table's manifests."""
+        with self._answers(target_table), self.open(target_table) as (_, opened):
+            return None if opened is None else live_rows(opened.scan().plan_files())
 
     def oldest_token(self, table: str, target_table: str) -> int:
         with self._answers(target_table), self.open(target_table) as (_, opened):

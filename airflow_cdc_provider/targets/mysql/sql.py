@@ -7,6 +7,15 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from airflow_cdc_provider.core.special_values import (
+    FLOATS,
+    LONG_KEY,
+    NAN_FLOAT,
+    NONE,
+    TEXTS,
+    Specials,
+    declared_length,
+)
 from airflow_cdc_provider.core.tables import Column, Kind
 from airflow_cdc_provider.targets.mysql.options import Floats
 
@@ -22,7 +31,6 @@ TYPES: dict[Kind, str] = {
     Kind.TIMESTAMP: "DATETIME(6)",
     Kind.TIMESTAMPTZ: "DATETIME(6)",
 }
-FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
 
 LARGEST_SCALE = 30
 """Of DECIMAL in MySQL. A number with more digits behind the point is kept as text."""
@@ -111,11 +119,19 @@ class MysqlSql:
         kind = column.type.kind
         if kind in FLOATS and self.floats is Floats.NUMBER:
             return f"isnan({value}) OR abs({value}) = double('Infinity')"
-        if in_key and kind in (Kind.TEXT, Kind.JSON):
+        if in_key and kind in TEXTS:
             return f"char_length({value}) > {KEY_TEXT_CHARACTERS}"
         if in_key and kind is Kind.BYTES:
             return f"octet_length({value}) > {KEY_TEXT_CHARACTERS * 4}"
         return ""
+
+    def lacks(self, column: Column, in_key: bool) -> Specials:
+        kind = column.type.kind
+        if kind in FLOATS and self.floats is Floats.NUMBER:
+            return NAN_FLOAT
+        most = KEY_TEXT_CHARACTERS * (4 if kind is Kind.BYTES else 1)
+        fits = (declared_length(column) or most + 1) <= most
+        return NONE if not in_key or fits or kind not in TEXTS | {Kind.BYTES} else LONG_KEY
 
     def read_as(self, column: Column) -> tuple[str, str]:
         """Days and microseconds, since Java's own dates follow another calendar before 1582."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from airflow_cdc_provider.core.special_values import NONE, TEXTS, ZERO_CHARACTER, Specials
 from airflow_cdc_provider.core.tables import Column, Kind
 
 TYPES: dict[Kind, str] = {
@@ -90,12 +91,15 @@ class PostgresSql:
 
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         match column.type.kind:
-            case Kind.TEXT | Kind.JSON:
+            case kind if kind in TEXTS:
                 return f"instr({value}, char(0)) > 0"
             case Kind.UUID:
                 return f"NOT {value} RLIKE '{UUID}'"
             case _:
                 return ""
+
+    def lacks(self, column: Column, in_key: bool) -> Specials:
+        return ZERO_CHARACTER if column.type.kind in TEXTS else NONE
 
     def read_as(self, column: Column) -> tuple[str, str]:
         """Days and microseconds, since Java's own dates follow another calendar before 1582."""

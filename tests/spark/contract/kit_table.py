@@ -37,3 +37,7 @@ class KitTable(HandMade):
     def rows(self, *technical: str) -> list[tuple[Any, ...]]:
         found = self.kit.rows(*self.schema.names, *technical)
         return sorted(found, key=lambda row: [(value is None, str(value)) for value in row])
+
+    def row_count(self) -> int | None:
+        """As the target says it."""
+        return self.job_tables().row_count("t", self.held())

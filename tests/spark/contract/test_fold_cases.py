@@ -16,7 +16,6 @@ from tests.spark.contract.fold_cases import BARE, KEYED, KEYLESS, ODD_NUMBERS, P
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import KITS
 from tests.spark.contract.unordered_cases import UNORDERED, UNORDERED_CASES, WINDOWS, Sender
-from tests.spark.hand_made import HandMade
 
 pytestmark = pytest.mark.jvm
 
@@ -43,7 +42,7 @@ def keyed(
         yield keyed_cases(KitTable(kit, folder, KEYED, on_delete))
 
 
-def keyed_cases(table: HandMade) -> Left:
+def keyed_cases(table: KitTable) -> Left:
     bases = {name: BLOCK * number for number, name in enumerate(KEYED_CASES)}
     table.copy([Teller(table, base).row(*values) for name, base in bases.items() for values in KEYED_CASES[name].held])
     for cases in (WHOLE, PARTIAL):
@@ -51,7 +50,9 @@ def keyed_cases(table: HandMade) -> Left:
         result = table.apply(told)
         assert result.outcome is Outcome.DONE, result.problem
     soft = table.rule.on_delete is OnDelete.SOFT
-    live = [row[:3] for row in table.rows(*(["_cdc_deleted"] if soft else [])) if not (soft and row[3])]
+    found = table.rows(*(["_cdc_deleted"] if soft else []))
+    assert table.row_count() == len(found)
+    live = [row[:3] for row in found if not (soft and row[3])]
     return {
         name: sorted((key - base, *rest) for key, *rest in live if base <= key < base + BLOCK)
         for name, base in bases.items()
@@ -73,12 +74,13 @@ def bare(
         yield bare_cases(KitTable(kit, folder, KEYLESS), BARE | (ODD_NUMBERS if kit.knows_odd_numbers else {}))
 
 
-def bare_cases(table: HandMade, cases: Mapping[str, Case]) -> Left:
+def bare_cases(table: KitTable, cases: Mapping[str, Case]) -> Left:
     tellers = {name: BareTeller(table, number) for number, name in enumerate(cases)}
     table.copy([tellers[name].row(*values) for name, case in cases.items() for values in case.held])
     result = table.apply([change for name, case in cases.items() for change in case.changes(tellers[name])])
     assert result.outcome is Outcome.DONE, result.problem
     found = table.rows()
+    assert table.row_count() == len(found)
     return {name: [row[1:] for row in found if row[0] == teller.case] for name, teller in tellers.items()}
 
 
@@ -99,7 +101,7 @@ def double(
         yield double_cases(KitTable(kit, folder, DOUBLE))
 
 
-def double_cases(table: HandMade) -> Left:
+def double_cases(table: KitTable) -> Left:
     based = {told: number * BLOCK for number, told in enumerate(TOLD)}
     table.copy([row(based[one] + key, v) for one in TOLD for key, v in DOUBLE_CASES[one[0]].held])
     transactions = []
@@ -109,6 +111,7 @@ def double_cases(table: HandMade) -> Left:
     result = table.apply(transactions)
     assert result.outcome is Outcome.DONE, result.problem
     found = table.rows()
+    assert table.row_count() == len(found)
     return {one: [(key - base, v) for key, v in found if base <= key < base + BLOCK] for one, base in based.items()}
 
 
@@ -127,7 +130,7 @@ def unordered(
         yield unordered_cases(KitTable(kit, folder, UNORDERED))
 
 
-def unordered_cases(table: HandMade) -> Left:
+def unordered_cases(table: KitTable) -> Left:
     senders = {name: Sender(table, number * BLOCK) for number, name in enumerate(UNORDERED_CASES)}
     table.copy([senders[name].row(*values) for name, case in UNORDERED_CASES.items() for values in case.held])
     sent = [case.windows(senders[name]) for name, case in UNORDERED_CASES.items()]
@@ -135,6 +138,7 @@ def unordered_cases(table: HandMade) -> Left:
         result = table.apply([change for windows in sent for change in windows[window]])
         assert result.outcome is Outcome.DONE, result.problem
     found = table.rows()
+    assert table.row_count() == len(found)
     return {
         name: [(key - sender.base, v) for key, v in found if sender.base <= key < sender.base + BLOCK]
         for name, sender in senders.items()

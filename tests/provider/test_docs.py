@@ -1,0 +1,115 @@
+"""Links, paths, commands and definitions in the documentation."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from airflow.cli.cli_config import GroupCommand
+
+from airflow_cdc_provider.cli.definition import get_cli_commands
+from airflow_cdc_provider.loader import load_text
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(path for path in (ROOT.glob("*.md"), (ROOT / "docs").rglob("*.md")) for path in path)
+HISTORY = ROOT / "CHANGELOG.md"
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+PATH = re.compile(r"`((?:airflow_cdc_provider|spark_jobs|tests|dags|docs|docker)/[\w./-]+|[a-z_]+/[\w/]+\.py)`")
+REPLICATOR = {"name", "source", "target", "tables", "staging"}
+
+
+def pages() -> list[object]:
+    return [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES]
+
+
+def anchors(page: Path) -> set[str]:
+    """As GitHub makes them of headings."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", one).lower()).replace(" ", "-")
+        for one in headings
+    }
+
+
+@pytest.mark.parametrize("page", pages())
+def test_every_link_leads_to_a_page_and_a_heading_of_it(page: Path) -> None:
+    lost = []
+    for link in LINK.findall(FENCE.sub("", page.read_text())):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            lost.append(link)
+    assert lost == []
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if page.values[0] != HISTORY])  # type: ignore[attr-defined]
+def test_every_file_that_is_named_exists(page: Path) -> None:
+    named = {name.rstrip("/") for name in PATH.findall(FENCE.sub("", page.read_text()))}
+    assert [name for name in sorted(named) if not any((base / name).exists() for base in bases())] == []
+
+
+def bases() -> Iterator[Path]:
+    """Paths are given from the checkout, or from the package."""
+    yield from (ROOT, ROOT / "airflow_cdc_provider")
+
+
+def parser() -> argparse.ArgumentParser:
+    """`airflow cdc` as Airflow builds it."""
+    whole = argparse.ArgumentParser(prog="airflow cdc")
+    (group,) = get_cli_commands()
+    assert isinstance(group, GroupCommand)
+    add(whole, group)
+    return whole
+
+
+def add(to: argparse.ArgumentParser, group: GroupCommand) -> None:
+    into = to.add_subparsers(required=True)
+    for command in group.subcommands:
+        made = into.add_parser(command.name)
+        if isinstance(command, GroupCommand):
+            add(made, command)
+        else:
+            for argument in command.args:
+                argument.add_to_parser(made)
+
+
+def commands(page: Path) -> list[str]:
+    blocks = [text for language, text in FENCE.findall(page.read_text()) if language in ("", "sh", "bash", "console")]
+    lines = (line.removeprefix("$ ").strip() for text in blocks for line in text.splitlines())
+    return [line for line in lines if line.startswith("airflow cdc ")]
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if commands(page.values[0])])  # type: ignore[attr-defined]
+def test_every_command_is_one_that_the_command_line_takes(page: Path) -> None:
+    for line in commands(page):
+        words = shlex.split(line, comments=True)[2:]
+        try:
+            parser().parse_args(words)
+        except SystemExit as error:
+            pytest.fail(f"{line}: exit {error.code}")
+
+
+def test_every_make_target_that_is_named_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {
+        target
+        for page in PAGES
+        if page != HISTORY
+        for target in re.findall(r"(?:`|^)make ([a-z]+)", page.read_text(), re.MULTILINE)
+    }
+    assert named - targets == set()
+
+
+@pytest.mark.parametrize("page", pages())
+def test_every_whole_definition_loads(page: Path) -> None:
+    for language, text in FENCE.findall(page.read_text()):
+        if language == "yaml" and (yaml.safe_load(text) or {}).keys() >= REPLICATOR:
+            load_text(text.encode(), f"{yaml.safe_load(text)['name']}.yaml")
