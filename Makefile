@@ -53,7 +53,7 @@ properties: jars  ## N random histories (50,000) against the reference model; wr
 
 mutants: servers  ## small breakages, one at a time: each must be noticed by a test; ONLY="words" for some
 	@$(READY)
-	exec $(PYTHON) -m tests.mutants $(ONLY)
+	ONLY="$(ONLY)" exec $(PYTHON) -m tests.mutants
 
 docs: $(INSTALLED)  ## the generated pages
 	@exec $(PYTHON) -m airflow_cdc_provider.reference --write

@@ -6,9 +6,9 @@ import gc
 import resource
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pyspark import TaskContext
@@ -19,7 +19,7 @@ from airflow_cdc_provider.connectors.source import Partition
 from airflow_cdc_provider.core.changelog import attempt_folder, table_folder
 from airflow_cdc_provider.core.connections import Secrets
 from airflow_cdc_provider.core.errors import CdcError
-from airflow_cdc_provider.core.steps import Step
+from airflow_cdc_provider.core.steps import Step, TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 from airflow_cdc_provider.staging.places import open_log
 from spark_jobs.runtime.row_progress import noted
@@ -92,10 +92,20 @@ def _land(share: Share) -> Landed:
         return RecordFile(log.store, f"{folder}/{table_folder(table)}/{serial}-{made:05d}.parquet")
 
     source = open_source(step.definition, share.secrets.source)
-    items = source.read(share.partition, step.tables, step.epoch)
+    known = share.known if source.has_transactions else None
+    items = source.read(share.partition, _led_to(step.tables, known or {}), step.epoch)
     if source.repeats_within:
         seen = event_ids(log, step.window, source.repeats_within, datetime.now(UTC))
         items = without_repeats(items, seen)
     note = noted(log.store, step, f"{share.number:04d}")
-    known = share.known if source.has_transactions else None
     return land(items, [task.table for task in step.tables], known, new_file, note, share.limits)
+
+
+def _led_to(tasks: Sequence[TableTask], known: Mapping[str, TableSchema]) -> list[TableTask]:
+    """Each with the schema that the log has led its copy to. A paused table is windows behind."""
+    return [
+        replace(task, control=replace(task.control, schema=known.get(task.table, task.control.schema)))
+        if task.control
+        else task
+        for task in tasks
+    ]

@@ -10,6 +10,7 @@ from tests.mutants.direct import DIRECT_MERGES
 from tests.mutants.dirty_keys import DIRTY_KEYS
 from tests.mutants.folds import FOLDS
 from tests.mutants.formats import EVENT_FORMATS
+from tests.mutants.identities import IDENTITIES
 from tests.mutants.meanings import MEANINGS
 from tests.mutants.polling import POLLING
 from tests.mutants.quarantine import QUARANTINE
@@ -31,6 +32,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     *DIRECT_MERGES,
     *QUARANTINE,
     *DIRTY_KEYS,
+    *IDENTITIES,
     *SCHEMA_CHANGES,
     *SPECIAL_VALUES,
 )

@@ -1,0 +1,76 @@
+"""A window is read as the log has led the tables to it, also those that are behind the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import Step, StepKind, TableTask
+from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from spark_jobs.windows.split_reader import Share, land_share
+from spark_jobs.windows.window_writer import Landed, Limits
+from tests.connectors.mysql_database import Shop
+from tests.mariadb import embedded
+from tests.spark.roads.polling.scene import definition
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddedMariaDB]:
+    with embedded() as server:
+        yield server
+
+
+@pytest.fixture
+def shop(server: EmbeddedMariaDB) -> Shop:
+    shop = Shop(server)
+    shop.sql("CREATE TABLE a (id int PRIMARY KEY, word text)", "INSERT INTO a VALUES (1, 'x')")
+    shop.window()
+    return shop
+
+
+def paused(shop: Shop, held: TableSchema) -> TableTask:
+    task = shop.task("a", held)
+    assert task.control is not None
+    control = replace(task.control, state=State(TableState.PAUSED, "2026-01-01T00:00:00Z"))
+    return replace(task, state=TableState.PAUSED, control=control)
+
+
+def landed(shop: Shop, folder: Path, task: TableTask, known: TableSchema) -> Landed:
+    """The next window, by one task as Spark runs it. ``known``: the schema at the end of the one before."""
+    limit = shop.news("a").limit
+    made = definition(folder, "mysql", {"databases": [shop.name]}, [task.rule])
+    step = Step(
+        StepKind.EXTRACT, made, "r", "x", "f", "", "me", "log", 1, {}, (task,), 2, dict(shop.position), {**limit}
+    )
+    (partition,) = shop.source.partitions(shop.position, limit)
+    told = land_share(Share(step, Secrets(shop.source.client.info), {task.table: known}, partition, 0, Limits()))
+    assert told.landed is not None, told.error
+    return told.landed
+
+
+def test_a_column_that_an_earlier_window_added_and_this_one_makes_anew_is_a_hole(shop: Shop, tmp_path: Path) -> None:
+    """The copy of a paused table lacks it; rows of the earlier window hold values of the column that is gone."""
+    held = shop.task("a").schema
+    shop.sql("ALTER TABLE a ADD extra int", "UPDATE a SET extra = 5")
+    shop.window(shop.task("a", held))
+    known = shop.task("a").schema
+    shop.sql("ALTER TABLE a DROP extra, ADD extra int")
+    (hole,) = landed(shop, tmp_path, paused(shop, held), known).holes
+    assert hole.detail == "column extra was dropped and another one was added under its name"
+
+
+def test_a_column_that_an_earlier_window_added_is_none_that_was_generated(shop: Shop, tmp_path: Path) -> None:
+    held = shop.task("a").schema
+    shop.sql("ALTER TABLE a ADD extra int", "UPDATE a SET extra = 5")
+    shop.window(shop.task("a", held))
+    known = shop.task("a").schema
+    shop.sql("UPDATE a SET extra = 6", "ALTER TABLE a MODIFY extra int COMMENT 'x'")
+    assert not landed(shop, tmp_path, paused(shop, held), known).holes
