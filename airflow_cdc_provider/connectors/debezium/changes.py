@@ -55,11 +55,13 @@ class Changes:
         layout = None
         try:
             names = {} if key.payload is None else as_row(key.payload, "the key")
-            layout = self._layouts.of(block.table, block.connector, value, tuple(names))
+            layout = self._layouts.of(
+                block.table, block.connector, value, tuple(names), anew=block.snapshot == "initial"
+            )
             make = _Records(self._epoch, block, layout.images.schema_id, place.at, place.ordinal)
             if block.connector == "mongodb":
                 change = documents.read(operation, value.payload, names)
-                return [*self._layouts.announced(layout), make.document(operation, change)]
+                return [*self._layouts.announced(layout, make.order_key), make.document(operation, change)]
             moved = headers.moved(message)
             before, after = self._rows(operation, value.payload, layout)
             if after is not None and (operation is Operation.UPDATE or moved):
@@ -68,7 +70,7 @@ class Changes:
             if warnings := layout.images.warned():
                 for record in made:
                     record.warnings = warnings
-            return [*self._layouts.announced(layout), *made]
+            return [*self._layouts.announced(layout, make.order_key), *made]
         except Unreadable as error:
             known = self._understood(message, operation, value.payload, block, place)
             if layout is not None:
@@ -199,6 +201,11 @@ class _Records:
         self._order = self._link + ordinal
         self._block = block
         self._schema_id = schema_id
+
+    @property
+    def order_key(self) -> str:
+        """Not behind the first record."""
+        return self._order + DEPARTING
 
     def gone(self, key: str | None, then: Image | None) -> ChangeRecord:
         """Any delete might be the half of a move: where headers are lost, only its place tells."""

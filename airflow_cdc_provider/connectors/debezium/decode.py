@@ -90,7 +90,7 @@ class DebeziumDecoder:
         for look, some in alike.items():
             found, others = self._looks.read(look, some)
             if found:
-                yield from self._layouts.announced(look.layout)
+                yield from self._layouts.announced(look.layout, found[0].first_order_key)
                 yield from found
             for message in others:
                 yield from self._decode_alone(message, learnt)

@@ -9,6 +9,7 @@ from typing import Any
 from airflow_cdc_provider.connectors.debezium import converters, semantics
 from airflow_cdc_provider.connectors.debezium.connect_json import Told
 from airflow_cdc_provider.connectors.debezium.placeholders import without_placeholder
+from airflow_cdc_provider.connectors.debezium.schema_changes import unlogged_changes
 from airflow_cdc_provider.connectors.debezium.semantics import Semantic
 from airflow_cdc_provider.connectors.formats.images import Images
 from airflow_cdc_provider.connectors.formats.message import Setting
@@ -16,6 +17,8 @@ from airflow_cdc_provider.connectors.formats.quick_texts import Quick
 from airflow_cdc_provider.connectors.formats.unreadable import NO_KEY, NO_SCHEMA, Unreadable
 from airflow_cdc_provider.connectors.formats.values import only_text
 from airflow_cdc_provider.connectors.formats.wanted_columns import Reading, as_described, readings
+from airflow_cdc_provider.connectors.source import HoleMet
+from airflow_cdc_provider.core.changelog import UNTOLD
 from airflow_cdc_provider.core.selection import takes
 from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, Regime, TableSchema
 
@@ -58,24 +61,31 @@ class Layouts:
         self._full_before = full_before
         self._made: dict[tuple[str, str, tuple[str, ...], bool], Layout] = {}
         self._announced: set[str] = set()
+        self._shown: dict[str, Sequence[Column]] = {}
+        self._unlogged: dict[str, list[str]] = {}
 
-    def of(self, table: str, connector: str, told: Told, key: Sequence[str], is_row: bool = False) -> Layout:
+    def of(
+        self, table: str, connector: str, told: Told, key: Sequence[str], is_row: bool = False, anew: bool = False
+    ) -> Layout:
         """``told``: the message's value. ``key``: the names in its key. ``is_row``: the value is a row, no envelope.
-        Raises Unreadable where nobody knows the columns."""
+        ``anew``: the message belongs to a full snapshot, which tells all older rows again. Raises Unreadable where
+        nobody knows the columns."""
         names = (table, told.text, tuple(key), is_row)
         made = self._made.get(names)
         if made is None:
-            made = self._made[names] = self._make(table, connector, told, tuple(key), is_row)
+            made = self._made[names] = self._make(table, connector, told, tuple(key), is_row, anew)
         return made
 
-    def announced(self, layout: Layout) -> list[TableSchema]:
-        """The schema, the first time."""
-        if layout.images.schema_id in self._announced:
-            return []
-        self._announced.add(layout.images.schema_id)
-        return [layout.schema]
+    def announced(self, layout: Layout, order_key: str) -> list[TableSchema | HoleMet]:
+        """The schema, the first time; before it, what it says of rows that no message tells."""
+        reasons = self._unlogged.pop(layout.table, [])
+        items: list[TableSchema | HoleMet] = [HoleMet(layout.table, UNTOLD, order_key, one) for one in reasons]
+        if layout.images.schema_id not in self._announced:
+            self._announced.add(layout.images.schema_id)
+            items.append(layout.schema)
+        return items
 
-    def _make(self, table: str, connector: str, told: Told, key: tuple[str, ...], is_row: bool) -> Layout:
+    def _make(self, table: str, connector: str, told: Told, key: tuple[str, ...], is_row: bool, anew: bool) -> Layout:
         warnings: list[str] = []
         known, rule = self._setting.known(table), self._setting.rule(table)
         if connector == "mongodb" and not is_row:
@@ -89,17 +99,18 @@ class Layouts:
             made = readings(rule, columns, known.key, lambda c: converters.of_column(c, warnings.append), warnings)
             schema = known
         else:
+            row = fields_of(told.schema) if is_row else row_fields(told.schema)
             fields = [
-                (field["field"], semantics.of_field(field), field.get("optional", True) is not False)
-                for field in (fields_of(told.schema) if is_row else row_fields(told.schema))
+                (field["field"], semantics.of_field(field), field.get("optional", True) is not False) for field in row
             ]
             kept = [one for one in fields if not self._left_out(table, one[0])]
             columns = [Column(name, semantics.logical_type(s), may, str(s)) for name, s, may in kept]
+            self._judge(table, columns, filled_columns(row), anew)
             in_force = known.key if known else key
             made = readings(rule, columns, in_force, lambda c: converters.of_column(c, warnings.append), warnings)
             wanted = tuple(one.column for one in made)
             schema = TableSchema(table, wanted, in_force, REGIMES.get(connector, Regime.SINGLE))
-            if known and shape(known) == shape(schema):
+            if known and shape(known) == shape(schema) and not any(unlogged_changes(known.columns, columns)):
                 schema = known
         if Regime.DOUBLE in (REGIMES.get(connector), known.regime if known else None):
             schema = replace(schema, regime=Regime.DOUBLE)
@@ -116,6 +127,14 @@ class Layouts:
         if connector == "postgresql" and not whole:
             unsure = frozenset(name for name, meaning in meanings.items() if without_placeholder(meaning))
         return Layout(table, images, quick, whole, bool(key) and names != set(key), names, unsure)
+
+    def _judge(self, table: str, columns: Sequence[Column], filled: frozenset[str], anew: bool) -> None:
+        """Beside the columns that were shown last, or those of the copy."""
+        held = self._setting.held(table)
+        if held is not None and not anew:
+            found = unlogged_changes(self._shown.get(table, held.columns), columns, filled)
+            self._unlogged.setdefault(table, []).extend(found)
+        self._shown[table] = columns
 
     def _left_out(self, table: str, name: str) -> bool:
         rule = self._setting.rule(table)
@@ -142,6 +161,11 @@ def row_fields(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
         if field["field"] in ("after", "before"):
             return fields_of(field)
     raise Unreadable(NO_SCHEMA, "the embedded schema has no row")
+
+
+def filled_columns(fields: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """Those of which rows that are older hold something else than NULL, perhaps."""
+    return frozenset(one["field"] for one in fields if one.get("optional") is False or "default" in one)
 
 
 def fields_of(schema: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote, unquote
 
 from airflow_cdc_provider.connectors.formats.unreadable import NO_SCHEMA, Unreadable
 from airflow_cdc_provider.connectors.formats.values import decimal_type
@@ -22,7 +23,10 @@ CONNECT = "org.apache.kafka.connect.data."
 TIME, DATA = "io.debezium.time.", "io.debezium.data."
 DECIMAL = f"{CONNECT}Decimal"
 SCALE, PRECISION, LENGTH, UNSIGNED = "scale", "connect.decimal.precision", "length", "unsigned"
-KEPT = (SCALE, PRECISION, LENGTH, UNSIGNED)
+ALLOWED = "allowed"
+"""The labels of an enum: percent-encoded in a short text, for they may hold anything."""
+KEPT = (SCALE, PRECISION, LENGTH, UNSIGNED, ALLOWED)
+LABEL = re.compile(r"(?:[^,\\]|\\.)+")
 SOURCE_TYPE = "__debezium.source.column.type"
 """A parameter that connectors add where ``column.propagate.source.type`` names the column."""
 
@@ -87,6 +91,10 @@ class Semantic:
         name = f" {self.name}" if self.name else ""
         return f"{self.type}{name}" + (f"({listed})" if listed else "")
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(LABEL.findall(unquote(dict(self.parameters).get(ALLOWED, ""))))
+
     def number(self, name: str) -> int | None:
         value = dict(self.parameters).get(name)
         return int(value) if value is not None else None
@@ -101,9 +109,15 @@ def of_native(native: str) -> Semantic | None:
     if found is None or found["type"] not in PRIMITIVES:
         return None
     listed = [part.partition("=") for part in (found["parameters"] or "").split(",") if part]
-    if any(name not in KEPT or not (value.lstrip("-").isdecimal() or value == "true") for name, _, value in listed):
+    if not all(_is_parameter(name, value) for name, _, value in listed):
         return None
     return Semantic(found["type"], found["name"] or "", tuple((name, value) for name, _, value in listed))
+
+
+def _is_parameter(name: str, value: str) -> bool:
+    if name == ALLOWED:
+        return quote(unquote(value), safe="") == value
+    return name in KEPT and (value.lstrip("-").isdecimal() or value == "true")
 
 
 def of_field(field: Mapping[str, Any]) -> Semantic:
@@ -116,7 +130,11 @@ def of_field(field: Mapping[str, Any]) -> Semantic:
     given = field.get("parameters") or {}
     if not isinstance(given, dict):
         raise Unreadable(NO_SCHEMA, "the embedded schema has parameters that are none")
-    parameters = [(known, given[known]) for known in KEPT if isinstance(given.get(known), str)]
+    parameters = [
+        (known, quote(given[known], safe="") if known == ALLOWED else given[known])
+        for known in KEPT
+        if isinstance(given.get(known), str)
+    ]
     if "UNSIGNED" in str(given.get(SOURCE_TYPE, "")).upper():
         parameters.append((UNSIGNED, "true"))
     made = Semantic(kind, name, tuple(parameters))

@@ -85,7 +85,7 @@ class UnwrappedRows:
         told = images.key(kept if all(name in kept for name in images.schema.key) else names)
         record = self._record(message, table, images.schema_id, operation, added, told, image)
         record.warnings = images.warned()
-        return [*self._layouts.announced(layout), record]
+        return [*self._layouts.announced(layout, record.order_key), record]
 
     def _deleted_by_key(self, message: Message, key: Told, names: Mapping[str, Any], table: str) -> ChangeRecord:
         """The table is known by its rows' schemas only, and this one has none: the key's own must say what it is."""

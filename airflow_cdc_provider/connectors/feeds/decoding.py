@@ -11,6 +11,7 @@ from typing import Any
 from airflow_cdc_provider.connectors import FORMATS
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.feeds.filtering import Filter, filters_of
+from airflow_cdc_provider.connectors.feeds.returning_columns import ReturningColumns
 from airflow_cdc_provider.connectors.formats.message import (
     Decoder,
     DecodesMany,
@@ -56,7 +57,7 @@ class Format:
 
     def reread(self, record: ChangeRecord, task: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         """See ``SourceConnector.reread``. What turns out to be of another table is left out: that has it, too."""
-        made = reading(self, [replace(task, schema=schema)], int(record.order_key[:EPOCH_DIGITS], 16))
+        made = reading(self, [replace(task, schema=schema, control=None)], int(record.order_key[:EPOCH_DIGITS], 16))
         message = message_of(record)
         found = reread(record, made.decoder.codec, made.decoder)
         if message is None or found == [record]:
@@ -81,7 +82,11 @@ class Reading:
         watch = self.decoder.snapshot_watch() if isinstance(self.decoder, MarksSnapshots) else None
         if watch is not None:
             messages = _shown(watch, messages)
-        yield from self._items(messages)
+        returning = ReturningColumns()
+        for item in self._items(messages):
+            returning.show(item)
+            yield item
+        yield from returning.found()
         yield from (SnapshotMet(one) for one in (watch.found if watch is not None else ()))
 
     def _items(self, messages: Iterable[Message]) -> Iterator[StreamItem]:
@@ -127,5 +132,7 @@ def _shown(watch: SnapshotWatch, messages: Iterable[Message]) -> Iterator[Messag
 
 
 def reading(form: Format, tasks: Sequence[TableTask], epoch: int) -> Reading:
-    wanted = {task.table: Wanted(task.rule, task.schema) for task in tasks}
+    wanted = {
+        task.table: Wanted(task.rule, task.schema, task.control.schema if task.control else None) for task in tasks
+    }
     return Reading(form.decoder(epoch, wanted), wanted.keys(), filters_of(tasks), epoch)

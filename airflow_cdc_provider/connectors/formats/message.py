@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.connectors.source import Ignored
+from airflow_cdc_provider.connectors.source import HoleMet, Ignored
 from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.definition import TableRule
 from airflow_cdc_provider.core.snapshots import Snapshot
@@ -17,7 +17,7 @@ FEW = 24
 """So many messages are decoded one by one: columns would take longer."""
 
 Headers = tuple[tuple[str, bytes | None], ...]
-Item = ChangeRecord | TableSchema | Ignored
+Item = ChangeRecord | TableSchema | Ignored | HoleMet
 """A TableSchema comes before the first record decoded with it."""
 
 
@@ -36,10 +36,12 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class Wanted:
-    """A table that is copied: which of its columns, and its schema where somebody knows it."""
+    """A table that is copied: which of its columns, and its schema where somebody knows it. ``held``: that of its copy;
+    None where there is none yet."""
 
     rule: TableRule
     schema: TableSchema | None = None
+    held: TableSchema | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,10 @@ class Setting:
     def known(self, table: str) -> TableSchema | None:
         wanted = self.tables.get(table) if self.tables else None
         return wanted.schema if wanted else None
+
+    def held(self, table: str) -> TableSchema | None:
+        wanted = self.tables.get(table) if self.tables else None
+        return wanted.held if wanted else None
 
 
 class Decoder(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from typing import ClassVar
@@ -37,7 +38,7 @@ from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Source
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.selection import matches
+from airflow_cdc_provider.core.selection import matches, selected_schema
 from airflow_cdc_provider.core.snapshots import Snapshot
 from airflow_cdc_provider.core.special_values import FEED, Specials, may_hold
 from airflow_cdc_provider.core.steps import TableTask
@@ -127,9 +128,10 @@ class KafkaSource:
         return self.format.reread(record, table, schema)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
-        """The topics hold the first copy themselves."""
+        """The topics hold the first copy themselves. It has the columns that the first messages behind it tell: a
+        connector that copied its tables anew tells the table as it is by then."""
         refuse(rule_problems(table))
-        return empty_copy(table, epoch, sealed)
+        return empty_copy(replace(table, schema=self._schema_behind(sealed, table)), epoch, sealed)
 
     def tells_all_behind(self, start: Position, end: Position, table: str) -> bool:
         return tells_all_behind(start, end, self._spans, self._told.topics_of([table]))
@@ -168,6 +170,21 @@ class KafkaSource:
             if span.end > span.begin
         ]
         return list(self.cluster.read(heads, **LITTLE)) if heads else []
+
+    def _schema_behind(self, place: Position, table: TableTask) -> TableSchema:
+        starts = places_of(place)
+        topics = self._told.topics_of([table.table])
+        heads = [
+            Range(channel.topic, channel.partition, start, min(span.end, start + HEAD_MESSAGES))
+            for channel, span in self._spans.items()
+            if channel.topic in topics and channel in starts
+            if (start := max(starts[channel].offset, span.begin)) < span.end
+        ]
+        if not heads:
+            return table.schema
+        told = discovered(self.format, self.cluster.read(heads, **LITTLE), declared_schemas(self.options.schemas))
+        found = told.schemas.get(table.table)
+        return selected_schema(table.rule, found) if found else table.schema
 
     @cached_property
     def _told(self) -> Told:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,71 +12,16 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.connectors.formats import exact_json
 from airflow_cdc_provider.core.changelog import EXPIRED
 from airflow_cdc_provider.core.commands import CommandKind
-from airflow_cdc_provider.core.connections import ConnectionInfo
 from airflow_cdc_provider.core.definition import Reconcile, Source
-from airflow_cdc_provider.sandbox.debezium import EmbeddedDebezium
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.debezium.restarts_story import Database, MariaDB, Postgres, ask_for_snapshot
+from tests.debezium.restarts_story import MariaDB, Postgres, ask_for_snapshot
 from tests.debezium.topics import told
 from tests.mariadb import embedded
+from tests.spark.roads.feeds.connector import Copied, copied
 from tests.spark.roads.feeds.scene import Fed, definition
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
-
-
-@dataclass
-class Copied:
-    """A database, its connector, and the copy behind them."""
-
-    database: Database
-    broker: EmbeddedKafka
-    debezium: EmbeddedDebezium
-    feed: Fed
-    messages: int = 0
-
-    def awaited(self) -> None:
-        """Until the topics hold more than when they were last looked at."""
-        self.messages = len(told(self.broker, self.database.prefix, self.messages))
-
-    def lose_offsets(self, *meanwhile: str) -> None:
-        self.debezium.stop()
-        self.database.do(*meanwhile)
-        os.remove(self.debezium.folder / "offsets")
-        self.debezium.start()
-        self.awaited()
-
-    def differences(self) -> list[str]:
-        tables = ((one, self.feed.tables[number]) for number, one in enumerate(("t", "emptied")))
-        both = ((name, self.held(table), self.database.rows(name)) for name, table in tables)
-        return [f"{name}: {copied}, in truth {true}" for name, copied, true in both if copied != true]
-
-    def held(self, table: str) -> dict[int, str]:
-        return {key: row["name"] for key, row in self.feed.held(table, "id").items()}
-
-
-@contextmanager
-def copied(
-    folder: Path, spark: SparkSession, broker: EmbeddedKafka, database: Database, reconcile: Reconcile
-) -> Iterator[Copied]:
-    info = ConnectionInfo("k", extra=broker.client)
-    options = {
-        "format": "debezium",
-        "topic_prefix": database.prefix,
-        "topics": [f"{database.prefix}.*"],
-    }
-    source = Source("kafka", "k", options=options, reconcile=reconcile)
-    tables = [f"{database.schema}.t", f"{database.schema}.emptied"]
-    feed = Fed(folder, spark, definition(folder, source, tables), info)
-    with EmbeddedDebezium(broker, {database.prefix: database.connector()}) as debezium:
-        one = Copied(database, broker, debezium, feed)
-        one.awaited()
-        feed.settle()
-        database.do("UPDATE t SET name = 'x' WHERE id = 1", "INSERT INTO t VALUES (4, 'd')")
-        one.awaited()
-        feed.settle()
-        assert one.differences() == []
-        yield one
 
 
 MEANWHILE = (

@@ -1,0 +1,157 @@
+"""Schemas in the messages of a feed that say something of rows which no message tells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
+from airflow_cdc_provider.connectors.feeds.discovery import discovered
+from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.connectors.source import HoleMet
+from airflow_cdc_provider.core.changelog import UNTOLD
+from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.definition import Columns, TableRule
+from airflow_cdc_provider.core.selection import selected_schema
+from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.tables import TableSchema
+
+FORM = Format("debezium", {"topic_prefix": "p"})
+DATA, TIME = "io.debezium.data.", "io.debezium.time."
+Field = dict[str, Any]
+
+
+def field(column: str, kind: str = "int32", optional: bool = True, **more: Any) -> Field:
+    return {"type": kind, "optional": optional, "field": column, **more}
+
+
+ID, A, B = field("id", optional=False), field("a"), field("b")
+ENUM = field("e", "string", name=f"{DATA}Enum", parameters={"allowed": "new,paid"})
+AT = field("at", "int64", name=f"{TIME}MicroTimestamp")
+BITS = field("bits", "bytes", name=f"{DATA}Bits", parameters={"length": "8"})
+BEFORE = (ID, A, B, ENUM, AT, BITS)
+
+
+def message(at: int, fields: Iterable[Field], snapshot: str = "false") -> Message:
+    """An inserted row, or one of a full snapshot, of which all but the key is NULL."""
+    rows = [{"type": "struct", "optional": True, "field": one, "fields": list(fields)} for one in ("before", "after")]
+    row = {one["field"]: one.get("default") for one in fields} | {"id": at}
+    source = {"connector": "mysql", "db": "d", "table": "t", "file": "b.1", "pos": at, "row": 0, "snapshot": snapshot}
+    payload = {"before": None, "after": row, "source": source, "op": "c" if snapshot == "false" else "r", "ts_ms": 0}
+    key = {"schema": {"type": "struct", "fields": [ID]}, "payload": {"id": at}}
+    value = {"schema": {"type": "struct", "fields": rows}, "payload": payload}
+    return Message(json.dumps(value).encode(), json.dumps(key).encode(), topic="p.d.t", channel="p.d.t/0", offset=at)
+
+
+def control(schema: TableSchema) -> ControlRecord:
+    return ControlRecord("r", "d.t", "l", "o", "a", 1, 1, "", State(TableState.REPLICATING, ""), schema=schema)
+
+
+def replicating(held: Iterable[Field], rule: TableRule = TableRule("d.t")) -> TableTask:  # noqa: B008
+    told = discovered(FORM, [message(1, tuple(held))], {})
+    schema = selected_schema(rule, told.schemas["d.t"])
+    return TableTask("d.t", "t", schema, rule, "", TableState.REPLICATING, control(schema))
+
+
+def holes(held: Iterable[Field], *behind: Iterable[Field], rule: TableRule | None = None) -> list[HoleMet]:
+    """Of messages with these schemas behind a copy that was made of the first one."""
+    task = replicating(held, rule or TableRule("d.t"))
+    messages = [message(at, tuple(fields)) for at, fields in enumerate(behind, 2)]
+    return [item for item in reading(FORM, [task], 1).items(messages) if isinstance(item, HoleMet)]
+
+
+def changed(old: Field, new: Field) -> tuple[Field, ...]:
+    return tuple(new if one is old else one for one in BEFORE)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        BEFORE,
+        (*BEFORE, field("c")),
+        (ID, field("c"), A, B, ENUM, AT, BITS),
+        tuple(one for one in BEFORE if one is not A),
+        changed(A, field("a", default=5)),
+        changed(A, field("a", optional=False)),
+        changed(ENUM, ENUM | {"parameters": {"allowed": "new,sent,paid"}}),
+        changed(AT, AT | {"name": f"{TIME}NanoTimestamp"}),
+        changed(BITS, BITS | {"parameters": {"length": "9"}}),
+    ],
+    ids=["same", "added", "added between", "dropped", "default", "not null", "label", "finer", "longer"],
+)
+def test_what_keeps_every_row_is_passed_over(after: tuple[Field, ...]) -> None:
+    assert holes(BEFORE, BEFORE, after, after) == []
+
+
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        ((ID, B, A, ENUM, AT, BITS), "columns a, b changed places or names"),
+        ((*BEFORE, field("c", default=5)), "rows older than column c hold a value"),
+        ((*BEFORE, field("c", optional=False)), "rows older than column c hold a value"),
+        (changed(ENUM, ENUM | {"parameters": {"allowed": "new,sent"}}), "column e lost the labels paid"),
+        (changed(AT, AT | {"name": f"{TIME}Timestamp"}), "column at changed from int64"),
+        (changed(BITS, BITS | {"parameters": {"length": "7"}}), "column bits changed from bytes"),
+    ],
+    ids=["swap", "default", "not null", "label", "coarser", "shorter"],
+)
+def test_what_may_have_changed_rows_is_a_hole_at_its_first_message(after: tuple[Field, ...], words: str) -> None:
+    for behind in ([after], [BEFORE, after, after]):
+        found = holes(BEFORE, *behind)
+        assert [(one.table, one.kind) for one in found] == [("d.t", UNTOLD)]
+        assert words in found[0].detail
+        assert found[0].order_key
+
+
+def test_labels_may_hold_anything() -> None:
+    odd = ENUM | {"parameters": {"allowed": "a\\,b,50% (x=y),ü"}}
+    assert holes((ID, odd), (ID, odd), (ID, odd | {"parameters": {"allowed": "a\\,b,50% (x=y),ü,more"}})) == []
+    assert "a\\,b" in holes((ID, odd), (ID, odd | {"parameters": {"allowed": "50% (x=y),ü"}}))[0].detail
+
+
+def test_a_column_that_goes_and_comes_back_is_another_one() -> None:
+    found = holes((ID, A, B), (ID, A, B), (ID, A), (ID, A, B))
+    assert [one.detail for one in found] == ["column b was dropped, and another one was added under its name"]
+
+
+@pytest.mark.parametrize("many", [1, 300])
+def test_a_column_that_comes_back_is_seen_among_messages_that_are_decoded_together(many: int) -> None:
+    def spread(*fields: Field) -> list[tuple[Field, ...]]:
+        return [fields] * many
+
+    assert holes((ID, A, B), *spread(ID, A, B), *spread(ID, A), *spread(ID, A, B))
+    assert not holes((ID, A, B), *spread(ID, A, B), *spread(ID, A))
+
+
+def test_a_full_snapshot_tells_all_rows_whatever_became_of_them() -> None:
+    after = (ID, B, A, field("c", default=5))
+    task = replicating((ID, A, B))
+    rows = [message(2, after, "true"), message(3, after, "last"), message(4, after)]
+    assert not [item for item in reading(FORM, [task], 1).items(rows) if isinstance(item, HoleMet)]
+
+
+def test_a_window_behind_one_with_a_hole_has_none() -> None:
+    """The swap gives a schema of its own, although names and types are those of the copy."""
+    task, swapped = replicating((ID, A, B)), (ID, B, A)
+    items = list(reading(FORM, [task], 1).items([message(2, swapped)]))
+    shown = next(item for item in items if isinstance(item, TableSchema))
+    assert shown.names == ("id", "b", "a")
+    behind = replace(task, control=control(shown))
+    assert not [i for i in reading(FORM, [behind], 1).items([message(3, swapped)]) if isinstance(i, HoleMet)]
+
+
+def test_columns_that_are_not_copied_say_nothing() -> None:
+    rule = TableRule("d.t", columns=Columns(include=("id", "a")))
+    assert holes((ID, A, B), (ID, A, B), (ID, B, A), (ID, A, B, field("c", default=5)), rule=rule) == []
+
+
+def test_a_copy_of_the_first_rows_has_no_older_ones() -> None:
+    told = discovered(FORM, [message(1, (ID, A))], {})
+    task = TableTask("d.t", "t", told.schemas["d.t"], TableRule("d.t"), "", TableState.PENDING)
+    items = list(reading(FORM, [task], 1).items([message(2, (ID, A, field("c", default=5)))]))
+    assert not [item for item in items if isinstance(item, HoleMet)]

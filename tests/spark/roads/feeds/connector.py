@@ -1,0 +1,73 @@
+"""A replicator behind a real Debezium, whose database, broker and connector a test has in its hands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.definition import Reconcile, Source
+from airflow_cdc_provider.sandbox.debezium import EmbeddedDebezium
+from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
+from tests.debezium.restarts_story import Database
+from tests.debezium.topics import told
+from tests.spark.roads.feeds.scene import Fed, definition
+
+
+@dataclass
+class Copied:
+    """A database, its connector, and the copy behind them."""
+
+    database: Database
+    broker: EmbeddedKafka
+    debezium: EmbeddedDebezium
+    feed: Fed
+    messages: int = 0
+
+    def awaited(self) -> None:
+        """Until the topics hold more than when they were last looked at."""
+        self.messages = len(told(self.broker, self.database.prefix, self.messages))
+
+    def lose_offsets(self, *meanwhile: str) -> None:
+        self.debezium.stop()
+        self.database.do(*meanwhile)
+        os.remove(self.debezium.folder / "offsets")
+        self.debezium.start()
+        self.awaited()
+
+    def differences(self) -> list[str]:
+        tables = ((one, self.feed.tables[number]) for number, one in enumerate(("t", "emptied")))
+        both = ((name, self.held(table), self.database.rows(name)) for name, table in tables)
+        return [f"{name}: {copied}, in truth {true}" for name, copied, true in both if copied != true]
+
+    def held(self, table: str) -> dict[int, str]:
+        return {key: row["name"] for key, row in self.feed.held(table, "id").items()}
+
+
+@contextmanager
+def copied(
+    folder: Path, spark: SparkSession, broker: EmbeddedKafka, database: Database, reconcile: Reconcile
+) -> Iterator[Copied]:
+    info = ConnectionInfo("k", extra=broker.client)
+    options = {
+        "format": "debezium",
+        "topic_prefix": database.prefix,
+        "topics": [f"{database.prefix}.*"],
+    }
+    source = Source("kafka", "k", options=options, reconcile=reconcile)
+    tables = [f"{database.schema}.t", f"{database.schema}.emptied"]
+    feed = Fed(folder, spark, definition(folder, source, tables), info)
+    with EmbeddedDebezium(broker, {database.prefix: database.connector()}) as debezium:
+        one = Copied(database, broker, debezium, feed)
+        one.awaited()
+        feed.settle()
+        database.do("UPDATE t SET name = 'x' WHERE id = 1", "INSERT INTO t VALUES (4, 'd')")
+        one.awaited()
+        feed.settle()
+        assert one.differences() == []
+        yield one
