@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_cdc_provider.connectors.source import Boundary, HoleMet
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.states import TableState
 from airflow_cdc_provider.core.tables import TableSchema
@@ -80,6 +81,19 @@ def test_a_column_that_the_window_adds_is_none_that_was_generated(shop: Shop, ac
     items = shop.window(shop.task("c", held))
     assert not holes(items)
     assert records(items)[-1].after_complete
+
+
+def test_a_new_column_is_told_before_the_window_ends_at_a_hole_of_another_table(shop: Shop) -> None:
+    """Nothing follows that hole, so no later window would tell it."""
+    shop.sql("CREATE TABLE c (id int PRIMARY KEY)", "CREATE TABLE d (id int PRIMARY KEY, word varchar(9))")
+    shop.window()
+    tasks = [shop.task(name, shop.task(name).schema) for name in ("c", "d")]
+    shop.sql("ALTER TABLE c ADD later int", "ALTER TABLE d MODIFY word varchar(1)")
+    now = [replace(shop.task(one.table.rpartition(".")[2]), control=one.control) for one in tasks]
+    items = shop.window(*now)
+    hole = next(at for at, item in enumerate(items) if isinstance(item, HoleMet))
+    end = next(at for at, item in enumerate(items) if isinstance(item, Boundary) and at > hole)
+    assert [one.names for one in items[:end] if isinstance(one, TableSchema)] == [("id", "later")]
 
 
 @pytest.mark.parametrize(

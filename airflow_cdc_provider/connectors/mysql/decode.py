@@ -90,10 +90,17 @@ class Decoder:
 
     def end(self, file: str) -> None:
         """Everything up to the limit, in ``file``, was fed."""
+        if self._tell_new_columns(file):
+            self.items.append(Boundary(position_of(file, self._limit.pos, self._gtid)))
+
+    def _tell_new_columns(self, file: str) -> bool:
+        """Those of tables that show no row with them up to the limit."""
         order_key = f"{order_prefix(self._epoch, file, self._limit.pos - 1)}{'f' * 8}{BEHIND}"
         place = canonical({FILE: file, POS: self._limit.pos})
-        if items := new_columns(self._tasks.values(), self._current, order_key, place, self._has_defaults):
-            self.items += [*items, Boundary(position_of(file, self._limit.pos, self._gtid))]
+        items = new_columns(self._tasks.values(), self._current, order_key, place, self._has_defaults)
+        self._current |= {item.table: item for item in items if isinstance(item, TableSchema)}
+        self.items += items
+        return bool(items)
 
     def _has_defaults(self, task: TableTask, columns: frozenset[str]) -> bool:
         described = self._setting.tables.get(task.table)
@@ -135,8 +142,11 @@ class Decoder:
                 self._end(event)
 
     def _end(self, event: Event) -> None:
-        """The end of a transaction. Behind what the protocol can ask for none is told: a new file follows at once."""
+        """The end of a transaction. Behind what the protocol can ask for none is told: a new file follows at once.
+        Where that is the limit, a hole may end the window here."""
         self._close()
+        if Place(number_of(event.file), event.end) >= self._limit:
+            self._tell_new_columns(event.file)
         if event.end <= LARGEST_START:
             self.items.append(Boundary(position_of(event.file, event.end, self._gtid)))
 
