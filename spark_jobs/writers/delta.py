@@ -33,6 +33,7 @@ from airflow_cdc_provider.targets.delta.ddl import (
     needs_column_mapping,
     switch_on_column_mapping,
     table_properties,
+    without_statistics,
 )
 from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.record_text import record_text
@@ -129,6 +130,7 @@ class DeltaWriter:
         )
         with self._losing_is_fenced(task, record):
             self._take_any_name(task, schema.names)
+            self._let_columns_go(task)
             failpoint("overwrite.before")
             writer.save(self.tables.locate(task.target))
             failpoint("overwrite.after")
@@ -193,6 +195,12 @@ class DeltaWriter:
         opened = self.tables.open(task.target) if needs_column_mapping(names) else None
         if opened is not None and COLUMN_MAPPING not in opened.metadata().configuration:
             self.spark.sql(switch_on_column_mapping(self.tables.locate(task.target)))
+
+    def _let_columns_go(self, task: TableTask) -> None:
+        opened = self.tables.open(task.target)
+        path = self.tables.locate(task.target)
+        if opened and (statement := without_statistics(path, opened.metadata().configuration, task.schema.names)):
+            self.spark.sql(statement)
 
     def _held(self, task: TableTask) -> Held:
         """Raises ForeignTarget where the table is none of ours."""

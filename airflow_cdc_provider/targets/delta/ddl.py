@@ -8,7 +8,8 @@ widened column needs a resync.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
 from airflow_cdc_provider.targets.delta.names import NEEDS_COLUMN_MAPPING, path_table
@@ -18,6 +19,8 @@ from airflow_cdc_provider.targets.sparksql.types import TEXTUAL, column_type
 UNFENCEABLE_FEATURES = frozenset({"clustering", "domainMetadata", "typeWidening", "rowTracking", "inCommitTimestamp"})
 
 COLUMN_MAPPING = "delta.columnMapping.mode"
+STATISTICS = "delta.dataSkippingStatsColumns"
+QUOTED = re.compile(r"`((?:[^`]|``)*)`")
 
 CHECKPOINT_INTERVAL_COMMITS = 25
 """Every so many commits Delta writes a checkpoint within a commit: often enough to open the table fast, seldom enough
@@ -41,7 +44,7 @@ def table_properties(schema: TableSchema, layout: Sequence[str]) -> dict[str, st
     measured = [name for name in schema.names if kinds[name] not in TEXTUAL | UNORDERED][:STATISTICS_COLUMNS]
     bounded = [name for name in layout if kinds[name] not in UNORDERED]
     if names := dict.fromkeys((*bounded, *measured)):
-        properties["delta.dataSkippingStatsColumns"] = ",".join(quoted(name) for name in names)
+        properties[STATISTICS] = ",".join(quoted(name) for name in names)
     else:
         properties["delta.dataSkippingNumIndexedCols"] = "0"
     if needs_column_mapping(schema.names):
@@ -56,6 +59,18 @@ def needs_column_mapping(names: Iterable[str]) -> bool:
 def switch_on_column_mapping(path: str) -> str:
     """For a table that was made without: a change of its metadata alone, and for good."""
     return f"ALTER TABLE {path_table(path)} SET TBLPROPERTIES ('{COLUMN_MAPPING}' = 'name')"
+
+
+def without_statistics(path: str, configuration: Mapping[str, str], columns: Collection[str]) -> str:
+    """Before a copy that has these ``columns``: Delta refuses one without a column that the table keeps statistics of.
+    Empty where the copy has them all."""
+    names = [name.replace("``", "`") for name in QUOTED.findall(configuration.get(STATISTICS, ""))]
+    kept = [quoted(name) for name in names if name in columns]
+    if len(kept) == len(names):
+        return ""
+    if not kept:
+        return f"ALTER TABLE {path_table(path)} UNSET TBLPROPERTIES ('{STATISTICS}')"
+    return f"ALTER TABLE {path_table(path)} SET TBLPROPERTIES ('{STATISTICS}' = {text_literal(','.join(kept))})"
 
 
 def add_columns(path: str, columns: Sequence[Column]) -> str:

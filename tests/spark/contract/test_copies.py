@@ -65,6 +65,17 @@ def test_a_copy_over_a_table_replaces_rows_columns_and_cursor_at_once(kit: Targe
     assert other.rows() == [(2, "B", 22, "p"), (4, "D", 45, "q")]
 
 
+def test_a_copy_over_a_table_may_have_none_of_its_columns(kit: TargetKit, tmp_path: Path) -> None:
+    """The key was renamed at the source."""
+    table = KitTable(kit, tmp_path, schema(Column("n", INT)))
+    table.copy([{"id": 1, "n": 2}])
+    renamed = TableSchema("public.t", (Column("id2", INT, nullable=False), Column("m", INT)), ("id2",))
+    other = KitTable(kit, tmp_path, renamed)
+    other.window, other.order = table.window, table.order
+    other.copy([{"id2": 5, "m": 6}], TableState.RESYNCING)
+    assert other.rows() == [(5, 6)]
+
+
 def test_a_copy_over_a_table_of_somebody_else_is_refused(kit: TargetKit, tmp_path: Path) -> None:
     table = KitTable(kit, tmp_path, schema(Column("v", TEXT)))
     kit.create()
