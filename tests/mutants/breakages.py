@@ -8,6 +8,7 @@ from tests.mutants.change_log import CHANGE_LOG
 from tests.mutants.commits import COMMITS
 from tests.mutants.direct import DIRECT_MERGES
 from tests.mutants.dirty_keys import DIRTY_KEYS
+from tests.mutants.feeds import FEEDS
 from tests.mutants.folds import FOLDS
 from tests.mutants.formats import EVENT_FORMATS
 from tests.mutants.identities import IDENTITIES
@@ -35,4 +36,5 @@ BREAKAGES: tuple[Breakage, ...] = (
     *IDENTITIES,
     *SCHEMA_CHANGES,
     *SPECIAL_VALUES,
+    *FEEDS,
 )

@@ -1,0 +1,66 @@
+"""Schemas of feeds, and what they say of rows that no message tells."""
+
+from __future__ import annotations
+
+from tests.mutants.breakage import Breakage
+
+FEED = "tests/connectors/test_feed_alterations.py"
+
+FEEDS = (
+    Breakage(
+        "a new column of a feed is NULL in older rows",
+        "airflow_cdc_provider/connectors/debezium/schema_changes.py",
+        "elif name in filled:",
+        "elif name in ():",
+        (FEED,),
+    ),
+    Breakage(
+        "columns of a feed may change places",
+        "airflow_cdc_provider/connectors/debezium/schema_changes.py",
+        "zip(*_common_orders(held, told), strict=True) if old != new]",
+        "zip(*_common_orders(held, told), strict=True) if old == '']",
+        (FEED,),
+    ),
+    Breakage(
+        "labels that went from a feed leave no value behind",
+        "airflow_cdc_provider/connectors/debezium/schema_changes.py",
+        "if new.labels and label not in new.labels]",
+        "if new.labels and label not in old.labels]",
+        (FEED,),
+    ),
+    Breakage(
+        "a coarser time of a feed keeps every digit",
+        "airflow_cdc_provider/connectors/debezium/schema_changes.py",
+        "return _apart_from_sizes(old) == _apart_from_sizes(new)",
+        "return old.type == new.type",
+        (FEED,),
+    ),
+    Breakage(
+        "the rows of a snapshot are judged like changes",
+        "airflow_cdc_provider/connectors/debezium/layouts.py",
+        "if held is not None and not anew:",
+        "if held is not None:",
+        (FEED,),
+    ),
+    Breakage(
+        "a swap is judged again in every window",
+        "airflow_cdc_provider/connectors/debezium/layouts.py",
+        "if known and shape(known) == shape(schema) and not any(unlogged_changes(known.columns, columns)):",
+        "if known and shape(known) == shape(schema):",
+        (FEED,),
+    ),
+    Breakage(
+        "a column of a feed that comes back is the same",
+        "airflow_cdc_provider/connectors/feeds/returning_columns.py",
+        "if last > first and (names",
+        "if last < first and (names",
+        (FEED,),
+    ),
+    Breakage(
+        "a hole of another table hides a new column",
+        "airflow_cdc_provider/connectors/mysql/decode.py",
+        "if Place(number_of(event.file), event.end) >= self._limit:\n            self._tell",
+        "if Place(number_of(event.file), event.end) > self._limit:\n            self._tell",
+        ("tests/connectors/test_mysql_altered_columns.py",),
+    ),
+)
