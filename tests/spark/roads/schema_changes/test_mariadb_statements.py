@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 DATABASE = "statements"
 COLUMNS = (
-    "SELECT column_name FROM information_schema.columns"
+    "SELECT column_name, data_type FROM information_schema.columns"
     " WHERE table_schema = %s AND table_name = %s AND is_generated = 'NEVER' ORDER BY ordinal_position"
 )
 Server: TypeAlias = "pymysql.Connection[Any]"
@@ -58,10 +58,17 @@ class MariadbStatements(Statements):
     def truth(self, table: str) -> Truth:
         with self.server.cursor() as cursor:
             cursor.execute(COLUMNS, (DATABASE, table))
-            names = [name for (name,) in cursor.fetchall()]
-            cursor.execute(f"SELECT {', '.join(f'`{name}`' for name in names)} FROM {table}")
-            rows = (tuple(None if value is None else str(value) for value in row) for row in cursor.fetchall())
-            return names, Counter(rows)
+            kinds = dict(cursor.fetchall())
+            cursor.execute("SET time_zone = '+00:00'")
+            cursor.execute(f"SELECT {', '.join(f'`{name}`' for name in kinds)} FROM {table}")
+            rows = (tuple(map(_text, row, kinds.values())) for row in cursor.fetchall())
+            return list(kinds), Counter(rows)
+
+
+def _text(value: Any, kind: str) -> str | None:
+    """A timestamp is a moment, and its copy says so."""
+    zone = "+00:00" if kind == "timestamp" else ""
+    return None if value is None else f"{value}{zone}"
 
 
 @pytest.fixture(scope="module")
