@@ -198,8 +198,11 @@ class DeltaWriter:
 
     def _let_columns_go(self, task: TableTask) -> None:
         opened = self.tables.open(task.target)
-        path = self.tables.locate(task.target)
-        if opened and (statement := without_statistics(path, opened.metadata().configuration, task.schema.names)):
+        if opened is None:
+            return
+        before = [field.name for field in opened.schema().fields]
+        path, configuration = self.tables.locate(task.target), opened.metadata().configuration
+        if statement := without_statistics(path, configuration, before, task.schema.names):
             self.spark.sql(statement)
 
     def _held(self, task: TableTask) -> Held:

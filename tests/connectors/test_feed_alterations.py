@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.states import State, TableState
 from airflow_cdc_provider.core.steps import TableTask
 from airflow_cdc_provider.core.tables import TableSchema
 
+RULE = TableRule("d.t")
 FORM = Format("debezium", {"topic_prefix": "p"})
 DATA, TIME = "io.debezium.data.", "io.debezium.time."
 Field = dict[str, Any]
@@ -52,15 +53,15 @@ def control(schema: TableSchema) -> ControlRecord:
     return ControlRecord("r", "d.t", "l", "o", "a", 1, 1, "", State(TableState.REPLICATING, ""), schema=schema)
 
 
-def replicating(held: Iterable[Field], rule: TableRule = TableRule("d.t")) -> TableTask:  # noqa: B008
+def replicating(held: Iterable[Field], rule: TableRule = RULE) -> TableTask:
     told = discovered(FORM, [message(1, tuple(held))], {})
     schema = selected_schema(rule, told.schemas["d.t"])
     return TableTask("d.t", "t", schema, rule, "", TableState.REPLICATING, control(schema))
 
 
-def holes(held: Iterable[Field], *behind: Iterable[Field], rule: TableRule | None = None) -> list[HoleMet]:
+def holes(held: Iterable[Field], *behind: Iterable[Field], rule: TableRule = RULE) -> list[HoleMet]:
     """Of messages with these schemas behind a copy that was made of the first one."""
-    task = replicating(held, rule or TableRule("d.t"))
+    task = replicating(held, rule)
     messages = [message(at, tuple(fields)) for at, fields in enumerate(behind, 2)]
     return [item for item in reading(FORM, [task], 1).items(messages) if isinstance(item, HoleMet)]
 

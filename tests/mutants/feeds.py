@@ -10,7 +10,7 @@ FEEDS = (
     Breakage(
         "a new column of a feed is NULL in older rows",
         "airflow_cdc_provider/connectors/debezium/schema_changes.py",
-        "elif name in filled:",
+        "elif name in defaults or not column.nullable:",
         "elif name in ():",
         (FEED,),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -78,8 +78,9 @@ class Layouts:
 
     def announced(self, layout: Layout, order_key: str) -> list[TableSchema | HoleMet]:
         """The schema, the first time; before it, what it says of rows that no message tells."""
-        reasons = self._unlogged.pop(layout.table, [])
-        items: list[TableSchema | HoleMet] = [HoleMet(layout.table, UNTOLD, order_key, one) for one in reasons]
+        items: list[TableSchema | HoleMet] = []
+        if reasons := self._unlogged.pop(layout.table, []):
+            items.append(HoleMet(layout.table, UNTOLD, order_key, "; ".join(reasons)))
         if layout.images.schema_id not in self._announced:
             self._announced.add(layout.images.schema_id)
             items.append(layout.schema)
@@ -105,7 +106,7 @@ class Layouts:
             ]
             kept = [one for one in fields if not self._left_out(table, one[0])]
             columns = [Column(name, semantics.logical_type(s), may, str(s)) for name, s, may in kept]
-            self._judge(table, columns, filled_columns(row), anew)
+            self._judge(table, columns, {one["field"] for one in row if "default" in one}, anew)
             in_force = known.key if known else key
             made = readings(rule, columns, in_force, lambda c: converters.of_column(c, warnings.append), warnings)
             wanted = tuple(one.column for one in made)
@@ -128,11 +129,11 @@ class Layouts:
             unsure = frozenset(name for name, meaning in meanings.items() if without_placeholder(meaning))
         return Layout(table, images, quick, whole, bool(key) and names != set(key), names, unsure)
 
-    def _judge(self, table: str, columns: Sequence[Column], filled: frozenset[str], anew: bool) -> None:
+    def _judge(self, table: str, columns: Sequence[Column], defaults: Collection[str], anew: bool) -> None:
         """Beside the columns that were shown last, or those of the copy."""
         held = self._setting.held(table)
         if held is not None and not anew:
-            found = unlogged_changes(self._shown.get(table, held.columns), columns, filled)
+            found = unlogged_changes(self._shown.get(table, held.columns), columns, defaults)
             self._unlogged.setdefault(table, []).extend(found)
         self._shown[table] = columns
 
@@ -161,11 +162,6 @@ def row_fields(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
         if field["field"] in ("after", "before"):
             return fields_of(field)
     raise Unreadable(NO_SCHEMA, "the embedded schema has no row")
-
-
-def filled_columns(fields: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """Those of which rows that are older hold something else than NULL, perhaps."""
-    return frozenset(one["field"] for one in fields if one.get("optional") is False or "default" in one)
 
 
 def fields_of(schema: Mapping[str, Any]) -> list[dict[str, Any]]:

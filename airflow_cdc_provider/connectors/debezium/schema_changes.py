@@ -29,10 +29,10 @@ FINER: Mapping[str, Collection[str]] = {
 
 
 def unlogged_changes(
-    before: Sequence[Column], after: Sequence[Column], filled: Collection[str] = frozenset()
+    before: Sequence[Column], after: Sequence[Column], defaults: Collection[str] = ()
 ) -> Iterator[str]:
-    """``before``: the columns of the messages, or of the copy, so far; ``after``: those of the new schema. ``filled``:
-    columns among them that have a default value, or no NULL. Columns that went, or have another logical type, are the
+    """``before``: the columns of the messages, or of the copy, so far; ``after``: those of the new schema.
+    ``defaults``: columns among them that have a default value. Columns that went, or have another logical type, are the
     business of ``core.evolution``."""
     held = {column.name: column for column in before if not column.text_of}
     told = {column.name: column for column in after}
@@ -41,7 +41,7 @@ def unlogged_changes(
     for name, column in told.items():
         if name in held:
             yield from _other_values(held[name], column)
-        elif name in filled:
+        elif name in defaults or not column.nullable:
             yield f"rows older than column {name} hold a value that the feed does not tell"
 
 

@@ -59,16 +59,19 @@ class Setting:
         return self.tables is None or table in self.tables
 
     def rule(self, table: str) -> TableRule | None:
-        wanted = self.tables.get(table) if self.tables else None
+        wanted = self._wanted(table)
         return wanted.rule if wanted else None
 
     def known(self, table: str) -> TableSchema | None:
-        wanted = self.tables.get(table) if self.tables else None
+        wanted = self._wanted(table)
         return wanted.schema if wanted else None
 
     def held(self, table: str) -> TableSchema | None:
-        wanted = self.tables.get(table) if self.tables else None
+        wanted = self._wanted(table)
         return wanted.held if wanted else None
+
+    def _wanted(self, table: str) -> Wanted | None:
+        return self.tables.get(table) if self.tables else None
 
 
 class Decoder(Protocol):

@@ -164,31 +164,33 @@ class KafkaSource:
 
     @cached_property
     def _heads(self) -> list[Message]:
+        return self._heads_at({channel: span.begin for channel, span in self._spans.items()})
+
+    def _heads_at(self, starts: Mapping[Channel, int]) -> list[Message]:
         heads = [
-            Range(channel.topic, channel.partition, span.begin, min(span.end, span.begin + HEAD_MESSAGES))
-            for channel, span in self._spans.items()
-            if span.end > span.begin
+            Range(channel.topic, channel.partition, start, min(self._spans[channel].end, start + HEAD_MESSAGES))
+            for channel, start in starts.items()
+            if start < self._spans[channel].end
         ]
         return list(self.cluster.read(heads, **LITTLE)) if heads else []
 
-    def _schema_behind(self, place: Position, table: TableTask) -> TableSchema:
-        starts = places_of(place)
-        topics = self._told.topics_of([table.table])
-        heads = [
-            Range(channel.topic, channel.partition, start, min(span.end, start + HEAD_MESSAGES))
-            for channel, span in self._spans.items()
-            if channel.topic in topics and channel in starts
-            if (start := max(starts[channel].offset, span.begin)) < span.end
-        ]
-        if not heads:
-            return table.schema
-        told = discovered(self.format, self.cluster.read(heads, **LITTLE), declared_schemas(self.options.schemas))
-        found = told.schemas.get(table.table)
-        return selected_schema(table.rule, found) if found else table.schema
-
     @cached_property
     def _told(self) -> Told:
-        return discovered(self.format, self._heads, declared_schemas(self.options.schemas))
+        return discovered(self.format, self._heads, self._declared)
+
+    @cached_property
+    def _declared(self) -> Mapping[str, TableSchema]:
+        return declared_schemas(self.options.schemas)
+
+    def _schema_behind(self, position: Position, table: TableTask) -> TableSchema:
+        topics = self._told.topics_of([table.table])
+        starts = {
+            channel: max(place.offset, self._spans[channel].begin)
+            for channel, place in places_of(position).items()
+            if channel.topic in topics and channel in self._spans
+        }
+        found = discovered(self.format, self._heads_at(starts), self._declared).schemas.get(table.table)
+        return selected_schema(table.rule, found) if found else table.schema
 
     def _is_ours(self, topic: str) -> bool:
         return any(matches(pattern, topic) for pattern in self.options.topics)

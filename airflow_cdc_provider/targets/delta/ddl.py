@@ -8,7 +8,6 @@ widened column needs a resync.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
@@ -20,7 +19,6 @@ UNFENCEABLE_FEATURES = frozenset({"clustering", "domainMetadata", "typeWidening"
 
 COLUMN_MAPPING = "delta.columnMapping.mode"
 STATISTICS = "delta.dataSkippingStatsColumns"
-QUOTED = re.compile(r"`((?:[^`]|``)*)`")
 
 CHECKPOINT_INTERVAL_COMMITS = 25
 """Every so many commits Delta writes a checkpoint within a commit: often enough to open the table fast, seldom enough
@@ -61,11 +59,18 @@ def switch_on_column_mapping(path: str) -> str:
     return f"ALTER TABLE {path_table(path)} SET TBLPROPERTIES ('{COLUMN_MAPPING}' = 'name')"
 
 
-def without_statistics(path: str, configuration: Mapping[str, str], columns: Collection[str]) -> str:
-    """Before a copy that has these ``columns``: Delta refuses one without a column that the table keeps statistics of.
-    Empty where the copy has them all."""
-    names = [name.replace("``", "`") for name in QUOTED.findall(configuration.get(STATISTICS, ""))]
-    kept = [quoted(name) for name in names if name in columns]
+def is_listed(name: str, listed: str) -> bool:
+    """Whether a list of columns in a table's configuration has this one."""
+    return quoted(name) in listed or name in listed.split(",")
+
+
+def without_statistics(
+    path: str, configuration: Mapping[str, str], before: Iterable[str], after: Collection[str]
+) -> str:
+    """For a table with the columns ``before``, ahead of a copy that has those ``after``: Delta refuses one without a
+    column that the table keeps statistics of. Empty where the copy has them all."""
+    names = [name for name in before if is_listed(name, configuration.get(STATISTICS, ""))]
+    kept = [quoted(name) for name in names if name in after]
     if len(kept) == len(names):
         return ""
     if not kept:

@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_cdc_provider.core.merge import DELETED, ORDER, MergePlan
 from airflow_cdc_provider.core.tables import Kind, LogicalType, TableSchema
+from airflow_cdc_provider.targets.delta.ddl import STATISTICS, is_listed
 from airflow_cdc_provider.targets.delta.direct.snapshot import ActiveFile, Snapshot
 from airflow_cdc_provider.targets.delta.direct.vectors import IN_FILE, INLINE
 
@@ -19,7 +20,7 @@ HARMLESS = (
     "delta.enableDeletionVectors",
     "delta.checkpointInterval",
     "delta.dataSkippingNumIndexedCols",
-    "delta.dataSkippingStatsColumns",
+    STATISTICS,
     "delta.deletedFileRetentionDuration",
     "delta.logRetentionDuration",
     "delta.tuneFileSizesForRewrites",
@@ -93,8 +94,8 @@ def measured_columns(metadata: Mapping[str, Any]) -> Sequence[str]:
     """The columns that the table wants minima and maxima of."""
     configuration: Mapping[str, str] = metadata.get("configuration", {})
     names = [name for name, _ in _columns(metadata)]
-    if listed := configuration.get("delta.dataSkippingStatsColumns"):
-        return [name for name in names if f"`{name.replace('`', '``')}`" in listed or name in listed.split(",")]
+    if listed := configuration.get(STATISTICS):
+        return [name for name in names if is_listed(name, listed)]
     number = int(configuration.get("delta.dataSkippingNumIndexedCols", INDEXED_COLUMNS))
     return names if number < 0 else names[:number]
 

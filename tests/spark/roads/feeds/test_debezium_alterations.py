@@ -17,8 +17,7 @@ from tests.spark.roads.feeds.connector import Copied, copied
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
-SWAP = "ALTER TABLE {} RENAME a TO x; ALTER TABLE {} RENAME b TO a; ALTER TABLE {} RENAME x TO b"
-
+SWAP = ("ALTER TABLE t RENAME a TO x", "ALTER TABLE t RENAME b TO a", "ALTER TABLE t RENAME x TO b")
 ALL = {"t": ("name", "a", "b"), "emptied": ("name", "n")}
 
 
@@ -34,7 +33,7 @@ def test_values_that_no_message_tells_stop_the_table_until_the_connector_tells_i
         one.feed.settle()
         assert differences(one, {"t": ("a", "b")}) == [], "columns without a value in older rows"
         altered(one, "ALTER TABLE emptied ADD n int NOT NULL DEFAULT 5", "INSERT INTO emptied VALUES (2, 'b', 6)")
-        altered(one, SWAP.replace("{}", "t"), "INSERT INTO t VALUES (9, 'z', 1, 2)")
+        altered(one, *SWAP, "INSERT INTO t VALUES (9, 'z', 1, 2)")
         said = [*one.feed.run().said, *one.feed.run().said]
         assert any("rows older than column n hold a value" in each for each in said), said
         assert any("columns a, b changed places or names" in each for each in said), said
@@ -60,7 +59,7 @@ def differences(one: Copied, columns: dict[str, tuple[str, ...]]) -> list[str]:
     for table, names in columns.items():
         held = {key: tuple(row[name] for name in names) for key, row in one.feed.held(f"public.{table}", "id").items()}
         with psycopg.connect(database.server.dsn(DATABASE)) as session:
-            rows = session.execute(f"SELECT {', '.join(('id', *names))} FROM {table}").fetchall()  # type: ignore[arg-type]
+            rows = session.execute(f"SELECT {', '.join(('id', *names))} FROM {table}").fetchall()
         if held != (true := {key: tuple(rest) for key, *rest in rows}):
             found.append(f"{table}: {held}, in truth {true}")
     return found

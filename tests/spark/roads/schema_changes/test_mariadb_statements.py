@@ -59,7 +59,6 @@ class MariadbStatements(Statements):
         with self.server.cursor() as cursor:
             cursor.execute(COLUMNS, (DATABASE, table))
             kinds = dict(cursor.fetchall())
-            cursor.execute("SET time_zone = '+00:00'")
             cursor.execute(f"SELECT {', '.join(f'`{name}`' for name in kinds)} FROM {table}")
             rows = (tuple(map(_text, row, kinds.values())) for row in cursor.fetchall())
             return list(kinds), Counter(rows)
@@ -81,7 +80,12 @@ def story(
     folder, tables = tmp_path_factory.mktemp("statements"), chosen(request)
     info = ConnectionInfo("db", mariadb.host, mariadb.port, mariadb.user, mariadb.password)
     with pymysql.connect(
-        host=mariadb.host, port=mariadb.port, user=mariadb.user, password=mariadb.password, autocommit=True
+        host=mariadb.host,
+        port=mariadb.port,
+        user=mariadb.user,
+        password=mariadb.password,
+        autocommit=True,
+        init_command="SET time_zone = '+00:00'",
     ) as server:
 
         def execute(table: str, statements: tuple[str, ...]) -> None:
