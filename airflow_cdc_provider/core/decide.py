@@ -25,7 +25,8 @@ class Decision:
     """``plan`` is what later tasks read. ``stop`` is the trouble of the replicator as a whole: nothing moves.
     ``lost``: the source does not serve our position any more; what the log holds may still be applied.
     ``reopen``: the stream must be opened, for the first time or anew, before anything else; then the facts are gathered
-    again. ``idle``: an empty window may be sealed up to there, without Spark.
+    again. ``wait``: a backfill must be decided again when the lane is free, since no later run does its work.
+    ``idle``: an empty window may be sealed up to there, without Spark.
     ``raise_fence``: tables that somebody took back. ``at`` is when the source was asked, UTC, ISO."""
 
     replicator: str
@@ -36,6 +37,7 @@ class Decision:
     stop: Problem | None = None
     lost: Problem | None = None
     reopen: bool = False
+    wait: bool = False
     idle: Position | None = None
     raise_fence: tuple[str, ...] = ()
     follow: tuple[str, ...] = (CLOSE_WINDOW,)
@@ -85,6 +87,7 @@ def _task(table: TableFacts, verdict: Verdict) -> TableTask:
 
 
 _NO_STREAM_LANE = "another run holds the stream lane; extract, stage and merge are left to it"
+_WAIT_FOR_STREAM_LANE = "another run holds the stream lane; this run waits for it"
 _NO_COPY_LANE = "another run holds the copy lane; copies are left to a later run"
 
 
@@ -128,7 +131,7 @@ def _repair(facts: Facts, base: Decision) -> Decision:
     if not inside or not repairable:
         return replace(base, notes=(*notes, f"no window between {start:%F %T} and {end:%F %T} to apply again"))
     if not facts.stream_lane:
-        return replace(base, notes=(*notes, _NO_STREAM_LANE))
+        return replace(base, wait=True, notes=(*notes, _WAIT_FOR_STREAM_LANE))
     plan = replace(base.plan, stream=repairable, repair=(inside[0], inside[-1]))
     fence = tuple(v.table for v in base.verdicts if v.fence and v.table in repairable)
     return replace(base, plan=plan, raise_fence=fence, notes=notes, follow=(STAGE, CLOSE_WINDOW))

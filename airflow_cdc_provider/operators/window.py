@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, AssetAlias
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 from airflow.sdk.observability import stats
 
 from airflow_cdc_provider.control.closing import Closing, close_window
@@ -24,12 +25,16 @@ from airflow_cdc_provider.operators.replicator_task import ReplicatorTask
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+LANE_PAUSE = timedelta(seconds=10)
+"""How long a run that waits for a lane leaves its worker slot to others before it asks again."""
+
 
 class OpenWindowOperator(ReplicatorTask, BranchingTask):
     """Ask the source and the targets, decide what this run does, and follow only those roads.
 
     Pauses, resumes and empty windows are done here. Nothing new and nobody behind: only ``close_window`` follows. A run
-    of type backfill applies the windows of its data interval again and reads nothing new.
+    of type backfill applies the windows of its data interval again and reads nothing new; while another run holds the
+    stream lane it is rescheduled, which costs no retry.
     """
 
     ui_color = "#dfe9f3"
@@ -40,6 +45,8 @@ class OpenWindowOperator(ReplicatorTask, BranchingTask):
         self._tell(decision)
         if decision.stop:
             raise AirflowFailException(str(decision.stop))
+        if decision.wait:
+            raise AirflowRescheduleException(datetime.now(UTC) + LANE_PAUSE)
         self.take_roads(context, decision.follow)
 
     def _tell(self, decision: Decision) -> None:

@@ -318,7 +318,17 @@ def test_a_backfill_leaves_keyless_tables_out_and_says_so() -> None:
     decision = decide(repair)
     assert (decision.plan.repair, decision.plan.stream) == ((2, 2), ("public.a",))
     assert "public.b has no key" in decision.notes[0]
-    assert decide(replace(repair, stream_lane=False)).follow == ("close_window",)
+    assert not decision.wait
+
+
+def test_a_backfill_waits_for_the_stream_lane_since_no_later_run_does_its_work() -> None:
+    interval = ("2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z")
+    beside = facts(A, mode=Mode.REPAIR, interval=interval, stream_lane=False)
+    decision = decide(beside)
+    assert decision.wait and not (decision.needs_stream_lane or decision.needs_copy_lane)
+    assert decision.notes == ("another run holds the stream lane; this run waits for it",)
+    nothing_to_do = replace(beside, interval=("2026-02-02T00:00:00Z", "2026-02-03T00:00:00Z"))
+    assert not decide(nothing_to_do).wait
 
 
 def test_a_backfill_says_which_windows_lie_behind_a_hole_and_are_not_applied_again() -> None:

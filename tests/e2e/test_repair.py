@@ -20,11 +20,14 @@ def test_a_backfill_repairs_what_was_damaged_beside_the_schedule(damaged: Damage
     assert damaged.name == "broken"
     damaged.pause(False)
     until(lambda: datetime.now(UTC) > minute + timedelta(seconds=65), "the end of the minute", every_s=0.5)
+    repaired.execute("update customers set name = 'Bea' where id = 8")
+    beside = repaired.start()
     dates = ["--from-date", minute.isoformat(), "--to-date", minute.isoformat()]
     repaired.airflow.cli("backfill", "create", "--dag-id", "repaired", *dates, "--reprocess-behavior", "completed")
     until(lambda: backfills(damaged), "the run of the backfill", every_s=0.5)
     (run,) = backfills(damaged)
     assert repaired.finish(run)["run"] == "success", repaired.story(run)
+    assert repaired.finish(beside)["run"] == "success", repaired.story(beside)
     assert damaged.name == "Ada"
     damaged.pause(True)
 

@@ -363,6 +363,18 @@ def test_a_backfill_applies_the_windows_of_its_interval_again_and_lands_nothing(
     world.close("backfill__1")
 
 
+def test_a_backfill_beside_a_run_waits_and_then_applies_its_windows(world: World) -> None:
+    world.source.change("public.a")
+    first = world.open("r2")
+    repair = Run("backfill__1", Mode.REPAIR, ("2020-01-01T00:00:00+00:00", utc_now()))
+    assert world.open(repair).wait
+    world.spark(first)
+    assert world.close("r2").problems == ()
+    decision = world.open(repair)
+    assert not decision.wait and decision.plan.repair is not None
+    assert world.close("backfill__1").problems == ()
+
+
 def test_a_backfill_before_the_log_names_its_oldest_window(world: World) -> None:
     run = Run("backfill__1", Mode.REPAIR, ("2020-01-01T00:00:00+00:00", "2020-01-02T00:00:00+00:00"))
     decision = world.open(run)
