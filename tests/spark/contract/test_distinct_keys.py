@@ -24,8 +24,28 @@ def bytes_(*values: bytes) -> list[str]:
 KEYS: dict[str, tuple[LogicalType, list[Any]]] = {
     "text": (
         LogicalType(Kind.TEXT),
-        [*("a", "A", "a ", "a\t", "á", "a\u0301", "ß", "ss", "", " ", "\u0131", "i", "I", "\u200b", "null", "NULL")],
+        [
+            *("a", "A", "a ", "a\t", "á", "a\u0301", "ß", "ss", "", " ", "\u0131", "i", "I", "\u200b", "null", "NULL"),
+            *(
+                "\U0001f600",
+                "\U0001f601",
+                "\uffff",
+                "\U0010ffff",
+                "ﬁ",
+                "fi",
+                "\x01",
+                "\x02",
+                "\x1a",
+                "\x7f",
+                "\r",
+                "\n",
+            ),
+            *("\\", "\\\\", "'", "''", '"', "`", "\\n", "\\0", "%", "_", "x" * 255, "x" * 254 + "y"),
+        ],
     ),
+    "long texts": (LogicalType(Kind.TEXT), ["x" * 254, "x" * 256, "y", "x" * 257, "ü" * 255, "x" * 256 + "y"]),
+    "long bytes": (LogicalType(Kind.BYTES), bytes_(b"x" * 1020, b"x" * 1021, b"y", b"x" * 1022)),
+    "uuid": (LogicalType(Kind.UUID), [f"00000000-0000-0000-0000-00000000000{n}" for n in "0123abcd"]),
     "zero characters": (LogicalType(Kind.TEXT), ["a", "a\0", "", "\0"]),
     "bytes": (LogicalType(Kind.BYTES), bytes_(b"", b"\0", b" ", b"a", b"a ", b"A", b"a\0")),
     "date": (
@@ -60,6 +80,10 @@ KEYS: dict[str, tuple[LogicalType, list[Any]]] = {
         LogicalType(Kind.DECIMAL, 38, 10),
         [f"{'9' * 28}.0000000001", f"{'9' * 28}.0000000002", "0", "0.0000000001"],
     ),
+    "decimal with a long scale": (
+        LogicalType(Kind.DECIMAL, 38, 36),
+        [f"0.{'0' * 35}1", f"0.{'0' * 35}2", f"99.{'9' * 36}", f"99.{'9' * 35}8", f"-0.{'0' * 35}1", "0"],
+    ),
     "float64": (
         LogicalType(Kind.FLOAT64),
         [0.1, 0.10000000000000002, 0.0, 5e-324, 1.7976931348623155e308, 1.7976931348623157e308],
@@ -89,6 +113,22 @@ def test_different_keys_are_different_rows_or_the_table_stops(kit: TargetKit, tm
     result = table.apply(changed)
     assert result.outcome is Outcome.DONE, result.problem
     assert numbers(kit) == [n + 100 for n in range(1, len(keys), 2)]
+
+
+def test_columns_of_a_key_do_not_run_into_each_other(kit: TargetKit, tmp_path: Path) -> None:
+    text = LogicalType(Kind.TEXT)
+    columns = (
+        Column("k", text, nullable=False),
+        Column("l", text, nullable=False),
+        Column("n", LogicalType(Kind.INT32)),
+    )
+    table = KitTable(kit, tmp_path, TableSchema("public.t", columns, ("k", "l")))
+    pairs = [("a", "b,c"), ("a,b", "c"), ("", "a"), ("a", ""), ('a","b', ""), ("a", 'b","'), ("a|", "b"), ("a", "|b")]
+    every = [{"k": one, "l": other, "n": n} for n, (one, other) in enumerate(pairs)]
+    table.copy(every[::2])
+    result = table.apply([table.insert(row) for row in every[1::2]] + [table.delete(row) for row in every[::2]])
+    assert result.outcome is Outcome.DONE, result.problem
+    assert numbers(kit) == [1, 3, 5, 7]
 
 
 def test_a_key_that_is_no_number_is_one_row(kit: TargetKit, tmp_path: Path) -> None:
