@@ -46,7 +46,7 @@ class OpenWindowOperator(ReplicatorTask, BranchingTask):
         if decision.stop:
             raise AirflowFailException(str(decision.stop))
         if decision.wait:
-            raise AirflowRescheduleException(datetime.now(UTC) + LANE_PAUSE)
+            raise AirflowRescheduleException(datetime.now(UTC) + LANE_PAUSE)  # type: ignore[no-untyped-call]
         self.take_roads(context, decision.follow)
 
     def _tell(self, decision: Decision) -> None:
