@@ -26,6 +26,8 @@ from tests.spark.roads.schema_changes.statements import Case, Chosen, Statements
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 DATABASE = "polled_statements"
+CHAR = 1042
+"""The oid of PostgreSQL's type ``char(n)``."""
 OPTIONS: dict[str, Any] = {"timestamp_column": "updated_at", "commit_latency": 0.5, "timestamp_latency": 1.0}
 IN_EVERY_RUN = {
     ("swapped", True),
@@ -113,10 +115,11 @@ def of_postgres(
 
         def ask(query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
             cursor = connection.execute(query.encode())
-            names = [column.name for column in cursor.description or ()]
+            columns = cursor.description or ()
             # A cast takes the blanks off a char.
-            texts = ", ".join(f"rpad({name}::text, 10)" if name == "c" else f"{name}::text" for name in names)
-            return names, connection.execute(query.replace("*", texts).encode()).fetchall()
+            texts = (f"rpad({one.name}::text, 10)" if one.type_code == CHAR else f"{one.name}::text" for one in columns)
+            names = [column.name for column in columns]
+            return names, connection.execute(query.replace("*", ", ".join(texts)).encode()).fetchall()
 
         chosen = told_cases(request, POSTGRES_CASES)
         driver = "postgresql+psycopg"
