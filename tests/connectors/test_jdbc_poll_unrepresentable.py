@@ -170,3 +170,21 @@ def test_floating_numbers_of_mariadb_have_no_exact_text(mariadb: EmbeddedMariaDB
     assert "SRC105" in [problem.code for problem in polling.source.check([task])]
     with pytest.raises(CheckFailed, match=r"SRC105.*odd\.v"):
         polling.copy(task)
+
+
+FLOATS = [
+    *(("double", text) for text in ("0.7222753006241054", "1e-15", "-1.7976931348623157e308", "123456789.12345679")),
+    *(("float", text) for text in ("1.2345678806304932", "16777216.0", "1.401298464324817e-45")),
+]
+
+
+@pytest.mark.parametrize(("native", "text"), FLOATS)
+@pytest.mark.parametrize("key", ["id", "v"])
+def test_a_floating_number_of_mariadb_keeps_all_its_digits(
+    mariadb: EmbeddedMariaDB, native: str, text: str, key: str
+) -> None:
+    """A FLOAT is the double of the same value."""
+    polling, table = maria(mariadb, native, text, "0.5", key=key)
+    streamed, copied = both(polling, table)
+    for rows in (streamed, copied):
+        assert sorted(row["v"] for row in rows) == sorted([float(text), 0.5])

@@ -21,13 +21,15 @@ from airflow_cdc_provider.connectors.jdbc_poll.values import asked
 from airflow_cdc_provider.connectors.polling.pages import Query
 from airflow_cdc_provider.core.definition import Comparison, Condition
 from airflow_cdc_provider.core.filters import literal
+from airflow_cdc_provider.core.special_values import FLOATS
 from airflow_cdc_provider.core.tables import Kind, TableSchema
 
 TEXTUAL = frozenset({Kind.TEXT, Kind.JSON})
 TIMES = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
 INTEGERS = frozenset({Kind.INT16, Kind.INT32, Kind.INT64})
 POSTGRESQL = "postgresql"
-SPELLED = frozenset({POSTGRESQL, "mysql", "mariadb"})
+MYSQL = frozenset({"mysql", "mariadb"})
+SPELLED = MYSQL | {POSTGRESQL}
 """Systems whose texts of a value are known, and that have times which no calendar has."""
 
 Expression = sa.ColumnElement[Any]
@@ -110,7 +112,15 @@ class Selectable:
         decimal = isinstance(self._type(name), sa.Numeric)
         as_text = kind in TEXTUAL and not decimal and not comes_as_text(self._type(name))
         spelled = self.is_cast(name) or (kind in TIMES and self.system in SPELLED)
-        return sa.cast(column, sa.Text) if as_text or spelled else column
+        if as_text or spelled:
+            return sa.cast(column, sa.Text)
+        return self._every_digit(column) if kind in FLOATS else column
+
+    def _every_digit(self, column: Expression) -> Expression:
+        """MySQL shows six digits of a FLOAT, and all of a sum. SQLAlchemy takes its floating numbers for decimals, and
+        rounds them to ten places."""
+        number = column + sa.literal_column("0.0e0") if self.system in MYSQL else column
+        return sa.type_coerce(number, sa.Double(asdecimal=False))
 
     def is_cast(self, name: str) -> bool:
         """The definition wants a text of what is none."""
