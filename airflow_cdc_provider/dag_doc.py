@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from airflow_cdc_provider.core.definition import Definition, TableRule, Target, written
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.spec.definition import Definition, TableRule, Target, written
 
 
 def _schema_of(target: Target) -> str:

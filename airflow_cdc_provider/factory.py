@@ -28,8 +28,8 @@ from airflow.sdk import (
 )
 
 from airflow_cdc_provider.core.errors import DefinitionInvalid, Problem
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.plan import DagPlan, TaskKind, TaskPlan, plan
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.dag_plan import DagPlan, TaskKind, TaskPlan, plan
 from airflow_cdc_provider.dag_doc import dag_doc
 from airflow_cdc_provider.loader import Loaded, load_file
 from airflow_cdc_provider.operators.reconcile import PauseStreamOperator, ResumeStreamOperator

@@ -42,5 +42,5 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "extra-links": ["airflow_cdc_provider.links.staging.StagingLink"],
-        "cli": ["airflow_cdc_provider.cli.definition.get_cli_commands"],
+        "cli": ["airflow_cdc_provider.cli.commands.get_cli_commands"],
     }

@@ -21,9 +21,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from airflow_cdc_provider.core.definition import Definition
-from airflow_cdc_provider.loader.kinds import known_kinds, options_class
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.loader.schema import json_schema, written_default
+from airflow_cdc_provider.loader.types import known_kinds, options_class
 
 BEGIN, END = "<!-- yaml:begin -->", "<!-- yaml:end -->"
 PAGE = "docs/reference/replicator.md"

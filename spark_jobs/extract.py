@@ -13,22 +13,22 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from airflow_cdc_provider.connectors.source import BeginsAnew, HasChannels
-from airflow_cdc_provider.core.changelog import RELOAD, RESTART, UNTOLD, Manifest, TableSlice, position_text
+from airflow_cdc_provider.connectors.source import HasChannels, RestartsSnapshots
+from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, StagingInvalid
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.snapshots import Snapshot, joined
-from airflow_cdc_provider.core.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
-from airflow_cdc_provider.core.tables import TableSchema
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, UNLOGGED, Manifest, TableSlice, position_text
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.snapshots import SourceSnapshot, joined
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job
-from spark_jobs.runtime.parallel import side_by_side
+from spark_jobs.runtime.parallel import in_parallel
 from spark_jobs.runtime.progress import Progress, reported
-from spark_jobs.runtime.row_progress import noted_so_far
-from spark_jobs.windows.restarts import RESTARTED, Restarted, restarted
-from spark_jobs.windows.split_reader import Share, land_share
-from spark_jobs.windows.window_writer import OVERFLOW, Cut, Landed, Limits
+from spark_jobs.runtime.row_progress import read_progress
+from spark_jobs.windows.restarts import RESTARTED, RestartedWindow, restarted
+from spark_jobs.windows.split_reader import WindowSplit, land_split
+from spark_jobs.windows.window_writer import OVERFLOW, Landed, Limits, WindowEnd
 
 
 def run(job: Job) -> StepResult:
@@ -41,7 +41,7 @@ def run(job: Job) -> StepResult:
 
 
 def land_window(
-    job: Job, limits: Limits | None = None, restarts: Sequence[Restarted] = ()
+    job: Job, limits: Limits | None = None, restarts: Sequence[RestartedWindow] = ()
 ) -> tuple[Manifest, WindowResult]:
     """Land and seal ``step.window`` from ``step.lo`` to at most ``step.limit``; a window that is sealed is adopted.
     Where a connector has copied its tables anew, it is landed once more, up to there (``restarts``).
@@ -59,7 +59,7 @@ def land_window(
         landed = [part for _, part in read.landed]
     known = _known_snapshots(job)
     seen = [one for part in landed for one in part.snapshots]
-    if isinstance(job.source, BeginsAnew):
+    if isinstance(job.source, RestartsSnapshots):
         limit, restarts = restarted(job.source, step.lo, step.limit, known, seen, restarts)
         if limit != step.limit:
             shorter = replace(step, limit=dict(limit), attempt=f"{step.attempt}{RESTARTED}")
@@ -78,7 +78,7 @@ def land_window(
     return sealed, replace(_window_result(sealed), cut=_cut(landed), failed=read.failed)
 
 
-def _known_snapshots(job: Job) -> tuple[Snapshot, ...]:
+def _known_snapshots(job: Job) -> tuple[SourceSnapshot, ...]:
     """Those of the windows before, in this epoch."""
     if job.step.window == 1:
         return ()
@@ -89,10 +89,10 @@ def _known_snapshots(job: Job) -> tuple[Snapshot, ...]:
 def _behind_overflow(job: Job, manifest: Manifest) -> Job | None:
     """The step for the window after one that ended because only a copy can tell a table; None where there is nothing
     new."""
-    if not any(hole.kind in (OVERFLOW, UNTOLD, RESTART, RELOAD) for hole in manifest.holes):
+    if not any(hole.kind in (OVERFLOW, UNLOGGED, RESTART, RELOAD) for hole in manifest.holes):
         return None
-    news = job.source.news(manifest.hi, [task.table for task in job.step.tables])
-    if not news.anything:
+    news = job.source.status(manifest.hi, [task.table for task in job.step.tables])
+    if not news.has_changes:
         return None
     return replace(job, step=replace(job.step, window=manifest.window + 1, lo=manifest.hi, limit=dict(news.limit)))
 
@@ -113,25 +113,27 @@ def newest_schemas(log: ChangeLog, tasks: Iterable[TableTask], window: int) -> d
     return {**held, **found}
 
 
-def _shares(job: Job, limits: Limits) -> list[Share]:
+def _shares(job: Job, limits: Limits) -> list[WindowSplit]:
     step = job.step
     known = newest_schemas(job.log, step.tables, step.window - 1)
     partitions = job.source.partitions(step.lo, step.limit)
-    return [Share(step, job.secrets, known, partition, number, limits) for number, partition in enumerate(partitions)]
+    return [
+        WindowSplit(step, job.secrets, known, partition, number, limits) for number, partition in enumerate(partitions)
+    ]
 
 
 @dataclass(frozen=True)
 class _Read:
     """``failed``: tables that could not be read, of a source that reads each by itself."""
 
-    landed: list[tuple[Share, Landed]]
+    landed: list[tuple[WindowSplit, Landed]]
     failed: dict[str, Problem]
 
 
-def _run_shares(job: Job, shares: Sequence[Share]) -> _Read:
+def _run_shares(job: Job, shares: Sequence[WindowSplit]) -> _Read:
     if not shares:
         return _Read([], {})
-    told = side_by_side(job, land_share, shares)
+    told = in_parallel(job, land_split, shares)
     job.peak_memory_bytes["share"] = max(one.peak_bytes for one in told)
     job.phases["land"] = round(max(one.took_s for one in told), 3)
     both = list(zip(shares, told, strict=True))
@@ -144,7 +146,7 @@ def _run_shares(job: Job, shares: Sequence[Share]) -> _Read:
 
 
 def _landed_so_far(job: Job) -> Progress | None:
-    records = noted_so_far(job.log.store, job.step)
+    records = read_progress(job.log.store, job.step)
     return Progress(records) if records else None
 
 
@@ -188,7 +190,7 @@ def _hi(lo: Position, read: _Read) -> dict[str, str]:
     for share, part in read.landed:
         if part.hi is not None:
             hi.update(part.hi)
-        elif part.cut is Cut.LIMIT:
+        elif part.cut is WindowEnd.LIMIT:
             hi.update(share.partition.limit)
     return hi
 
@@ -203,7 +205,7 @@ def _slice(task: TableTask, landed: Sequence[Landed]) -> TableSlice:
 
 
 def _cut(landed: Sequence[Landed]) -> str:
-    return next((part.cut.value for part in landed if part.cut is not Cut.LIMIT), Cut.LIMIT.value)
+    return next((part.cut.value for part in landed if part.cut is not WindowEnd.LIMIT), WindowEnd.LIMIT.value)
 
 
 def _adopted(manifest: Manifest) -> tuple[Manifest, WindowResult]:

@@ -11,24 +11,24 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from airflow_cdc_provider.core.changelog import batch_folder
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.decisions.steps import Batch, Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import Problem, RowMissing, SourceUnavailable
-from airflow_cdc_provider.core.plain import from_plain
-from airflow_cdc_provider.core.quarantine import DISCARDED
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import Batch, Outcome, StepResult, TableResult, TableTask
+from airflow_cdc_provider.core.log.change_log import batch_folder
+from airflow_cdc_provider.core.log.quarantine import DISCARDED
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.fencing import overtaken
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.builder import BATCH
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.console import say
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.runtime.table_guard import require_standing, still_as
+from spark_jobs.runtime.table_guard import is_unchanged, require_current
 from spark_jobs.writers.lost_rows import lost_rows
-from spark_jobs.writers.maintenance import look_after
+from spark_jobs.writers.maintenance import maintain_table
 from spark_jobs.writers.writer import open_writer
 
 
@@ -44,8 +44,8 @@ def merge_table(job: Job, attempt: str, work: TableWork, also: frozenset[TableSt
     if not job.log.store.exists(path):
         return work.result(Outcome.UNCHANGED)
     batch = from_plain(Batch, json.loads(job.log.store.read(path)))
-    control, held = require_standing(job, task, also)
-    still_as(batch.fence, batch.lo_window, control, held)
+    control, held = require_current(job, task, also)
+    is_unchanged(batch.fence, batch.lo_window, control, held)
     record = _named(job, task, held, _record(job, task, control, batch))
     rows = StagedRows(work.session, job.log.store, batch)
     writer = open_writer(job.step.definition.target.type, work.session, job.tables)
@@ -69,7 +69,7 @@ def merge_table(job: Job, attempt: str, work: TableWork, also: frozenset[TableSt
         counts=touched,
         fence=record.fence,
         window=record.window,
-        detail=batch.counts | ({"lost": lost} if lost else {}) | look_after(job, work, record),
+        detail=batch.counts | ({"lost": lost} if lost else {}) | maintain_table(job, work, record),
     )
 
 
@@ -125,7 +125,7 @@ def _record(job: Job, task: TableTask, control: ControlRecord, batch: Batch) -> 
     )
 
 
-def _named(job: Job, task: TableTask, held: Held, record: ControlRecord) -> ControlRecord:
+def _named(job: Job, task: TableTask, held: TargetState, record: ControlRecord) -> ControlRecord:
     """Name the commit in the change log. Where an attempt that died, or still lives, has taken the name, the fence is
     raised in the target: that shuts the other attempt out and leaves the rows, so the batch still fits."""
     assert held.control is not None

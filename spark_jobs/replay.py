@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult, has_batch
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, has_batch
+from airflow_cdc_provider.core.table.states import TableState
 from spark_jobs.merge import merge_table
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork

@@ -11,31 +11,31 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.connectors.source import Copy, HoldsCopies
-from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.connectors.source import Copy, StreamHoldsSnapshots
+from airflow_cdc_provider.core.decisions.steps import StepResult, TableResult
 from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import StepResult, TableResult
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.copies.copied_rows import CopiedRows, framed
 from spark_jobs.copies.copying import (
-    begins_anew,
     commit_copy,
+    control_before,
     for_each_copy,
-    look,
+    is_new_table,
     opened_copy,
     prepare_copy,
     record_of,
-    standing_before,
+    table_status,
 )
-from spark_jobs.copies.delete_guard import Missing, absent, live, require_yes
+from spark_jobs.copies.delete_guard import MissingRows, absent, live, require_yes
 from spark_jobs.copies.key_audit import audit_keys, audit_window
 from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.spark_progress import watched
-from spark_jobs.runtime.table_guard import require_told_fence
+from spark_jobs.runtime.table_guard import require_expected_fence
 from spark_jobs.writers.writer import open_writer
 
 
@@ -51,7 +51,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
     Of a table without key nobody can tell which rows were deleted and which were changed: where it ignores deletes, the
     rows it has kept are counted as going, too."""
     task = work.task
-    named, held = look(job, task)
+    named, held = table_status(job, task)
     if held.control is None or held.control.state.name is not TableState.RESYNCING:
         raise Fenced(
             Problem(
@@ -62,20 +62,23 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
                 allowed=TableState.RESYNCING,
             )
         )
-    require_told_fence(task, held.control)
+    require_expected_fence(task, held.control)
     if (window := audit_window(job.log, held.control)) is not None:
         return audit_keys(job, work, window)
-    job = standing_before(job, task)
+    job = control_before(job, task)
     with opened_copy(job, task, job.step.window) as copy, copy_rows(job, work, copy) as new:
         failpoint("copy.anchored")
         old = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, held.version)
         record = record_of(job, task, named, held, copy, held.control.state)
         rows = framed(work, copy, new)
-        missing = Missing(0, 0)
+        missing = MissingRows(0, 0)
         if task.rule.on_delete is not OnDelete.IGNORE or not copy.schema.key:
             with work.phase("compare"):
                 missing = _missing(copy, old, new)
-            if not (isinstance(job.source, HoldsCopies) and begins_anew(job.log.manifest(job.step.window), task.table)):
+            if not (
+                isinstance(job.source, StreamHoldsSnapshots)
+                and is_new_table(job.log.manifest(job.step.window), task.table)
+            ):
                 require_yes(job, work, held.control, missing, "resync")
         if task.rule.on_delete is not OnDelete.HARD and copy.schema.key:
             rows = rows.unionByName(_kept(copy, old, new, rows), allowMissingColumns=True)
@@ -84,13 +87,13 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         return commit_copy(job, work, copied, commit, record, missing=missing.rows, of=missing.of)
 
 
-def _missing(copy: Copy, old: DataFrame, new: DataFrame) -> Missing:
+def _missing(copy: Copy, old: DataFrame, new: DataFrame) -> MissingRows:
     """How many live rows of the target are gone from the source. Without a key in common only their number tells."""
     rows = live(old)
     of = rows.count()
     if copy.schema.key and set(copy.schema.key) <= set(old.columns):
-        return Missing(absent(copy.schema.key, rows, new).count(), of)
-    return Missing(max(0, of - new.count()), of)
+        return MissingRows(absent(copy.schema.key, rows, new).count(), of)
+    return MissingRows(max(0, of - new.count()), of)
 
 
 def _kept(copy: Copy, old: DataFrame, new: DataFrame, rows: DataFrame) -> DataFrame:

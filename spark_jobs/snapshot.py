@@ -9,19 +9,19 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import partial
 
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult
 from airflow_cdc_provider.core.errors import ForeignTarget, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult
+from airflow_cdc_provider.core.table.states import State, TableState
 from spark_jobs.copies.copied_rows import rows_of
 from spark_jobs.copies.copying import (
     commit_copy,
+    control_before,
     for_each_copy,
-    look,
     opened_copy,
     prepare_copy,
     record_of,
-    standing_before,
+    table_status,
 )
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
@@ -36,7 +36,7 @@ def run(job: Job) -> StepResult:
 def first_copy(job: Job, work: TableWork) -> TableResult:
     """Copy one table, unless its copy is there. Raises ForeignTarget where the place is taken by a table not ours."""
     task = work.task
-    named, held = look(job, task)
+    named, held = table_status(job, task)
     if held.exists and held.control is None:
         raise ForeignTarget(
             Problem(
@@ -50,7 +50,7 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
         )
     if held.control is not None and held.control.state.name not in TAKES_A_FIRST_COPY:
         return work.result(Outcome.UNCHANGED, fence=held.control.fence, window=held.control.window)
-    job = standing_before(job, task)
+    job = control_before(job, task)
     with opened_copy(job, task, job.step.window) as copy, rows_of(job, work, copy) as rows:
         failpoint("copy.anchored")
         commit = prepare_copy(job, work, copy, rows)

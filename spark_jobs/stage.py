@@ -10,20 +10,20 @@ import json
 from dataclasses import replace
 from functools import partial
 
-from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.decisions.steps import STAGED, Batch, Outcome, StepResult, TableResult
 from airflow_cdc_provider.core.errors import Problem, SchemaRefused
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import STAGED, Batch, Outcome, StepResult, TableResult
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.states import TableState
 from spark_jobs.batches.batch_plan import BatchPlan, catch_up, repair
-from spark_jobs.batches.builder import BATCH, Batched, Batching, worth_trying
+from spark_jobs.batches.builder import BATCH, BatchBuilder, BuiltBatch, worth_trying
 from spark_jobs.batches.key_bounds import bounds_of
 from spark_jobs.batches.staged_rows import ROWS
 from spark_jobs.quarantine.partitioning import Stopped
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.runtime.table_guard import require_standing, require_told_fence
+from spark_jobs.runtime.table_guard import require_current, require_expected_fence
 from spark_jobs.windows.log_reader import verify
 
 
@@ -39,8 +39,8 @@ def stage_table(job: Job, work: TableWork, also: frozenset[TableState] = frozens
     SourceUnavailable.
     """
     step, log, task = job.step, job.log, work.task
-    control, held = require_standing(job, task, also)
-    require_told_fence(task, control)
+    control, held = require_current(job, task, also)
+    require_expected_fence(task, control)
     upto, stop = step.window, None
     while True:
         with work.phase("read"):
@@ -53,7 +53,7 @@ def stage_table(job: Job, work: TableWork, also: frozenset[TableState] = frozens
             return work.result(Outcome.UNCHANGED, fence=control.fence, window=control.window)
         try:
             with work.phase("fold"):
-                batched = Batching(job, work, control, plan, held.version).batch()
+                batched = BatchBuilder(job, work, control, plan, held.version).batch()
         except Stopped as stopped:
             upto, stop = stopped.window - 1, stopped.problems[0]
             continue
@@ -68,7 +68,7 @@ def _plan(job: Job, work: TableWork, control: ControlRecord, upto: int) -> Batch
 
 
 def _staged(
-    job: Job, work: TableWork, plan: BatchPlan, batched: Batched | None, problem: Problem | None
+    job: Job, work: TableWork, plan: BatchPlan, batched: BuiltBatch | None, problem: Problem | None
 ) -> TableResult:
     if batched is None:
         return work.result(Outcome.UNCHANGED)

@@ -29,18 +29,18 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.connectors.source import Copy, HoldsCopies
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import OnDelete, Reconcile
+from airflow_cdc_provider.connectors.source import Copy, StreamHoldsSnapshots
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Fenced, Problem, SourceUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult, TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.spec.definition import OnDelete, Reconcile
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.sparksql.compare import checksums_sql, live_rows, rows_sql
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import literal
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.batch_plan import before_hole
 from spark_jobs.copies.copying import opened_copy
 from spark_jobs.copies.source_checksums import SourceSide, source_side
@@ -48,8 +48,8 @@ from spark_jobs.extract import land_window
 from spark_jobs.replay import replay_table
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.runtime.table_guard import require_standing
-from spark_jobs.windows.window_writer import Cut
+from spark_jobs.runtime.table_guard import require_current
+from spark_jobs.windows.window_writer import WindowEnd
 from spark_jobs.writers.writer import open_writer
 
 DIFFERENCES_SHOWN = 20
@@ -73,7 +73,7 @@ def prove(job: Job, work: TableWork) -> TableResult:
     """One table. The outcome is DONE also where the sides differ: ``detail`` says so. Raises what landing, staging and
     merging raise, Fenced where the table takes no changes."""
     task = work.task
-    if isinstance(job.source, HoldsCopies):
+    if isinstance(job.source, StreamHoldsSnapshots):
         raise Fenced(_has_no_rows(job, task))
     with opened_copy(job, task, job.step.window - 1) as copy:
         with work.phase("catch up"):
@@ -81,7 +81,7 @@ def prove(job: Job, work: TableWork) -> TableResult:
             caught_up = replay_table(landed, work)
         if caught_up.outcome not in (Outcome.DONE, Outcome.UNCHANGED):
             return caught_up
-        control, held = require_standing(job, task, frozenset())
+        control, held = require_current(job, task, frozenset())
         if before_hole(job.log, control, landed.step.window) < landed.step.window:
             raise Fenced(_has_hole(job, task))
         failpoint("verify.before_compare")
@@ -101,7 +101,7 @@ def prove(job: Job, work: TableWork) -> TableResult:
 
 
 def _after_rewrite(
-    job: Job, task: TableTask, held: Held, record: ControlRecord, copy: Copy, result: TableResult
+    job: Job, task: TableTask, held: TargetState, record: ControlRecord, copy: Copy, result: TableResult
 ) -> TableResult:
     """What a comparison means for a table whose rows were rewritten at the source. Raises Fenced where it moved on."""
     if result.detail["identical"]:
@@ -132,7 +132,7 @@ def _land(job: Job) -> Job:
         manifest, window = land_window(job)
     except CheckFailed as error:
         raise SourceUnavailable(*error.problems) from error
-    if window.cut == Cut.LIMIT:
+    if window.cut == WindowEnd.LIMIT:
         return job
     return _land(replace(job, step=replace(job.step, window=manifest.window + 1, lo=manifest.hi)))
 
@@ -159,7 +159,7 @@ def _has_hole(job: Job, task: TableTask) -> Problem:
 def compare(job: Job, work: TableWork, copy: Copy, source: SourceSide, version: int | None) -> dict[str, Any]:
     """What stands in ``TableResult.detail``. ``inexact``: the source was read while it may have changed, so only with
     its writers at rest does a difference mean anything."""
-    task, schema = work.task, told_columns(copy)
+    task, schema = work.task, logged_columns(copy)
     expected = source.checksums(schema)
     rows = _target_rows(job, work, copy, source, version)
     _with_untold(rows, schema).createOrReplaceTempView(VIEW)
@@ -178,9 +178,9 @@ def compare(job: Job, work: TableWork, copy: Copy, source: SourceSide, version: 
     }
 
 
-def told_columns(copy: Copy) -> TableSchema:
+def logged_columns(copy: Copy) -> TableSchema:
     """The columns that can be compared: others are as of the last copy."""
-    return replace(copy.schema, columns=tuple(one for one in copy.schema.columns if one.name not in copy.untold))
+    return replace(copy.schema, columns=tuple(one for one in copy.schema.columns if one.name not in copy.unlogged))
 
 
 def _with_untold(rows: DataFrame, schema: TableSchema) -> DataFrame:

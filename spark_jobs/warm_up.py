@@ -13,9 +13,9 @@ import pyarrow as pa
 from pyspark import SparkConf
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, spark_settings
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, spark_settings
 from airflow_cdc_provider.targets.iceberg.ddl import TABLE_PROPERTIES
 from spark_jobs.runtime import sessions
 
@@ -56,7 +56,7 @@ def delta_table(folder: Path, rows: DataFrame) -> str:
 
 
 def iceberg_table(folder: Path, rows: DataFrame) -> str:
-    for name, value in spark_settings(catalog_place(Target("iceberg", str(folder)), ConnectionInfo())).items():
+    for name, value in spark_settings(catalog_location(Target("iceberg", str(folder)), ConnectionInfo())).items():
         rows.sparkSession.conf.set(name, value)
     writer = rows.writeTo("lake.cdc.t").using("iceberg")
     for name, value in TABLE_PROPERTIES.items():

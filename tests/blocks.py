@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import StreamItem
-from airflow_cdc_provider.core.changes import FIELDS, ChangeRecord
+from airflow_cdc_provider.core.log.change_records import FIELDS, ChangeRecord
 
 
 def unpacked(items: Iterable[StreamItem]) -> Iterator[StreamItem]:

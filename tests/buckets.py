@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from types import TracebackType
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.sandbox.ports import free_ports
 
 START_LIMIT_S = 300

@@ -6,20 +6,20 @@ import argparse
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
-from airflow_cdc_provider.cli import answer as a
-from airflow_cdc_provider.cli.answer import Answer
-from airflow_cdc_provider.cli.finding import find, opened
-from airflow_cdc_provider.cli.running import command
-from airflow_cdc_provider.cli.sharing import unshared
+from airflow_cdc_provider.cli import output as a
+from airflow_cdc_provider.cli.command_runner import command
+from airflow_cdc_provider.cli.output import Answer
+from airflow_cdc_provider.cli.replicators import find, opened
+from airflow_cdc_provider.cli.shared_folders import unshared
 from airflow_cdc_provider.connectors.source import LimitsCopies
 from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.core.connections.tls import ReachesUnverified
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.selection import select
-from airflow_cdc_provider.core.special_values import note, unheld
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tls import ReachesUnverified
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.selection import select
+from airflow_cdc_provider.core.table.special_values import unsupported_values, unsupported_values_note
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.hooks.spark import spark_master
 from airflow_cdc_provider.hooks.state import unverified_state
 from airflow_cdc_provider.java import find_java
@@ -83,8 +83,8 @@ def _unverified(replicator: Replicator) -> list[Problem]:
 def _unheld(replicator: Replicator, tables: Iterable[TableTask]) -> Iterator[str]:
     """One line for each table that may meet values which its copy cannot hold."""
     for task in tables:
-        if columns := unheld(task, replicator.source.may_hold, replicator.target.lacks):
-            yield note(task.table, columns)
+        if columns := unsupported_values(task, replicator.source.may_hold, replicator.target.unsupported_values):
+            yield unsupported_values_note(task.table, columns)
 
 
 def _tables(replicator: Replicator) -> tuple[list[Problem], list[TableTask]]:

@@ -11,23 +11,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from airflow_cdc_provider.cli import answer as a
-from airflow_cdc_provider.cli.answer import Answer, Listing
-from airflow_cdc_provider.cli.finding import NotFound
-from airflow_cdc_provider.cli.running import command
+from airflow_cdc_provider.cli import output as a
+from airflow_cdc_provider.cli.command_runner import command
+from airflow_cdc_provider.cli.output import Answer, OutputTable
+from airflow_cdc_provider.cli.replicators import NotFound
 from airflow_cdc_provider.connectors import FORMATS, SAVED
-from airflow_cdc_provider.connectors.formats.saved import read_schema
-from airflow_cdc_provider.connectors.source import Boundary, HoleMet, Ignored, StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.connectors.decoders.common.saved_messages import read_schema
+from airflow_cdc_provider.connectors.source import Boundary, HoleFound, Ignored, StreamItem
 from airflow_cdc_provider.core.errors import CommandRefused, DefinitionInvalid, Problem
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.quarantine import told as told_unreadable
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.quarantine import undecoded as told_unreadable
 from airflow_cdc_provider.core.registry import class_of
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.loader.options import load_options
 
 COLUMNS = ("table", "op", "key", "row", "reason")
-UNREAD = (".", "_")
+NOT_DECODED = (".", "_")
 """Files that begin so lie beside the messages, as a source of files has it."""
 MOST_SHOWN = 10
 UNWRAPPED = "unwrapped: true"
@@ -61,7 +61,7 @@ def decode(args: argparse.Namespace) -> Answer:
     problems = [*_unreadable(tally), *_elsewhere(tally, args.schema, schemas)]
     counts = {"records": tally.records, "unreadable": tally.unreadable, "ignored": tally.ignored}
     body = {"items": told, **counts, "elsewhere": dict(tally.elsewhere)}
-    listing = Listing(COLUMNS, [_row(one) for one in told if "op" in one])
+    listing = OutputTable(COLUMNS, [_row(one) for one in told if "op" in one])
     lines = [json.dumps(one, ensure_ascii=False) for one in told]
     code = a.DATA if problems else a.OK
     return Answer(body, listing, verbatim=lines, problems=problems, code=code)
@@ -76,8 +76,8 @@ def _files(name: str) -> Iterator[str]:
         raise NotFound(Problem("CLI005", "not a file", where=name, found="no such file", allowed="files or folders"))
     found = []
     for folder, folders, files in os.walk(name):
-        folders[:] = [one for one in folders if not one.startswith(UNREAD)]
-        found += [Path(folder, one) for one in files if not one.startswith(UNREAD)]
+        folders[:] = [one for one in folders if not one.startswith(NOT_DECODED)]
+        found += [Path(folder, one) for one in files if not one.startswith(NOT_DECODED)]
     found = sorted(path for path in found if not path.is_symlink())
     if not found:
         raise NotFound(Problem("CLI005", "no file of messages in the folder", where=name, allowed="files or folders"))
@@ -106,7 +106,7 @@ def _told(file: str, items: Iterable[StreamItem], tally: Tally) -> Iterator[dict
                 tally.ignored += item.count
                 if item.table:
                     tally.elsewhere[item.table] += item.count
-            case HoleMet():
+            case HoleFound():
                 yield {"hole": {"table": item.table, "kind": item.kind, "detail": item.detail}}
             case Boundary():
                 yield {"transaction_end": dict(item.position)}

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_cdc_provider.connectors import FORMATS, SAVED
-from airflow_cdc_provider.core.tables import Kind
-from airflow_cdc_provider.loader.kinds import options_class
+from airflow_cdc_provider.core.table.schema import Kind
+from airflow_cdc_provider.loader.types import options_class
 
 SCHEMA = """\
 schema file (--schema): a table schema, or a list of such, as staging keeps them under schemas/

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import argparse
 
-from airflow_cdc_provider.cli.answer import Answer, Listing
-from airflow_cdc_provider.cli.finding import find, opened
-from airflow_cdc_provider.cli.running import command
-from airflow_cdc_provider.control.outlook import outlook
-from airflow_cdc_provider.core.commands import Command
-from airflow_cdc_provider.core.decide import Decision
-from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.cli.command_runner import command
+from airflow_cdc_provider.cli.output import Answer, OutputTable
+from airflow_cdc_provider.cli.replicators import find, opened
+from airflow_cdc_provider.control.dry_run import dry_run
+from airflow_cdc_provider.core.decisions.commands import Command
+from airflow_cdc_provider.core.decisions.run_decision import RunDecision
+from airflow_cdc_provider.core.serde import to_plain
 
 
 @command
 def plan(args: argparse.Namespace) -> Answer:
     replicator = opened(find(args.name))
-    ahead = outlook(replicator)
+    ahead = dry_run(replicator)
     facts, decision = ahead.facts, ahead.decision
     verdicts = [{"table": v.table, "does": v.move.value, "because": v.reason} for v in decision.verdicts]
     body = {
@@ -29,10 +29,10 @@ def plan(args: argparse.Namespace) -> Answer:
     }
     rows = [(row["table"], row["does"], row["because"]) for row in verdicts]
     problems = [v.problem for v in decision.verdicts if v.problem]
-    return Answer(body, Listing(("table", "does", "because"), rows), _lines(decision, facts.commands), problems)
+    return Answer(body, OutputTable(("table", "does", "because"), rows), _lines(decision, facts.commands), problems)
 
 
-def _lines(decision: Decision, commands: tuple[Command, ...]) -> list[str]:
+def _lines(decision: RunDecision, commands: tuple[Command, ...]) -> list[str]:
     lines = [*decision.notes]
     if decision.reopen:
         lines.append("the stream is opened first")

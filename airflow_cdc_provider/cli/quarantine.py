@@ -12,19 +12,19 @@ from typing import Any
 
 import pendulum
 
-from airflow_cdc_provider.cli import answer as a
-from airflow_cdc_provider.cli.answer import Answer, Listing
-from airflow_cdc_provider.cli.finding import NotFound, find, named, opened, operator
-from airflow_cdc_provider.cli.running import command
+from airflow_cdc_provider.cli import output as a
+from airflow_cdc_provider.cli.command_runner import command
+from airflow_cdc_provider.cli.output import Answer, OutputTable
+from airflow_cdc_provider.cli.replicators import NotFound, find, named, opened, operator
 from airflow_cdc_provider.cli.runs import follow, require_startable, start_run
-from airflow_cdc_provider.control.known import known_tables
-from airflow_cdc_provider.control.quarantine import Case, decide_about, open_cases
+from airflow_cdc_provider.control.inventory import known_tables
+from airflow_cdc_provider.control.quarantine import QuarantineCase, decide_about, open_cases
 from airflow_cdc_provider.control.replicator import Replicator
-from airflow_cdc_provider.core.commands import Command, CommandKind, CommandStatus
-from airflow_cdc_provider.core.decisions import DecisionKind, about_records
+from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, about_records
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.quarantine import BadRecord
+from airflow_cdc_provider.core.log.quarantine import BadRecord
+from airflow_cdc_provider.core.serde import to_plain
 
 COLUMNS = ("record", "table", "window", "age", "behind", "reason", "decided")
 NOTHING = "nothing is in quarantine"
@@ -48,7 +48,7 @@ def list(args: argparse.Namespace) -> Answer:
         for case in cases
     ]
     lines = [] if cases else [NOTHING]
-    return Answer({"records": [_plain(case) for case in cases]}, Listing(COLUMNS, rows), lines)
+    return Answer({"records": [_plain(case) for case in cases]}, OutputTable(COLUMNS, rows), lines)
 
 
 @command
@@ -109,14 +109,14 @@ def _decide(args: argparse.Namespace, kind: CommandKind, decided: DecisionKind, 
     return _answer(replicator, asked, chosen, lines)
 
 
-def _require_columns(cases: Sequence[Case], values: dict[str, Any]) -> None:
+def _require_columns(cases: Sequence[QuarantineCase], values: dict[str, Any]) -> None:
     for case in cases:
         if unknown := [name for name in values if name not in case.columns]:
             where, allowed = case.record.table, ", ".join(case.columns)
             raise CommandRefused(Problem("CLI016", "no such column", where, ", ".join(unknown), allowed))
 
 
-def _requested(replicator: Replicator, kind: CommandKind, cases: Sequence[Case], key: str | None) -> Command:
+def _requested(replicator: Replicator, kind: CommandKind, cases: Sequence[QuarantineCase], key: str | None) -> Command:
     """The request, or the one that is still open for the same records."""
     tables = tuple(sorted({case.record.table for case in cases}))
     arguments = {"records": sorted(case.record.id for case in cases)}
@@ -127,7 +127,7 @@ def _requested(replicator: Replicator, kind: CommandKind, cases: Sequence[Case],
     return replicator.state.request(replicator.name, kind, tables, arguments, key or str(uuid.uuid4()), operator())
 
 
-def _answer(replicator: Replicator, asked: Command, cases: Sequence[Case], lines: Sequence[str]) -> Answer:
+def _answer(replicator: Replicator, asked: Command, cases: Sequence[QuarantineCase], lines: Sequence[str]) -> Answer:
     body = {
         "id": asked.id,
         "kind": asked.kind.value,
@@ -144,12 +144,12 @@ def _answer(replicator: Replicator, asked: Command, cases: Sequence[Case], lines
     return Answer(body, lines=[*lines, told, *resume])
 
 
-def _cases(replicator: Replicator, wanted: Sequence[str]) -> Sequence[Case]:
+def _cases(replicator: Replicator, wanted: Sequence[str]) -> Sequence[QuarantineCase]:
     targets = known_tables(replicator)
     tables = named(replicator, wanted, targets) or tuple(targets)
     cases = []
     for table in tables:
-        control = replicator.target.held(table, targets[table]).control
+        control = replicator.target.state(table, targets[table]).control
         cases += open_cases(replicator, table, control) if control else []
     return cases
 
@@ -160,7 +160,7 @@ def _put_aside(replicator: Replicator, record_id: str) -> BadRecord | None:
     return next((record for record in found if record), None)
 
 
-def _plain(case: Case) -> dict[str, Any]:
+def _plain(case: QuarantineCase) -> dict[str, Any]:
     """Without what the row holds: that is shown record by record."""
     record = case.record
     return {

@@ -11,9 +11,9 @@ from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
 from airflow.utils.types import DagRunTriggeredByType
 
-from airflow_cdc_provider.cli.finding import NotFound
+from airflow_cdc_provider.cli.replicators import NotFound
 from airflow_cdc_provider.control.replicator import Replicator
-from airflow_cdc_provider.core.commands import Command
+from airflow_cdc_provider.core.decisions.commands import Command
 from airflow_cdc_provider.core.errors import CommandRefused, Problem, StepFailed
 
 POLL_S = 1.0

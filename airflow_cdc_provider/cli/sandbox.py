@@ -8,8 +8,8 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
-from airflow_cdc_provider.cli.answer import Answer
-from airflow_cdc_provider.cli.running import command
+from airflow_cdc_provider.cli.command_runner import command
+from airflow_cdc_provider.cli.output import Answer
 from airflow_cdc_provider.core.errors import NotInstalled, Problem
 
 

@@ -8,37 +8,37 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_cdc_provider.cli.answer import Answer, Listing
-from airflow_cdc_provider.cli.finding import definitions, find
-from airflow_cdc_provider.cli.running import command
+from airflow_cdc_provider.cli.command_runner import command
+from airflow_cdc_provider.cli.output import Answer, OutputTable
+from airflow_cdc_provider.cli.replicators import definitions, find
 from airflow_cdc_provider.connectors.registry import open_source
-from airflow_cdc_provider.connectors.source import KeepsLog, Kept
+from airflow_cdc_provider.connectors.source import RetainedLog, RetainsLog
 from airflow_cdc_provider.control.replicator import utc_now
-from airflow_cdc_provider.core.carry import NOTHING
-from airflow_cdc_provider.core.cuts import catches_up
-from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
 from airflow_cdc_provider.core.errors import CdcError
-from airflow_cdc_provider.core.freshness import Freshness, freshness
-from airflow_cdc_provider.core.index import Lane, TableRow
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.quarantine import DISCARDED
+from airflow_cdc_provider.core.log.carry_over import NOTHING
+from airflow_cdc_provider.core.log.quarantine import DISCARDED
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.table.published_cut import catches_up
+from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
-from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.staging.open_store import open_log
 
 COLUMNS = ("replicator", "table", "state", "window", "rows", "changes", "quarantined", "lag", "reason", "remedy")
 ASKED_AT_ONCE = 8
 MIB = 1 << 20
 
 
-NOT_TOLD = Kept()
+NO_ANSWER = RetainedLog()
 
 
 @dataclass(frozen=True)
-class Asked:
+class SourceAnswer:
     """What a source says of its log, or ``why`` it says nothing."""
 
-    kept: Kept = NOT_TOLD
+    kept: RetainedLog = NO_ANSWER
     why: str = ""
 
 
@@ -70,7 +70,7 @@ def status(args: argparse.Namespace) -> Answer:
     lines += [*_keeping(kept)]
     if not tables:
         lines.append("no run has seen a table yet")
-    return Answer(body, Listing(COLUMNS, rows), lines)
+    return Answer(body, OutputTable(COLUMNS, rows), lines)
 
 
 def _cells(name: str, row: TableRow, fresh: Freshness) -> tuple[object, ...]:
@@ -97,26 +97,26 @@ def _plain(row: TableRow, fresh: Freshness) -> dict[str, Any]:
     return plain | aged | waiting | {"catching_up": catches_up(row)}
 
 
-def _kept(chosen: Sequence[Definition]) -> dict[str, Asked]:
+def _kept(chosen: Sequence[Definition]) -> dict[str, SourceAnswer]:
     with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
         return dict(zip((one.name for one in chosen), pool.map(_kept_for, chosen), strict=True))
 
 
-def _kept_for(definition: Definition) -> Asked:
+def _kept_for(definition: Definition) -> SourceAnswer:
     """A source that cannot be asked hides nothing of what is known."""
     try:
         secrets = secrets_of(definition)
         source = open_source(definition, secrets.source)
-        if not isinstance(source, KeepsLog):
-            return Asked()
+        if not isinstance(source, RetainsLog):
+            return SourceAnswer()
         log = open_log(definition, secrets.staging)
         sealed = log.sealed()
-        return Asked(source.kept(log.manifest(sealed).hi if sealed else None))
+        return SourceAnswer(source.retained_log(log.manifest(sealed).hi if sealed else None))
     except CdcError as error:
-        return Asked(why=error.problems[0].what)
+        return SourceAnswer(why=error.problems[0].what)
 
 
-def _keeping(kept: Mapping[str, Asked]) -> list[str]:
+def _keeping(kept: Mapping[str, SourceAnswer]) -> list[str]:
     lines = [
         f"{name}: the source keeps {one.kept.bytes / MIB:,.1f} MiB for it" + _since(one.kept)
         for name, one in kept.items()
@@ -127,7 +127,7 @@ def _keeping(kept: Mapping[str, Asked]) -> list[str]:
     ]
 
 
-def _since(kept: Kept) -> str:
+def _since(kept: RetainedLog) -> str:
     return f", and its log since {kept.since:%Y-%m-%d %H:%M} UTC" if kept.since else ""
 
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from airflow_cdc_provider.cli import answer as a
-from airflow_cdc_provider.cli.answer import Answer
-from airflow_cdc_provider.cli.running import command
+from airflow_cdc_provider.cli import output as a
+from airflow_cdc_provider.cli.command_runner import command
+from airflow_cdc_provider.cli.output import Answer
 from airflow_cdc_provider.core.errors import DefinitionInvalid, Problem
-from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.loader import Loaded, clashes, load_file
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_cdc_provider.core.tables import Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from airflow_cdc_provider.core.changes import FIELDS
+from airflow_cdc_provider.core.log.change_records import FIELDS
 
 
 @dataclass(frozen=True)

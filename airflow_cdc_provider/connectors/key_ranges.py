@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from airflow_cdc_provider.core.definition import Condition
-from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.spec.definition import Condition
 
 ROWS_AT_ONCE = 10_000
 SHARES_PER_CORE = 4

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from airflow_cdc_provider.connectors.source import StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord, Operation, canonical
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.states import TAKES_CHANGES
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.states import TAKES_CHANGES
 
 
 def new_columns(

@@ -6,9 +6,9 @@ from typing import cast
 
 from airflow_cdc_provider.connectors import SOURCES
 from airflow_cdc_provider.connectors.source import FetchesRows, SourceConnector
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.spec.definition import Definition
 
 
 def fetches_rows(definition: Definition) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 
 from airflow_cdc_provider.connectors.source import Ignored, StreamItem
-from airflow_cdc_provider.core.changes import CONTROL_OPERATIONS, ChangeRecord
+from airflow_cdc_provider.core.log.change_records import CONTROL_OPERATIONS, ChangeRecord
 
 
 def without_repeats(items: Iterable[StreamItem], seen: Container[str]) -> Iterator[StreamItem]:

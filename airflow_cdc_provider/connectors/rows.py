@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from typing import NamedTuple
 
-from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord, Operation, canonical
-from airflow_cdc_provider.core.quarantine import Unreadable
+from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, ChangeRecord, Operation, canonical
+from airflow_cdc_provider.core.log.quarantine import UndecodedRecord
 
 
 class Row(NamedTuple):
@@ -24,7 +24,7 @@ class Row(NamedTuple):
     moved: bool = False
 
 
-class Salvage(NamedTuple):
+class DecodedPart(NamedTuple):
     """What is left of a row that cannot be read: its key where that can be, the columns that can be, as canonical JSON
     texts, and the names of the others."""
 
@@ -37,11 +37,11 @@ class Salvage(NamedTuple):
         return {name: json.loads(text) for name, text in self.known.items()}
 
 
-class PutAside(NamedTuple):
+class UndecodedRow(NamedTuple):
     """``key`` is None where it cannot be told."""
 
     key: str | None
-    told: Unreadable
+    record: UndecodedRecord
 
 
 def halves(row: Row) -> tuple[tuple[int, Row], ...]:
@@ -51,14 +51,14 @@ def halves(row: Row) -> tuple[tuple[int, Row], ...]:
     return (DEPARTS, gone), (ARRIVES, come)
 
 
-def parted(old: Salvage | None, new: Salvage, whole: Unreadable) -> tuple[Row | None, PutAside]:
+def parted(old: DecodedPart | None, new: DecodedPart, whole: UndecodedRecord) -> tuple[Row | None, UndecodedRow]:
     """``whole`` with the key it waits for. First the row that left its key, where the change moved one and both keys
     can be read."""
     moved = old is not None and old.key != new.key
     if not moved or new.key is None or old is None or old.key is None:
-        return None, PutAside(None if moved else new.key, whole)
+        return None, UndecodedRow(None if moved else new.key, whole)
     gone = Row(Operation.DELETE, old.key, None, canonical(old.values), None, False, False, ())
-    return gone, PutAside(new.key, replace(whole, op=Operation.INSERT.value))
+    return gone, UndecodedRow(new.key, replace(whole, op=Operation.INSERT.value))
 
 
 def as_reread(record: ChangeRecord, row: Row | None) -> list[ChangeRecord]:
@@ -67,16 +67,16 @@ def as_reread(record: ChangeRecord, row: Row | None) -> list[ChangeRecord]:
     if row is None:
         return []
     if not row.moved:
-        return [_told(record, row)]
+        return [_with_row(record, row)]
     order_key = record.order_key[:-2]
     both = [
-        replace(_told(record, half), order_key=f"{order_key}{phase:02x}", phase=phase, link_id=order_key)
+        replace(_with_row(record, half), order_key=f"{order_key}{phase:02x}", phase=phase, link_id=order_key)
         for phase, half in halves(row)
     ]
     return both[1:] if record.phase == ARRIVES else both
 
 
-def _told(record: ChangeRecord, row: Row) -> ChangeRecord:
+def _with_row(record: ChangeRecord, row: Row) -> ChangeRecord:
     return replace(
         record,
         op=row.op,

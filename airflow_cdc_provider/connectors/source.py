@@ -9,27 +9,28 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.identity import TableIdentity, UnseenChanges
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.snapshots import Snapshot
-from airflow_cdc_provider.core.special_values import Specials
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column, TableSchema
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
+from airflow_cdc_provider.core.table.identity import TableIdentity, UnseenChanges
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.special_values import Specials
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 @dataclass(frozen=True)
-class News:
-    """``anything`` new for our tables behind the position? ``limit`` is how far a window may reach; the position itself
-    where the source cannot say: then the window ends where the stream falls silent, or is full. ``idle`` is the
-    position an empty window may end at, where the stream moved on without changes of ours far enough to say so.
-    ``outside``: tables whose changes the stream does not carry now, with the reason and what cures it."""
+class SourceStatus:
+    """What the source has behind a position. ``has_changes``: there are changes of our tables. ``limit``: how far a
+    window may reach; the position itself where the source cannot say, and then the window ends where the stream falls
+    silent or is full. ``idle``: the position at which an empty window may end, where the stream has moved on far enough
+    without changes of our tables. ``outside``: tables whose changes the stream does not carry now, with the reason and
+    the remedy."""
 
-    anything: bool
+    has_changes: bool
     limit: Position
     idle: Position | None = None
     outside: Mapping[str, Problem] = field(default_factory=dict)
@@ -61,7 +62,7 @@ class Resolved:
 
 
 @dataclass(frozen=True)
-class HoleMet:
+class HoleFound:
     """What the stream cannot tell of ``table``, or of any table where that is empty. The window ends behind its
     transaction, with a hole of this ``kind`` (``core.changelog.Hole``)."""
 
@@ -72,18 +73,18 @@ class HoleMet:
 
 
 @dataclass(frozen=True)
-class SnapshotMet:
+class SnapshotFound:
     """The stream holds rows of this full snapshot."""
 
-    snapshot: Snapshot
+    snapshot: SourceSnapshot
 
 
-StreamItem = ChangeRecord | Block | TableSchema | Boundary | Ignored | Resolved | HoleMet | SnapshotMet
+StreamItem = ChangeRecord | Block | TableSchema | Boundary | Ignored | Resolved | HoleFound | SnapshotFound
 """What a reader yields, in stream order. A TableSchema comes before the first record decoded with it."""
 
 
 @dataclass(frozen=True)
-class Partition:
+class StreamSplit:
     """A share of a window that one task reads. ``body`` is JSON-able and holds no secret. ``table``: the only one whose
     channel this is; where it cannot be read, that is its trouble alone."""
 
@@ -94,12 +95,12 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class PagedRead:
-    """A table as it lies in ``shares``, each of which any process can read, any number of times, with the connector's
-    ``read_share``. Shares are text and hold no secret. ``rows`` is how many there are by the source's own count, None
+class SplitRead:
+    """A table as it lies in ``splits``, each of which any process can read, any number of times, with the connector's
+    ``read_split``. Shares are text and hold no secret. ``rows`` is how many there are by the source's own count, None
     where nobody has counted them. ``repeatable``: every reading gives the same rows."""
 
-    shares: tuple[str, ...]
+    splits: tuple[str, ...]
     rows: int | None = None
     repeatable: bool = False
 
@@ -109,24 +110,24 @@ class Copy:
     """A view of one table while the context that gave it is open. It holds everything up to ``floor`` (an order key)
     and, where the source knows exact snapshots, nothing after.
 
-    What the source knows by its own statistics: about how many ``rows`` there are, which columns are ``various`` (hold
-    many different values), and the order of which columns the rows keep, or nearly (``in_order``). ``untold`` are
-    columns of whose changes the stream does not tell. ``identity``: what the catalogue said of the table in this view.
+    From the source's own statistics: about how many ``rows`` there are, the ``high_cardinality`` columns, and the
+    columns whose order the rows keep, or nearly (``clustered_by``). ``unlogged``: columns whose changes the stream does
+    not carry. ``identity``: the catalogue's entry of the table in this view.
     """
 
     floor: str
     position: Position
     schema: TableSchema
-    read: PagedRead
+    read: SplitRead
     rows: int
-    various: tuple[str, ...] = ()
-    in_order: tuple[str, ...] = ()
-    untold: tuple[str, ...] = ()
+    high_cardinality: tuple[str, ...] = ()
+    clustered_by: tuple[str, ...] = ()
+    unlogged: tuple[str, ...] = ()
     identity: TableIdentity | None = None
 
 
 @dataclass(frozen=True)
-class Kept:
+class RetainedLog:
     """``bytes`` of the source's log from our position to its end, with what the source holds back for us; None where
     there is no such position. ``since`` (UTC): everything from then on is served still; None where that is not told."""
 
@@ -135,10 +136,10 @@ class Kept:
 
 
 @runtime_checkable
-class SharesRows(Protocol):
+class ReadsSplits(Protocol):
     """A source connector whose copies lie in shares."""
 
-    def read_share(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
+    def read_split(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one share of a copy, in the table's types. Runs wherever a task runs."""
 
 
@@ -158,7 +159,7 @@ class ProvesRows(Protocol):
     def checksums(self, copy: Copy, table: TableTask, schema: TableSchema) -> Mapping[str, Any]:
         """``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
 
-    def hashes(self, copy: Copy, table: TableTask, schema: TableSchema) -> PagedRead:
+    def hashes(self, copy: Copy, table: TableTask, schema: TableSchema) -> SplitRead:
         """Per row ``k``, the text that tells it from others, and ``h``, a hash of all its values."""
 
 
@@ -176,11 +177,11 @@ class FetchesRows(Protocol):
 
 
 @runtime_checkable
-class HoldsCopies(Protocol):
+class StreamHoldsSnapshots(Protocol):
     """A source whose stream tells its tables from their beginning: the first copy of a table is empty, at a place that
     lies before everything the stream tells of it."""
 
-    def tells_all_behind(self, start: Position, end: Position, table: str) -> bool:
+    def contains_all_after(self, start: Position, end: Position, table: str) -> bool:
         """Nothing of the table lies up to ``start``, and all of it behind ``end`` is served still: what lies between
         them stands in the change log."""
 
@@ -197,34 +198,34 @@ class Restart:
 
 
 @runtime_checkable
-class BeginsAnew(Protocol):
+class RestartsSnapshots(Protocol):
     """A source whose stream may tell its tables from their beginning once more."""
 
     def restart(
         self,
         lo: Position,
         limit: Position,
-        began: Snapshot,
-        snapshots: Sequence[Snapshot],
-        known: Sequence[Snapshot],
+        began: SourceSnapshot,
+        snapshots: Sequence[SourceSnapshot],
+        known: Sequence[SourceSnapshot],
     ) -> Restart:
         """Where the window from ``lo`` has to end so that the next one starts with ``began`` in every channel of its
         connector. ``known``: the snapshots of earlier windows; ``snapshots``: those, and what this window holds."""
 
 
 @runtime_checkable
-class KeepsLog(Protocol):
+class RetainsLog(Protocol):
     """A source with a log of its own, which costs it space, or which it forgets."""
 
-    def kept(self, position: Position | None) -> Kept:
+    def retained_log(self, position: Position | None) -> RetainedLog:
         """What it keeps of that log. ``position``: the end of the last sealed window, None where there is none."""
 
 
 @runtime_checkable
-class ReadsBehind(Protocol):
+class DelaysCapture(Protocol):
     """A source whose windows end some time before now: what was committed since comes with a later one."""
 
-    def reads_behind(self) -> timedelta:
+    def capture_delay(self) -> timedelta:
         """How long."""
 
 
@@ -280,7 +281,7 @@ class SourceConnector(Protocol):
         """Make the stream exist, once, with these tables in it; where it exists already, its position. The position is
         where the first window starts."""
 
-    def news(self, position: Position, tables: Sequence[str]) -> News:
+    def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         """What lies behind ``position``. Raises PositionLost where the source no longer serves it."""
 
     def acknowledge(self, position: Position) -> None:
@@ -289,9 +290,9 @@ class SourceConnector(Protocol):
     def drop_stream(self) -> None:
         """Remove what the source keeps for us. Nothing there is no error."""
 
-    def partitions(self, lo: Position, limit: Position) -> list[Partition]: ...
+    def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]: ...
 
-    def read(self, partition: Partition, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         """Records of transactions that end in ``(lo, limit]``, whole transactions only, in stream order."""
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.table.schema import TableSchema
 
 T = TypeVar("T")
 INFINITE = "an infinite time"

@@ -6,17 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
-from airflow_cdc_provider.core.cursors import ControlRecord, split_token
-from airflow_cdc_provider.core.states import State
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
+from airflow_cdc_provider.core.table.states import State
+from airflow_cdc_provider.targets.target import TargetState
 
 
 def commit_fence(
     replicator: Replicator,
     table: str,
     target_table: str,
-    held: Held,
+    held: TargetState,
     by: str,
     state: State | None = None,
     **changes: Any,

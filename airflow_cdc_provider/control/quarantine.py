@@ -13,14 +13,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow_cdc_provider.control.replicator import Replicator
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.decisions import Decision, DecisionKind, about_records, decision_path
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.quarantine import BadRecord
+from airflow_cdc_provider.core.decisions.operator_decisions import (
+    DecisionKind,
+    OperatorDecision,
+    about_records,
+    decision_path,
+)
+from airflow_cdc_provider.core.log.quarantine import BadRecord
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.control_record import ControlRecord
 
 
 @dataclass(frozen=True)
-class Case:
+class QuarantineCase:
     """``behind``: records of its key that wait for it. ``stops``: the table stands before its window because of it.
     ``columns``: those of the table. ``decision``: the newest one about it."""
 
@@ -29,10 +34,10 @@ class Case:
     behind: int = 0
     stops: bool = False
     columns: tuple[str, ...] = ()
-    decision: Decision | None = None
+    decision: OperatorDecision | None = None
 
 
-def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> list[Case]:
+def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> list[QuarantineCase]:
     """What waits for an operator, in the order of the change log: what the table has put aside, and what it stopped
     before."""
     log = replicator.log
@@ -43,20 +48,20 @@ def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> li
     for record in log.bad_records(table):
         decision = decisions.get(record.id)
         if (one := waiting.get(record.id)) is not None:
-            cases.append(Case(record, one.since, one.behind, False, columns, decision))
+            cases.append(QuarantineCase(record, one.since, one.behind, False, columns, decision))
         elif record.window > control.window:
-            cases.append(Case(record, record.first_seen, 0, True, columns, decision))
+            cases.append(QuarantineCase(record, record.first_seen, 0, True, columns, decision))
     return sorted(cases, key=lambda case: case.record.record.order_key)
 
 
 def decide_about(
     replicator: Replicator,
-    cases: Iterable[Case],
+    cases: Iterable[QuarantineCase],
     kind: DecisionKind,
     values: Mapping[str, Any],
     reason: str,
     by: str,
-) -> list[Decision]:
+) -> list[OperatorDecision]:
     """One decision per record. One that says what the newest says already is that one: nothing is written."""
     made = []
     for case in cases:
@@ -69,9 +74,9 @@ def decide_about(
 
 def _written(
     replicator: Replicator, record: BadRecord, kind: DecisionKind, values: Mapping[str, Any], reason: str, by: str
-) -> Decision:
+) -> OperatorDecision:
     moment = datetime.now(UTC)
-    decision = Decision(
+    decision = OperatorDecision(
         id=f"{moment:%Y%m%dT%H%M%S%f}-{record.id}",
         kind=kind,
         replicator=replicator.name,

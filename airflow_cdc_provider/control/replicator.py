@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source import SourceConnector
-from airflow_cdc_provider.core.connections import Secrets
-from airflow_cdc_provider.core.definition import Definition
-from airflow_cdc_provider.staging.log import ChangeLog
-from airflow_cdc_provider.staging.places import open_log
-from airflow_cdc_provider.staging.runs import RunFiles
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.open_store import open_log
+from airflow_cdc_provider.staging.run_files import RunFiles
 from airflow_cdc_provider.state.store import StateStore
 from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import TargetTables

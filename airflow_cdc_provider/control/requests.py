@@ -8,20 +8,24 @@ from datetime import UTC, datetime
 
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
-from airflow_cdc_provider.control.rewinding import rewind
-from airflow_cdc_provider.core.commands import Command, CommandKind
-from airflow_cdc_provider.core.decisions import Decision, DecisionKind, decision_path
+from airflow_cdc_provider.control.rewind import rewind
+from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, decision_path
+from airflow_cdc_provider.core.decisions.pause_resume import Order, TableStatus, no_copy, orders, unknown_tables
 from airflow_cdc_provider.core.errors import Fenced, Problem, Retryable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.orders import Order, Standing, no_copy, orders, unknown_tables
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.targets.target import TargetState
 
 AT_ONCE = frozenset({CommandKind.PAUSE, CommandKind.RESUME, CommandKind.REWIND})
 
 
 def carry_out(
-    replicator: Replicator, commands: Iterable[Command], targets: Mapping[str, str], held: Mapping[str, Held], by: str
+    replicator: Replicator,
+    commands: Iterable[Command],
+    targets: Mapping[str, str],
+    held: Mapping[str, TargetState],
+    by: str,
 ) -> bool:
     """Every pause, resume and rewind among ``commands``, in their order. ``targets``: source table → target table;
     ``held``: what was read of those that could be. Says whether any table may have been fenced: then what was read is
@@ -39,7 +43,7 @@ def carry_out(
             continue
         try:
             for table in named.keys() - standing.keys():
-                standing[table] = replicator.target.held(table, named[table])
+                standing[table] = replicator.target.state(table, named[table])
             # In this order: a request that is open now was open when its tables were read.
             if (now := replicator.state.command(command.id)) is not None and not now.finished:
                 fenced |= _carry_out(replicator, command, named, standing, by)
@@ -56,10 +60,10 @@ def _in_common(one: Command, other: Command) -> bool:
 
 
 def _carry_out(
-    replicator: Replicator, command: Command, named: Mapping[str, str], held: Mapping[str, Held], by: str
+    replicator: Replicator, command: Command, named: Mapping[str, str], held: Mapping[str, TargetState], by: str
 ) -> bool:
     """Raises Fenced where somebody moved a table meanwhile."""
-    standing = [Standing(table, target, held[table].control) for table, target in named.items()]
+    standing = [TableStatus(table, target, held[table].control) for table, target in named.items()]
     if command.kind is CommandKind.REWIND:
         told = _rewind(replicator, command, standing, held, by)
     else:
@@ -73,7 +77,11 @@ def _carry_out(
 
 
 def _fence(
-    replicator: Replicator, told: Iterable[Order], standing: Sequence[Standing], held: Mapping[str, Held], by: str
+    replicator: Replicator,
+    told: Iterable[Order],
+    standing: Sequence[TableStatus],
+    held: Mapping[str, TargetState],
+    by: str,
 ) -> None:
     targets = {one.table: one.target for one in standing}
     for order in told:
@@ -82,7 +90,7 @@ def _fence(
 
 
 def _rewind(
-    replicator: Replicator, command: Command, standing: Sequence[Standing], held: Mapping[str, Held], by: str
+    replicator: Replicator, command: Command, standing: Sequence[TableStatus], held: Mapping[str, TargetState], by: str
 ) -> tuple[Order, ...]:
     told = [
         Order(one.table, refusal=no_copy(command, one))
@@ -115,7 +123,7 @@ def _result(told: Sequence[Order]) -> dict[str, object]:
 def approve(replicator: Replicator, command: Command, table: str) -> None:
     """Write down an operator's yes to what a resync of this table deletes."""
     moment = datetime.now(UTC)
-    decision = Decision(
+    decision = OperatorDecision(
         id=f"{moment:%Y%m%dT%H%M%S%f}-{command.id}",
         kind=DecisionKind.APPROVE_DELETES,
         replicator=replicator.name,

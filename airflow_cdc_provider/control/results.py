@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from airflow_cdc_provider.core.cursors import ControlRecord, token
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult
-from airflow_cdc_provider.staging.runs import RunFiles
+from airflow_cdc_provider.core.table.control_record import ControlRecord, token
+from airflow_cdc_provider.staging.run_files import RunFiles
 
 TASKS = ("snapshot", "extract", "stage", "merge", "reconcile.resync", "reconcile.replay", "verify")
 COMMITS = frozenset({"snapshot", "merge", "reconcile.resync", "reconcile.replay"})

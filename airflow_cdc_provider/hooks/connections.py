@@ -9,9 +9,9 @@ from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
-from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.spec.definition import Definition
 
 
 def find_connection(connection_id: str) -> Connection:

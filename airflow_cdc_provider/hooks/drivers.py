@@ -18,7 +18,7 @@ PROC = Path("/proc")
 STEP_FILE = "step.json"
 
 
-def place() -> str:
+def process_space() -> str:
     """The process table this worker sees, as text equal for two workers only where they see the same one. Empty where
     the system does not tell (no Linux): then no attempt's end can be seen from its processes."""
     try:

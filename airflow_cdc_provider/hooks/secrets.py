@@ -8,8 +8,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from airflow_cdc_provider.core.connections import Secrets
-from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.serde import to_plain
 
 FOLDER_PREFIX = "cdc-secrets-"
 

@@ -19,12 +19,12 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException
 
 from airflow_cdc_provider import appcds, bundle, jars, logstore
-from airflow_cdc_provider.core.connections import SECRETS_FILE
-from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.core.connections.allowed_extras import followed
+from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE
+from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
-from airflow_cdc_provider.core.extras import followed
-from airflow_cdc_provider.core.places import place_of
-from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.storage.locations import parse_location
 from airflow_cdc_provider.hooks.connections import connection_info
 from airflow_cdc_provider.java import find_java
 
@@ -39,7 +39,7 @@ MANY_ROWS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Submission:
+class SparkSubmission:
     """What spark-submit is told. ``local``: driver and executors are one JVM on this worker."""
 
     name: str
@@ -55,7 +55,7 @@ class Submission:
 class SparkJob:
     """A submission under way."""
 
-    def __init__(self, submission: Submission) -> None:
+    def __init__(self, submission: SparkSubmission) -> None:
         self._submission = submission
         self.jars = class_path = tuple(str(jar) for jar in submission.jars)
         self._hook = SparkSubmitHook(
@@ -108,14 +108,14 @@ class SparkJob:
             process.stdout.close()
 
 
-def submission(definition: Definition, kind: StepKind, step_url: str, rows: int | None) -> Submission:
+def submission(definition: Definition, kind: StepKind, step_url: str, rows: int | None) -> SparkSubmission:
     """Everything for one step. ``rows`` of its tables, None where nobody has counted them yet. Raises CheckFailed:
     CON001 or CON003 where the Spark connection is missing or empty (the Spark provider would fall back to YARN), CON040
     where it says what is not allowed, ENV001 without a usable Java; NotInstalled or Retryable for jars."""
     local = spark_master(definition.spark.connection).startswith("local")
     class_path = logstore.class_path(job_jars(definition))
     options = [UTC, *java_options(kind, rows, class_path)]
-    return Submission(
+    return SparkSubmission(
         name=f"cdc-{definition.name}-{kind}",
         connection=definition.spark.connection,
         local=local,
@@ -185,6 +185,8 @@ def job_file(kind: StepKind) -> str:
 
 def job_jars(definition: Definition) -> list[str]:
     """Names of the jar groups that the target and the places need. Sources are read by Python."""
-    schemes = {place_of(location).scheme for location in (definition.target.location, definition.staging.location)}
+    schemes = {
+        parse_location(location).scheme for location in (definition.target.location, definition.staging.location)
+    }
     wanted = (definition.target.type, *sorted(schemes))
     return [name for name in wanted if name in jars.read_lock()]

@@ -10,9 +10,9 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from airflow_cdc_provider.core.connections.allowed_extras import followed
+from airflow_cdc_provider.core.connections.postgres_access import libpq_parameters, unverified
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
-from airflow_cdc_provider.core.extras import followed
-from airflow_cdc_provider.core.postgres_access import libpq_parameters, unverified
 from airflow_cdc_provider.hooks.connections import connection_info
 from airflow_cdc_provider.state.store import StateStore
 

@@ -5,6 +5,6 @@ load_folder(path)    all replicators of a folder; a broken file costs only itsel
 clashes(loaded)      what replicators share that each must have alone
 """
 
-from airflow_cdc_provider.loader.files import Folder, Loaded, clashes, load_file, load_folder, load_text
+from airflow_cdc_provider.loader.files import Loaded, ReplicatorFolder, clashes, load_file, load_folder, load_text
 
-__all__ = ["Folder", "Loaded", "clashes", "load_file", "load_folder", "load_text"]
+__all__ = ["Loaded", "ReplicatorFolder", "clashes", "load_file", "load_folder", "load_text"]

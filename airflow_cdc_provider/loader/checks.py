@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 
-from airflow_cdc_provider.core.definition import (
+from airflow_cdc_provider.core.spec.definition import (
     Columns,
     Comparison,
     Condition,
@@ -17,18 +17,18 @@ from airflow_cdc_provider.core.definition import (
     TableRule,
     Target,
 )
-from airflow_cdc_provider.core.places import FOLDER, place_of
-from airflow_cdc_provider.core.selection import RESERVED_PREFIX, is_pattern, takes
-from airflow_cdc_provider.loader.kinds import (
+from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX, is_pattern, selects
+from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
+from airflow_cdc_provider.loader.builder import Builder, Path
+from airflow_cdc_provider.loader.report import Report, YamlLocation, shown
+from airflow_cdc_provider.loader.types import (
     KEEPS_TEXTS,
     NEEDS,
     known_kinds,
+    location_keys,
     options_class,
     table_naming,
-    target_places,
 )
-from airflow_cdc_provider.loader.report import Place, Report, shown
-from airflow_cdc_provider.loader.shape import Builder, Path
 
 PLACES = ("location", "catalog", "connection")
 
@@ -57,10 +57,10 @@ def check(builder: Builder) -> None:
     _check_retain(builder)
 
 
-def _finder(builder: Builder, base: Path) -> Callable[..., Place]:
+def _finder(builder: Builder, base: Path) -> Callable[..., YamlLocation]:
     """Where the value of a path below ``base`` stands; where it was left out, the mapping that should hold it."""
 
-    def find(*below: str | int) -> Place:
+    def find(*below: str | int) -> YamlLocation:
         path = (*base, *below)
         missing: list[str | int] = []
         while path not in builder.places:
@@ -71,14 +71,14 @@ def _finder(builder: Builder, base: Path) -> Callable[..., Place]:
     return find
 
 
-def _check_columns(columns: Columns, at: Callable[..., Place], report: Report) -> None:
+def _check_columns(columns: Columns, at: Callable[..., YamlLocation], report: Report) -> None:
     if columns.include and columns.exclude:
         report.problem(
             "DEF022", "`include` and `exclude` together", at("exclude"), allowed="one of them", do="remove one of them"
         )
 
 
-def _check_condition(condition: Condition, at: Callable[..., Place], report: Report) -> None:
+def _check_condition(condition: Condition, at: Callable[..., YamlLocation], report: Report) -> None:
     op, value = condition.op, condition.value
     if op in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
         wanted, right = "no value", value is None
@@ -91,7 +91,7 @@ def _check_condition(condition: Condition, at: Callable[..., Place], report: Rep
         report.problem("DEF027", f"`{op}` takes {wanted}", at("value"), found=kind, allowed=wanted)
 
 
-def _check_source(source: Source, at: Callable[..., Place], report: Report) -> None:
+def _check_source(source: Source, at: Callable[..., YamlLocation], report: Report) -> None:
     options = options_class("sources", source.type)
     if not source.connection and getattr(options, NEEDS, True):
         report.problem(
@@ -105,9 +105,9 @@ def _check_source(source: Source, at: Callable[..., Place], report: Report) -> N
         report.problem(code, what, at(key), found=found, allowed=allowed)
 
 
-def _check_target(target: Target, at: Callable[..., Place], report: Report) -> None:
+def _check_target(target: Target, at: Callable[..., YamlLocation], report: Report) -> None:
     """Each type says by which of the common keys it is told its place: one of them is needed, others mislead."""
-    places = target_places(target.type)
+    places = location_keys(target.type)
     given = [name for name in PLACES if getattr(target, name)]
     allowed = ", ".join(f"`{name}`" for name in places.any_of)
     if not set(places.any_of) & set(given):
@@ -154,7 +154,7 @@ def _check_bucket(builder: Builder) -> None:
     target, staging = builder.built.get(("target",)), builder.built.get(("staging",))
     if not isinstance(target, Target) or not isinstance(staging, Staging):
         return
-    one, other = place_of(target.location), place_of(staging.location)
+    one, other = parse_location(target.location), parse_location(staging.location)
     if one.scheme == FOLDER or (one.scheme, one.bucket) != (other.scheme, other.bucket):
         return
     if target.connection != staging.connection:
@@ -186,7 +186,7 @@ def _check_retain(builder: Builder) -> None:
         )
 
 
-def _check_rule(rule: TableRule, at: Callable[..., Place], report: Report) -> None:
+def _check_rule(rule: TableRule, at: Callable[..., YamlLocation], report: Report) -> None:
     if is_pattern(rule.source) and rule.target:
         report.problem(
             "DEF049",
@@ -204,7 +204,7 @@ def _check_rule(rule: TableRule, at: Callable[..., Place], report: Report) -> No
             do="add `on_bad_record: quarantine`, or remove the limits",
         )
     for column in rule.columns.cast:
-        if not takes(rule, column):
+        if not selects(rule, column):
             report.problem(
                 "DEF021",
                 f"`cast` column {shown(column)} is left out by `columns`",
@@ -213,7 +213,7 @@ def _check_rule(rule: TableRule, at: Callable[..., Place], report: Report) -> No
                 do="take the column, or remove it from `cast`",
             )
     for name, index, column in _needed(rule):
-        if not takes(rule, column):
+        if not selects(rule, column):
             report.problem(
                 "DEF021",
                 f"`{name}` column {shown(column)} is left out by `columns`",

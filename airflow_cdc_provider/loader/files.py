@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from airflow_cdc_provider.core.definition import Definition, TableRule, Target
 from airflow_cdc_provider.core.errors import DefinitionInvalid, Problem
-from airflow_cdc_provider.core.selection import is_pattern, matches
+from airflow_cdc_provider.core.spec.definition import Definition, TableRule, Target
+from airflow_cdc_provider.core.spec.selection import is_pattern, matches
+from airflow_cdc_provider.loader.builder import Builder, Unusable
 from airflow_cdc_provider.loader.checks import check
-from airflow_cdc_provider.loader.kinds import table_naming, target_places
-from airflow_cdc_provider.loader.nodes import MAX_BYTES, read_tree
 from airflow_cdc_provider.loader.report import Report
-from airflow_cdc_provider.loader.shape import Builder, Unusable
+from airflow_cdc_provider.loader.types import location_keys, table_naming
+from airflow_cdc_provider.loader.yaml_tree import MAX_BYTES, read_tree
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class Folder:
+class ReplicatorFolder:
     """``loaded`` by name; ``problems`` of the files that are left out."""
 
     loaded: dict[str, Loaded]
@@ -66,7 +66,7 @@ def load_file(path: str | Path) -> Loaded:
     return load_text(data, str(path))
 
 
-def load_folder(folder: str | Path) -> Folder:
+def load_folder(folder: str | Path) -> ReplicatorFolder:
     """Every ``*.yaml`` and ``*.yml`` of a folder. Replicators that share a name or a target table are left out."""
     loaded: list[Loaded] = []
     problems: list[Problem] = []
@@ -77,7 +77,9 @@ def load_folder(folder: str | Path) -> Folder:
             problems += invalid.problems
     shared = _clashes(loaded)
     problems += [problem for found in shared.values() for problem in found]
-    return Folder({entry.definition.name: entry for entry in loaded if entry.file not in shared}, tuple(problems))
+    return ReplicatorFolder(
+        {entry.definition.name: entry for entry in loaded if entry.file not in shared}, tuple(problems)
+    )
 
 
 def clashes(loaded: Iterable[Loaded]) -> dict[str, list[Problem]]:
@@ -139,7 +141,7 @@ def _share_a_place(one: Target, other: Target) -> bool:
 
 def _shared_places(one: Target, other: Target) -> list[str]:
     """The keys by which two targets of one type say the same place."""
-    places = target_places(one.type)
+    places = location_keys(one.type)
     if places.within and _said(one, places.within) != _said(other, places.within):
         return []
     shared = [key for key in places.any_of if _said(one, key) and _said(one, key) == _said(other, key)]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_cdc_provider.core.errors import DefinitionInvalid
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.loader.kinds import options_class
-from airflow_cdc_provider.loader.nodes import Mapping, read_tree
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.loader.builder import Builder, Unusable
 from airflow_cdc_provider.loader.report import Report
-from airflow_cdc_provider.loader.shape import Builder, Unusable
+from airflow_cdc_provider.loader.types import options_class
+from airflow_cdc_provider.loader.yaml_tree import Mapping, read_tree
 
 
 def load_options(registry: str, kind: str, given: Sequence[tuple[str, str]], where: str) -> dict[str, Any]:

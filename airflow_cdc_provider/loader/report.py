@@ -22,14 +22,14 @@ SHOWN_CHARACTERS = 40
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 
 
-class Place(NamedTuple):
+class YamlLocation(NamedTuple):
     """Line and column of a file, both from 1. ``path``: the key that stands there (``tables[1].on_delete``)."""
 
     line: int
     column: int
     path: str = ""
 
-    def below(self, *steps: str | int) -> Place:
+    def below(self, *steps: str | int) -> YamlLocation:
         """Of a key inside of this one, which has no place of its own."""
         return self._replace(path=path_text(self.path, *steps))
 
@@ -39,13 +39,15 @@ class Report:
     """The problems and warnings of one file, in the order they were met."""
 
     file: str
-    _problems: list[tuple[Place, Problem]] = field(default_factory=list)
-    _warnings: list[tuple[Place, Problem]] = field(default_factory=list)
+    _problems: list[tuple[YamlLocation, Problem]] = field(default_factory=list)
+    _warnings: list[tuple[YamlLocation, Problem]] = field(default_factory=list)
 
-    def problem(self, code: str, what: str, at: Place, *, found: str = "", allowed: str = "", do: str = "") -> None:
+    def problem(
+        self, code: str, what: str, at: YamlLocation, *, found: str = "", allowed: str = "", do: str = ""
+    ) -> None:
         self._problems.append((at, Problem(code, what, self._where(at), found, allowed, do)))
 
-    def warning(self, code: str, what: str, at: Place, *, found: str = "", do: str = "") -> None:
+    def warning(self, code: str, what: str, at: YamlLocation, *, found: str = "", do: str = "") -> None:
         self._warnings.append((at, Problem(code, what, self._where(at), found, do=do)))
 
     @property
@@ -56,7 +58,7 @@ class Report:
     def warnings(self) -> tuple[Problem, ...]:
         return _in_order(self._warnings)
 
-    def _where(self, at: Place) -> str:
+    def _where(self, at: YamlLocation) -> str:
         return f"{self.file}:{at.line}:{at.column} {at.path}".rstrip()
 
 
@@ -80,5 +82,5 @@ def shown(text: str) -> str:
     return repr(safe) if len(safe) <= SHOWN_CHARACTERS else repr(safe[: SHOWN_CHARACTERS - 1] + "…")
 
 
-def _in_order(collected: list[tuple[Place, Problem]]) -> tuple[Problem, ...]:
+def _in_order(collected: list[tuple[YamlLocation, Problem]]) -> tuple[Problem, ...]:
     return tuple(problem for _, problem in sorted(collected, key=lambda entry: entry[0]))

@@ -13,10 +13,10 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from airflow_cdc_provider.core.definition import Definition, Source, written
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.loader.forms import DURATION, FORMS
-from airflow_cdc_provider.loader.kinds import NEEDS, known_kinds, options_class
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import Definition, Source, written
+from airflow_cdc_provider.loader.text_formats import DURATION, FORMS
+from airflow_cdc_provider.loader.types import NEEDS, known_kinds, options_class
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}

@@ -14,19 +14,19 @@ from dataclasses import replace
 from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_cdc_provider.control.replicator import open_replicator
-from airflow_cdc_provider.core.attempts import Submission, still_stands
-from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.core.decisions.attempts import Submission, result_is_current
+from airflow_cdc_provider.core.decisions.run_plan import RunPlan
+from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult, TableResult
 from airflow_cdc_provider.core.errors import Blocked, CdcError, Fenced, Problem, StepFailed
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.runs import RunPlan
-from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult, TableResult
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks import drivers, secrets
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.spark import SparkJob, submission
-from airflow_cdc_provider.operators.inputs import Inputs, as_held, committed, inputs_of, still_to_do
-from airflow_cdc_provider.operators.lease import KeptLease, lane_of
-from airflow_cdc_provider.operators.rivals import end_rivals, raise_fences
-from airflow_cdc_provider.staging.runs import StepFolder
+from airflow_cdc_provider.operators.lease import RenewedLease, lane_of
+from airflow_cdc_provider.operators.stale_attempts import end_stale_attempts, raise_fences
+from airflow_cdc_provider.operators.step_inputs import Inputs, committed, inputs_of, still_to_do, with_target_state
+from airflow_cdc_provider.staging.run_files import StepFolder
 from airflow_cdc_provider.state.store import StateStore
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class Attempt:
         failed.
         """
         lane = lane_of(self.kind)
-        with KeptLease(self.replicator.state, self.definition.name, lane, self.run.run_id, self.kill) as lease:
+        with RenewedLease(self.replicator.state, self.definition.name, lane, self.run.run_id, self.kill) as lease:
             result = self._taken_or_made(lease)
         if result.problem is not None:
             raise lease.lost or _failure(result.problem, result.retryable)
@@ -72,12 +72,12 @@ class Attempt:
         if self.folder is not None:
             drivers.end(self.folder.step_url, timeout_s=10.0)
 
-    def _taken_or_made(self, lease: KeptLease) -> StepResult:
+    def _taken_or_made(self, lease: RenewedLease) -> StepResult:
         plan = self.run.plan()
         inputs = self._required(inputs_of(self.kind, plan, self.run, self.replicator.log), plan)
-        found = end_rivals(self.kind, inputs.tables, self.task_id, self.run, self.replicator)
+        found = end_stale_attempts(self.kind, inputs.tables, self.task_id, self.run, self.replicator)
         if self.kind is not StepKind.EXTRACT:
-            inputs = as_held(inputs, self.replicator.target)
+            inputs = with_target_state(inputs, self.replicator.target)
         standing = self._standing(self._step(plan, inputs))
         if standing is not None:
             return standing
@@ -102,7 +102,7 @@ class Attempt:
     def _standing(self, now: Step) -> StepResult | None:
         for folder in self.run.submissions(self.task_id):
             step, result = folder.step(), folder.result()
-            if step is not None and result is not None and still_stands(step, result, now):
+            if step is not None and result is not None and result_is_current(step, result, now):
                 log.info("Attempt %s has done this step, its result is taken: %s", step.attempt, folder.step_url)
                 self.folder = folder
                 return result
@@ -111,7 +111,7 @@ class Attempt:
     def _after_fences(self, inputs: Inputs, fenced: frozenset[str]) -> Inputs:
         """What was staged below a fence is void: there the next run stages again."""
         if self.kind is not StepKind.MERGE:
-            return as_held(inputs, self.replicator.target)
+            return with_target_state(inputs, self.replicator.target)
         rest = inputs.only(task for task in inputs.tables if task.table not in fenced)
         if fenced and not rest.tables:
             raise Fenced(
@@ -202,7 +202,7 @@ class Attempt:
 
     def _claimed(self) -> StepFolder:
         """A folder nobody has submitted from: that of this try, or the next free one."""
-        mark = Submission(self.id, drivers.place())
+        mark = Submission(self.id, drivers.process_space())
         number = self.try_number
         while not (folder := self.run.folder(self.task_id, number)).claim(mark):
             number += 1

@@ -18,7 +18,7 @@ class BranchingTask(BaseOperator, BranchMixIn):
 
     inherits_from_skipmixin = True
 
-    def take_roads(self, context: Context, roads: Sequence[str]) -> None:
+    def follow_branches(self, context: Context, roads: Sequence[str]) -> None:
         """Let only these tasks, directly behind this one, and what follows them run. To be called last.
 
         Everything else behind this task is skipped at once. Airflow itself would skip the nearest tasks only and leave

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-from airflow_cdc_provider.core.attempts import COPIES
+from airflow_cdc_provider.core.decisions.attempts import COPIES
+from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.errors import CdcError, Fenced, Problem, StateUnavailable
-from airflow_cdc_provider.core.index import LEASE_S, Lane
-from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane
 from airflow_cdc_provider.state.store import StateStore
 
 RENEW_EVERY_S = 60.0
@@ -27,7 +27,7 @@ def lane_of(kind: StepKind) -> Lane:
     return Lane.COPY if kind in COPIES or kind is StepKind.REPLAY else Lane.STREAM
 
 
-class KeptLease:
+class RenewedLease:
     """Takes the lane on entry and renews it every minute. The lane is lost where another run took it, where the renewal
     fails for a reason that is not the state store's, and where no renewal has come back for as long as a lease lasts.
     Then ``lost`` says why, and ``on_lost`` is called again and again until the exit. The lane is not given back on
@@ -47,7 +47,7 @@ class KeptLease:
         self._threads = [threading.Thread(target=one, name="lease", daemon=True) for one in (self._renew, self._watch)]
         self.lost: CdcError | None = None
 
-    def __enter__(self) -> KeptLease:
+    def __enter__(self) -> RenewedLease:
         self._until = time.monotonic() + LEASE_S
         if not self._store.acquire(*self._lease, LEASE_S):
             raise self._taken()

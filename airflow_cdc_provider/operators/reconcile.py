@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from airflow_cdc_provider.control.reconciling import pause_stream, resume_stream
+from airflow_cdc_provider.control.reconcile import pause_stream, resume_stream
 from airflow_cdc_provider.operators.failures import as_airflow_failures
 from airflow_cdc_provider.operators.replicator_task import ReplicatorTask
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
-from airflow_cdc_provider.core.definition import Definition
-from airflow_cdc_provider.core.plain import from_plain
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from airflow_cdc_provider.core.definition import Definition
-from airflow_cdc_provider.core.plain import from_plain
-from airflow_cdc_provider.core.steps import Outcome, StepKind, StepResult
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.links.staging import StagingLink
 from airflow_cdc_provider.operators.attempt import Attempt

@@ -10,14 +10,14 @@ from airflow.sdk import Asset, AssetAlias
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 from airflow.sdk.observability import stats
 
-from airflow_cdc_provider.control.closing import Closing, close_window
-from airflow_cdc_provider.control.gathering import Run
-from airflow_cdc_provider.control.opening import open_window
-from airflow_cdc_provider.control.reconciling import find_holes
-from airflow_cdc_provider.core.decide import CLOSE_WINDOW, PAUSE_STREAM, Decision
-from airflow_cdc_provider.core.definition import Definition
-from airflow_cdc_provider.core.plan import asset_alias, asset_name, asset_uri
-from airflow_cdc_provider.core.runs import Mode
+from airflow_cdc_provider.control.close_window import CloseResult, close_window
+from airflow_cdc_provider.control.observe import RunContext
+from airflow_cdc_provider.control.open_window import open_window
+from airflow_cdc_provider.control.reconcile import find_holes
+from airflow_cdc_provider.core.decisions.run_decision import CLOSE_WINDOW, PAUSE_STREAM, RunDecision
+from airflow_cdc_provider.core.decisions.run_plan import Mode
+from airflow_cdc_provider.core.spec.dag_plan import asset_alias, asset_name, asset_uri
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.operators.branching import BranchingTask
 from airflow_cdc_provider.operators.failures import as_airflow_failures
 from airflow_cdc_provider.operators.replicator_task import ReplicatorTask
@@ -47,9 +47,9 @@ class OpenWindowOperator(ReplicatorTask, BranchingTask):
             raise AirflowFailException(str(decision.stop))
         if decision.wait:
             raise AirflowRescheduleException(datetime.now(UTC) + LANE_PAUSE)  # type: ignore[no-untyped-call]
-        self.take_roads(context, decision.follow)
+        self.follow_branches(context, decision.follow)
 
-    def _tell(self, decision: Decision) -> None:
+    def _tell(self, decision: RunDecision) -> None:
         for line in decision.notes:
             self.log.info("%s", line)
         for verdict in decision.verdicts:
@@ -58,13 +58,13 @@ class OpenWindowOperator(ReplicatorTask, BranchingTask):
             self.log.warning("%s", problem)
 
 
-def run_of(context: Context) -> Run:
+def run_of(context: Context) -> RunContext:
     """A backfill takes its bounds from the data interval; every other run from the change log."""
     dag_run = context["dag_run"]
     start, end = dag_run.data_interval_start, dag_run.data_interval_end
     if dag_run.run_type == "backfill" and start is not None and end is not None:
-        return Run(dag_run.run_id, Mode.REPAIR, (start.isoformat(), end.isoformat()))
-    return Run(dag_run.run_id)
+        return RunContext(dag_run.run_id, Mode.REPAIR, (start.isoformat(), end.isoformat()))
+    return RunContext(dag_run.run_id)
 
 
 class FindHolesOperator(ReplicatorTask, BranchingTask):
@@ -77,7 +77,7 @@ class FindHolesOperator(ReplicatorTask, BranchingTask):
             replicator, run_id = self.replicator(), context["dag_run"].run_id
             found = find_holes(replicator, run_id, self.log.info)
             planned = replicator.run(run_id).plan().reconcile
-        self.take_roads(context, [PAUSE_STREAM if found or planned else CLOSE_WINDOW])
+        self.follow_branches(context, [PAUSE_STREAM if found or planned else CLOSE_WINDOW])
 
 
 class CloseWindowOperator(ReplicatorTask):
@@ -99,7 +99,7 @@ class CloseWindowOperator(ReplicatorTask):
             raise AirflowFailException("\n".join(str(problem) for problem in closing.problems))
         return {"moved": list(closing.moved), "acknowledged": closing.acknowledged}
 
-    def _tell(self, definition: Definition, closing: Closing, context: Context) -> None:
+    def _tell(self, definition: Definition, closing: CloseResult, context: Context) -> None:
         for row in closing.rows:
             self.log.info("%s: %s, window %d, fresh at %s", row.table, row.state, row.window, row.fresh_at or "-")
         for row in closing.rows:

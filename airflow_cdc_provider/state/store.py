@@ -20,10 +20,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from airflow_cdc_provider.core.commands import Command, CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
 from airflow_cdc_provider.core.errors import CommandRefused, Problem, StateUnavailable
-from airflow_cdc_provider.core.index import Attempt, Claim, Note, TableRow
-from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.table.state_rows import AttemptRow, AuditEntry, Claim, TableRow
 from airflow_cdc_provider.state import tables as t
 from airflow_cdc_provider.state.engine import open_engine
 
@@ -200,7 +200,7 @@ class StateStore:
             )
             return closed.rowcount == 1
 
-    def open_attempts(self, replicator: str) -> tuple[Attempt, ...]:
+    def open_attempts(self, replicator: str) -> tuple[AttemptRow, ...]:
         """Attempts whose driver may still run, oldest first."""
         query = (
             sa.select(t.attempts)
@@ -209,7 +209,7 @@ class StateStore:
         )
         with self._transaction() as connection:
             return tuple(
-                Attempt(**{**row._mapping, "tables": tuple(json.loads(row.tables))})
+                AttemptRow(**{**row._mapping, "tables": tuple(json.loads(row.tables))})
                 for row in connection.execute(query)
             )
 
@@ -282,14 +282,14 @@ class StateStore:
                 )
             )
 
-    def audit(self, replicator: str, limit: int) -> tuple[Note, ...]:
+    def audit(self, replicator: str, limit: int) -> tuple[AuditEntry, ...]:
         """The latest lines, newest first."""
         query = (
             sa.select(t.audit).where(t.audit.c.replicator == replicator).order_by(t.audit.c.number.desc()).limit(limit)
         )
         with self._transaction() as connection:
             return tuple(
-                Note(row.at, row.replicator, row.actor, row.action, json.loads(row.detail))
+                AuditEntry(row.at, row.replicator, row.actor, row.action, json.loads(row.detail))
                 for row in connection.execute(query)
             )
 

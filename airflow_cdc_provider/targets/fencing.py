@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_cdc_provider.core.cursors import ControlRecord, split_token
 from airflow_cdc_provider.core.errors import Blocked, Fenced, Problem, TargetUnavailable
-from airflow_cdc_provider.staging.log import ChangeLog
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.targets.target import TargetState
 
 TRIES = 50
 """Names taken by attempts that died before their commit are stepped over; this many in a row mean something else."""
 
 
-def claimed(log: ChangeLog, record: ControlRecord, expected: Held) -> ControlRecord:
+def claimed(log: ChangeLog, record: ControlRecord, expected: TargetState) -> ControlRecord:
     """The record under a fence that is above the target's token and named in the log by nobody else. Raises Fenced
     (TGT022) where others name them as fast."""
     if expected.token is not None and record.token <= expected.token:  # after a foreign restore the token stays high
@@ -33,7 +33,7 @@ def claimed(log: ChangeLog, record: ControlRecord, expected: Held) -> ControlRec
     )
 
 
-def changed_since(table: str, place: str, expected: Held) -> Fenced:
+def changed_since(table: str, place: str, expected: TargetState) -> Fenced:
     fence, window = split_token(expected.token or 0)
     return Fenced(
         Problem(
@@ -88,14 +88,14 @@ def overtaken(record: ControlRecord, found: str) -> Fenced:
     )
 
 
-def overtaken_by(held: Held, record: ControlRecord) -> Fenced:
+def overtaken_by(held: TargetState, record: ControlRecord) -> Fenced:
     if held.token is None:
         return overtaken(record, "another table, or none")
     fence, window = split_token(held.token)
     return overtaken(record, f"fence {fence}, window {window}")
 
 
-def is_ours(held: Held, record: ControlRecord) -> bool:
+def is_ours(held: TargetState, record: ControlRecord) -> bool:
     """The commit that ``record`` names stands in the target."""
     found = held.control
     return found is not None and (found.token, found.attempt, found.nonce) == (

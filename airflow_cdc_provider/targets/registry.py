@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.registry import class_of
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets import TARGETS
 from airflow_cdc_provider.targets.target import TargetTables
 

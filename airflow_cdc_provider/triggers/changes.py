@@ -9,11 +9,11 @@ from typing import Any
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 from asgiref.sync import sync_to_async
 
-from airflow_cdc_provider.control.outlook import outlook
+from airflow_cdc_provider.control.dry_run import dry_run
 from airflow_cdc_provider.control.replicator import open_replicator
-from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.errors import CdcError
-from airflow_cdc_provider.core.plain import from_plain
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
 
@@ -49,4 +49,4 @@ class ChangesTrigger(BaseTrigger):
 def changes_available(definition: dict[str, Any]) -> bool:
     """Whether a run would move anything now. Raises CdcError where the systems cannot be asked."""
     read = from_plain(Definition, definition)
-    return outlook(open_replicator(read, secrets_of(read), open_state())).worth_a_run
+    return dry_run(open_replicator(read, secrets_of(read), open_state())).worth_a_run

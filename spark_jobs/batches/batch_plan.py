@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.decisions.table_decisions import hole_of, last_hole
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column, TableSchema
-from airflow_cdc_provider.core.verdicts import hole_of, last_hole
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.schema_evolution import Walk, walk
 from spark_jobs.windows.log_reader import WindowSlice, cut, window_schemas
 

@@ -12,9 +12,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_cdc_provider.core.carry import Carried, CarryOver
-from airflow_cdc_provider.core.changes import ARRIVES, CONTROL_OPERATIONS, IMAGE_OPERATIONS, ChangeRecord, Operation
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.log.carry_over import Carried, CarryOver
+from airflow_cdc_provider.core.log.change_records import (
+    ARRIVES,
+    CONTROL_OPERATIONS,
+    IMAGE_OPERATIONS,
+    ChangeRecord,
+    Operation,
+)
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.windows.log_reader import WindowSlice, damaged
 from spark_jobs.windows.parquet_files import opened
 
@@ -24,23 +30,23 @@ PARTIAL = pa.array(sorted(operation.value for operation in IMAGE_OPERATIONS - {O
 
 
 @dataclass(frozen=True)
-class Shape:
+class BatchShape:
     """What a fold must know: whether there are ``deletes``; how many ``incomplete`` images, ``moved`` ones of them."""
 
     deletes: bool = False
     incomplete: int = 0
     moved: int = 0
 
-    def __add__(self, other: Shape) -> Shape:
+    def __add__(self, other: BatchShape) -> BatchShape:
         deletes = self.deletes or other.deletes
-        return Shape(deletes, self.incomplete + other.incomplete, self.moved + other.moved)
+        return BatchShape(deletes, self.incomplete + other.incomplete, self.moved + other.moved)
 
 
-NOTHING = Shape()
+NOTHING = BatchShape()
 
 
 @dataclass(frozen=True)
-class Contents:
+class BatchStats:
     """``records`` behind the floor, ``counts`` of them by operation. ``truncated_at``: the order key of the last
     truncate, ``barrier`` that of the last barrier. ``valueless``: so many say that a row changed, but not how."""
 
@@ -48,7 +54,7 @@ class Contents:
     counts: dict[str, int]
     truncated_at: str | None
     barrier: str
-    shape: Shape
+    shape: BatchShape
     valueless: int
 
     @property
@@ -57,12 +63,12 @@ class Contents:
         return sum(self.counts.get(operation.value, 0) for operation in CONTROL_OPERATIONS - {Operation.GAP})
 
 
-def look_into(log: ChangeLog, windows: Sequence[WindowSlice], floor: str) -> Contents:
+def batch_stats(log: ChangeLog, windows: Sequence[WindowSlice], floor: str) -> BatchStats:
     """One pass over the records. Raises StagingInvalid (STG005) where their number is not what was sealed."""
     counts: Counter[str] = Counter()
     truncated_at: str | None = None
     barrier = ""
-    shape = Shape()
+    shape = BatchShape()
     valueless = 0
     for piece in _pieces(log, windows):
         behind = piece.filter(pc.greater(piece["order_key"], floor))
@@ -72,12 +78,12 @@ def look_into(log: ChangeLog, windows: Sequence[WindowSlice], floor: str) -> Con
         shape += _shape(behind)
         valueless += len(behind.filter(pc.greater(pc.list_value_length(behind["refetch"]), 0)))
     valueless += counts[Operation.GAP]
-    return Contents(counts.total(), dict(counts), truncated_at, barrier, shape, valueless)
+    return BatchStats(counts.total(), dict(counts), truncated_at, barrier, shape, valueless)
 
 
-def parked_shape(log: ChangeLog, carry: CarryOver) -> Shape:
+def parked_shape(log: ChangeLog, carry: CarryOver) -> BatchShape:
     """Of what is parked in a carry-over."""
-    shape = Shape()
+    shape = BatchShape()
     for file in carry.files if carry.parked else ():
         with opened(log.store, file.path) as parquet:
             for piece in parquet.iter_batches(PIECE_ROWS, columns=["kind", *COLUMNS]):
@@ -85,20 +91,20 @@ def parked_shape(log: ChangeLog, carry: CarryOver) -> Shape:
     return shape
 
 
-def shape_of(records: Iterable[ChangeRecord]) -> Shape:
-    shape = Shape()
+def shape_of(records: Iterable[ChangeRecord]) -> BatchShape:
+    shape = BatchShape()
     for one in records:
         partial = one.op in IMAGE_OPERATIONS - {Operation.REPLACE} and not one.after_complete
         moved = partial and one.phase == ARRIVES and one.link_id is not None
-        shape += Shape(one.op == Operation.DELETE, int(partial), int(moved))
+        shape += BatchShape(one.op == Operation.DELETE, int(partial), int(moved))
     return shape
 
 
-def _shape(records: pa.RecordBatch) -> Shape:
+def _shape(records: pa.RecordBatch) -> BatchShape:
     deletes = bool(pc.any(pc.equal(records["op"], Operation.DELETE.value)).as_py())
     partial = records.filter(pc.and_(pc.is_in(records["op"], PARTIAL), pc.invert(records["after_complete"])))
     arrived = pc.and_(pc.equal(partial["phase"], ARRIVES), pc.is_valid(partial["link_id"]))
-    return Shape(deletes, partial.num_rows, partial.filter(arrived).num_rows)
+    return BatchShape(deletes, partial.num_rows, partial.filter(arrived).num_rows)
 
 
 def _last(records: pa.RecordBatch, op: Operation, known: str) -> str:

@@ -11,40 +11,40 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from airflow_cdc_provider.core.carry import CarryOver
-from airflow_cdc_provider.core.changelog import batch_folder
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.decisions import about_records
-from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.decisions.operator_decisions import about_records
+from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.merge import KNOWN
-from airflow_cdc_provider.core.quarantine import account
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import Batch, TableTask
-from airflow_cdc_provider.core.tables import Regime
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.log.carry_over import CarryOver
+from airflow_cdc_provider.core.log.change_log import batch_folder
+from airflow_cdc_provider.core.log.quarantine import account
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.merge_plan import KNOWN
+from airflow_cdc_provider.core.table.schema import Regime
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.batches.batch_plan import BatchPlan
-from spark_jobs.batches.batch_stats import Contents, look_into
-from spark_jobs.batches.row_images import Images
+from spark_jobs.batches.batch_stats import BatchStats, batch_stats
+from spark_jobs.batches.row_images import ImageColumns
 from spark_jobs.batches.staged_rows import ROWS
-from spark_jobs.folds.dispatch import Folding, Staged
+from spark_jobs.folds.dispatch import Folding, FoldResult
 from spark_jobs.folds.keyed import of_touched_keys, without_carried
-from spark_jobs.folds.local import PlainFold, fold_here
+from spark_jobs.folds.local_engine import FastPathFold, fold_locally
 from spark_jobs.folds.unordered import LATE
 from spark_jobs.quarantine import refetch
 from spark_jobs.quarantine.bad_records import Bad, keep, named, unreadable, with_listing
 from spark_jobs.quarantine.carry_over import read_carry, write_carry
-from spark_jobs.quarantine.partitioning import Sorted, Sorting
-from spark_jobs.quarantine.refetch import Dirty
-from spark_jobs.quarantine.unrepresentable import guarded, unfit_records
+from spark_jobs.quarantine.partitioning import PartitionedBatch, RecordPartitioner
+from spark_jobs.quarantine.refetch import DirtyKeys
+from spark_jobs.quarantine.unrepresentable import guarded, unrepresentable_records
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.sessions import FEW_ROWS, interpreted
 from spark_jobs.windows.driver_reads import frame
 from spark_jobs.windows.log_reader import read_records, require_unchanged, row_records
 from spark_jobs.windows.parquet_files import opened, row_count
-from spark_jobs.writers.merge_errors import broken_integrity_told
+from spark_jobs.writers.merge_errors import as_integrity_error
 from spark_jobs.writers.writer import open_writer
 
 BATCH = "batch.json"
@@ -61,7 +61,7 @@ def worth_trying(log: ChangeLog, table: str, control: ControlRecord, repair: Seq
 
 
 @dataclass(frozen=True)
-class Batched:
+class BuiltBatch:
     """``problem``: why some rows are left out until the next run."""
 
     batch: Batch
@@ -69,7 +69,7 @@ class Batched:
 
 
 @dataclass(frozen=True)
-class Batching:
+class BatchBuilder:
     """``control`` and ``version``: what the table held when it was looked at."""
 
     job: Job
@@ -78,7 +78,7 @@ class Batching:
     plan: BatchPlan
     version: int | None
 
-    def batch(self) -> Batched | None:
+    def batch(self) -> BuiltBatch | None:
         """Unchanged or not, a table that met records gets a batch: its commit moves the cursor past them. None where
         there are none and decisions helped nothing. Raises Stopped where a bad record may not be put aside,
         SourceUnavailable where nothing but rows to be fetched wait and none comes."""
@@ -95,13 +95,13 @@ class Batching:
                 raise
         return self._try([*found, *unfit])
 
-    def _try(self, bad: Sequence[Bad]) -> Batched | None:
+    def _try(self, bad: Sequence[Bad]) -> BuiltBatch | None:
         if not bad and self._is_plain and (written := self._folded_here()) is not None:
-            return Batched(self._batch(written, partial=False, carry=self.control.carry))
+            return BuiltBatch(self._batch(written, partial=False, carry=self.control.carry))
         carry, log = self.control.carry, self.job.log
         if self.plan.rows <= FEW_ROWS:
             interpreted(self.work.spark)
-        sorted_ = Sorted(self._records)
+        sorted_ = PartitionedBatch(self._records)
         if bad or (self._something_waits and not self.plan.touched):
             found = self._sorting.sort(self._records, bad, () if self.plan.touched else self._dirty)
             if found is None:
@@ -113,7 +113,7 @@ class Batching:
         if staged.tombstones is not None or sorted_.waiting is not None:
             carry = self._carried_on(staged, sorted_, late)
         batch = self._batch(rows, KNOWN in staged.rows.columns, carry, sorted_.discarded)
-        return Batched(batch, sorted_.unanswered.problems[0] if sorted_.unanswered else None)
+        return BuiltBatch(batch, sorted_.unanswered.problems[0] if sorted_.unanswered else None)
 
     def _batch(self, rows: int, partial: bool, carry: CarryOver, discarded: int = 0) -> Batch:
         contents = self._contents
@@ -156,8 +156,8 @@ class Batching:
 
     def _folded_here(self) -> int | None:
         """How many rows to merge were written; None where that is left to Spark."""
-        fold = PlainFold(self._images, self._after, self._task.rule.on_delete)
-        with fold_here(self.job.log, self.plan.windows, fold) as rows:
+        fold = FastPathFold(self._images, self._after, self._task.rule.on_delete)
+        with fold_locally(self.job.log, self.plan.windows, fold) as rows:
             if rows is None:
                 return None
             with self.job.log.store.open_output(f"{self._folder}/{ROWS}/part-00000.parquet") as content:
@@ -178,12 +178,12 @@ class Batching:
         return failed and self._contents.shape.incomplete > 0 and not self.plan.touched and self.job.fetches_rows
 
     @property
-    def _dirty(self) -> list[Dirty]:
+    def _dirty(self) -> list[DirtyKeys]:
         log = self.job.log
-        met = refetch.met(log, self.plan.windows, self._after) if self._contents.valueless else []
+        met = refetch.dirty_keys_of(log, self.plan.windows, self._after) if self._contents.valueless else []
         return [*met, *refetch.carried(log, self.control.carry)]
 
-    def _folded(self, sorted_: Sorted) -> tuple[Staged, int]:
+    def _folded(self, sorted_: PartitionedBatch) -> tuple[FoldResult, int]:
         """The rows to merge, and how many of them were written."""
         entries = sorted_.entries
         if self.plan.touched:
@@ -203,7 +203,7 @@ class Batching:
             self._target,
         )
         url = self.job.log.store.url(f"{self._folder}/{ROWS}")
-        with broken_integrity_told(self.job.step.definition.name, self._task.table, self.plan.window):
+        with as_integrity_error(self.job.step.definition.name, self._task.table, self.plan.window):
             staged = folding.staged()
             guarded(staged.rows, self.plan.schema, self.job.tables).write.mode("overwrite").parquet(url)
         failpoint("stage.after_rows")
@@ -213,7 +213,9 @@ class Batching:
         if self.control.carry.files:
             entries = without_carried(entries, self._carried())
         if self._contents.valueless:
-            entries = refetch.without_dirty(entries, refetch.met(self.job.log, self.plan.windows, self._after))
+            entries = refetch.without_dirty(
+                entries, refetch.dirty_keys_of(self.job.log, self.plan.windows, self._after)
+            )
         if self._truncated_at is not None:
             return entries
         log, spark = self.job.log, self.work.spark
@@ -221,10 +223,10 @@ class Batching:
 
     def _unfit(self) -> list[Bad]:
         """Records of these windows that hold what the target cannot."""
-        unfit = unfit_records(self._records, self._images, self.job.tables)
+        unfit = unrepresentable_records(self._records, self._images, self.job.tables)
         return named(self.job.log, self.plan.windows, unfit)
 
-    def _carried_on(self, staged: Staged, sorted_: Sorted, late: Sequence[Bad]) -> CarryOver:
+    def _carried_on(self, staged: FoldResult, sorted_: PartitionedBatch, late: Sequence[Bad]) -> CarryOver:
         log, spark, table, attempt = self.job.log, self.work.spark, self._task.table, self.job.step.attempt
         parts = [part for part in (staged.tombstones, sorted_.waiting) if part is not None]
         parts += [frame(spark, [replace(one, since=self._now).carried for one in late])] if late else []
@@ -251,8 +253,8 @@ class Batching:
         return datetime.now(UTC).isoformat(timespec="milliseconds")
 
     @cached_property
-    def _contents(self) -> Contents:
-        return look_into(self.job.log, self.plan.windows, self.control.floor)
+    def _contents(self) -> BatchStats:
+        return batch_stats(self.job.log, self.plan.windows, self.control.floor)
 
     @property
     def _truncated_at(self) -> str | None:
@@ -275,18 +277,18 @@ class Batching:
         return writer.read(self._task, self.version)
 
     @cached_property
-    def _images(self) -> Images:
+    def _images(self) -> ImageColumns:
         """Of everything that may be folded: the schemas of the windows, and of what waits."""
         log, known = self.job.log, {one for window in self.plan.windows for one in window.part.schema_ids}
         for file in self.control.carry.files if self.control.carry.waiting else ():
             with opened(log.store, file.path) as parquet:
                 for piece in parquet.iter_batches(columns=["schema_id"]):
                     known.update(pc.unique(piece["schema_id"]).to_pylist())
-        return Images(self.plan.schema, {one: log.schema(one) for one in sorted(known)})
+        return ImageColumns(self.plan.schema, {one: log.schema(one) for one in sorted(known)})
 
     @cached_property
-    def _sorting(self) -> Sorting:
-        return Sorting(
+    def _sorting(self) -> RecordPartitioner:
+        return RecordPartitioner(
             self.job,
             self.work,
             self.plan,

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_cdc_provider.core.merge import Range, cover
-from airflow_cdc_provider.core.tables import Column, Kind
+from airflow_cdc_provider.core.table.merge_plan import Range, cover
+from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.sparksql.types import TEXTUAL, literal
 from spark_jobs.windows.parquet_files import opened, parts

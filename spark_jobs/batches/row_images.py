@@ -10,7 +10,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
-from airflow_cdc_provider.core.tables import Column, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import from_text
 
@@ -19,7 +19,7 @@ FAILFAST = {"mode": "FAILFAST"}
 
 
 @dataclass(frozen=True)
-class Images:
+class ImageColumns:
     """``schema`` is what the target will hold; ``schemas`` are those the records were decoded with, by id."""
 
     schema: TableSchema

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from airflow_cdc_provider.core.evolution import compare
-from airflow_cdc_provider.core.tables import Column, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.schema_evolution import compare
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.core.merge import KNOWN, OP, ORDER
-from airflow_cdc_provider.core.steps import Batch
+from airflow_cdc_provider.core.decisions.steps import Batch
+from airflow_cdc_provider.core.table.merge_plan import KNOWN, OP, ORDER
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type

@@ -8,32 +8,32 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from airflow_cdc_provider.connectors.source import Copy, HoldsCopies, LimitsCopies
-from airflow_cdc_provider.core.changelog import RELOAD, RESTART, Manifest
-from airflow_cdc_provider.core.cursors import ControlRecord, split_token
+from airflow_cdc_provider.connectors.source import Copy, LimitsCopies, StreamHoldsSnapshots
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, TableTask
+from airflow_cdc_provider.core.decisions.table_decisions import hole_of
 from airflow_cdc_provider.core.errors import Fenced, PositionLost, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.states import State
-from airflow_cdc_provider.core.steps import Outcome, StepResult, TableResult, TableTask
-from airflow_cdc_provider.core.verdicts import hole_of
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, Manifest
+from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
+from airflow_cdc_provider.core.table.states import State
+from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.progress import reported
 from spark_jobs.writers.writer import CopyCommit, open_writer
 
 
-def standing_before(job: Job, task: TableTask) -> Job:
+def control_before(job: Job, task: TableTask) -> Job:
     """Where the stream tells its tables from their beginning, the job with the last window before which it told nothing
     of this table, or behind which it tells the whole table once more; any other job as it is. Raises PositionLost
     (CPY006) where the log does not reach back to there."""
-    if not isinstance(job.source, HoldsCopies):
+    if not isinstance(job.source, StreamHoldsSnapshots):
         return job
     log, sealed = job.log, job.step.window
     end = log.manifest(sealed).hi if sealed else {}
     for number in range(sealed, max(log.oldest(), 1) - 1, -1):
         manifest = log.manifest(number)
-        if begins_anew(manifest, task.table) or job.source.tells_all_behind(manifest.hi, end, task.table):
+        if is_new_table(manifest, task.table) or job.source.contains_all_after(manifest.hi, end, task.table):
             return replace(job, step=replace(job.step, window=number))
         if hole_of(manifest, task.table, ""):
             break
@@ -51,7 +51,7 @@ def standing_before(job: Job, task: TableTask) -> Job:
     )
 
 
-def begins_anew(manifest: Manifest, table: str) -> bool:
+def is_new_table(manifest: Manifest, table: str) -> bool:
     """The feed tells the whole table behind this window."""
     return any(hole.table == table and hole.kind in (RESTART, RELOAD) for hole in manifest.holes)
 
@@ -71,16 +71,16 @@ def opened_copy(job: Job, task: TableTask, window: int) -> Iterator[Copy]:
         yield copy
 
 
-def look(job: Job, task: TableTask) -> tuple[int, Held]:
+def table_status(job: Job, task: TableTask) -> tuple[int, TargetState]:
     """The highest fence ever named for the table, and what stands in the target. In this order: whoever commits a fence
     after the look, a pause for instance, has named it above that number, and the copy's claim fails."""
     named = job.log.highest_fence(task.table)
-    return named, job.tables.held(task.table, task.target)
+    return named, job.tables.state(task.table, task.target)
 
 
-def record_of(job: Job, task: TableTask, named: int, held: Held, copy: Copy, state: State) -> ControlRecord:
-    """The control record of the copy, one fence above whatever was named for the table before the ``look``. Its cursor
-    is the window sealed before the anchor: everything after it in the log is applied on top, down to the floor.
+def record_of(job: Job, task: TableTask, named: int, held: TargetState, copy: Copy, state: State) -> ControlRecord:
+    """The control record of the copy, one fence above whatever was named for the table before ``table_status``. Its
+    cursor is the window sealed before the anchor: everything after it in the log is applied on top, down to the floor.
 
     Called when the rows have been read: only a window that begins after that brings a copy that is not exact up to what
     it holds already, and the first that has not begun yet is the one after the next."""

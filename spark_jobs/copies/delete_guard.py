@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.decisions import approves_deletes
+from airflow_cdc_provider.core.decisions.operator_decisions import approves_deletes
 from airflow_cdc_provider.core.errors import Blocked, Problem
+from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.runtime.job import Job, TableWork
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingRows:
     """``rows`` of ``of`` live rows of the target that the source does not hold."""
 
     rows: int
@@ -37,7 +37,7 @@ def absent(key: tuple[str, ...], old: DataFrame, new: DataFrame) -> DataFrame:
     return old.alias("old").join(keys, same, "left_anti")
 
 
-def require_yes(job: Job, work: TableWork, control: ControlRecord, missing: Missing, what: str) -> None:
+def require_yes(job: Job, work: TableWork, control: ControlRecord, missing: MissingRows, what: str) -> None:
     """Raises Blocked where ``what`` would delete more than allowed, and nobody has said yes; nothing was written."""
     allowed = job.step.definition.resync.max_delete
     if missing.share <= allowed or approves_deletes(job.log.decisions(), work.task.table, control.state):

@@ -16,27 +16,27 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.changelog import AUDIT, Hole, batch_folder
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.merge import GONE, KNOWN, OP, ORDER
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.steps import Batch, Outcome, TableResult
-from airflow_cdc_provider.core.tables import TableSchema
-from airflow_cdc_provider.core.verdicts import hole_of
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.decisions.steps import Batch, Outcome, TableResult
+from airflow_cdc_provider.core.decisions.table_decisions import hole_of
+from airflow_cdc_provider.core.log.change_log import AUDIT, Hole, batch_folder
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.merge_plan import GONE, KNOWN, OP, ORDER
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from spark_jobs.batches.builder import BATCH
 from spark_jobs.batches.key_bounds import bounds_of
 from spark_jobs.batches.staged_rows import ROWS
 from spark_jobs.copies.copying import opened_copy
-from spark_jobs.copies.delete_guard import Missing, absent, live, require_yes
+from spark_jobs.copies.delete_guard import MissingRows, absent, live, require_yes
 from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.merge import merge_table
 from spark_jobs.replay import CATCHING_UP, replay_table
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.runtime.table_guard import require_standing
+from spark_jobs.runtime.table_guard import require_current
 from spark_jobs.writers.writer import open_writer
 
 
@@ -59,7 +59,7 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
     caught_up = replay_table(before, work)
     if caught_up.outcome not in (Outcome.DONE, Outcome.UNCHANGED):
         return caught_up
-    control, held = require_standing(job, task, CATCHING_UP)
+    control, held = require_current(job, task, CATCHING_UP)
     assert control.schema is not None
     hole = hole_of(job.log.manifest(window), task.table, control.floor)
     assert hole is not None
@@ -76,7 +76,7 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
         attempt = f"{job.step.attempt}-audit"
         folder = batch_folder(task.table, attempt)
         _staged(gone, control.schema, hole).write.mode("overwrite").parquet(job.log.store.url(f"{folder}/{ROWS}"))
-    missing = Missing(_count(job, work, f"{folder}/{ROWS}"), rows.count())
+    missing = MissingRows(_count(job, work, f"{folder}/{ROWS}"), rows.count())
     require_yes(job, work, control, missing, "key audit")
     batch = Batch(
         table=task.table,

@@ -13,14 +13,14 @@ from typing import Any, ClassVar, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.connectors.source import Copy, PagedRead, ProvesRows
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.connectors.source import Copy, ProvesRows, SplitRead
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import Hash, checksums_sql, rows_sql
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.copies.split_reads import read_pages
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.runtime.remote_errors import heard
+from spark_jobs.runtime.remote_errors import from_remote_failure
 
 VIEW = "source_rows"
 
@@ -43,7 +43,7 @@ class SourceSide(Protocol):
 def source_side(job: Job, work: TableWork, copy: Copy) -> Iterator[SourceSide]:
     """Readable while the context is open, and the copy with it."""
     if isinstance(job.source, ProvesRows):
-        with heard():
+        with from_remote_failure():
             yield _Database(job, work, copy, job.source)
         return
     with copy_rows(job, work, copy) as rows:
@@ -70,9 +70,9 @@ class _Database:
         proof = replace(schema, columns=told)
         return self._read(self.source.hashes(self.copy, self.work.task, schema), proof, proof.names)
 
-    def _read(self, read: PagedRead, schema: TableSchema, names: Sequence[str]) -> DataFrame:
+    def _read(self, read: SplitRead, schema: TableSchema, names: Sequence[str]) -> DataFrame:
         wanted = replace(schema, columns=tuple(map(schema.column, names)))
-        return read_pages(self.work.spark, self.job.step.definition, self.job.secrets.source, read.shares, wanted)
+        return read_pages(self.work.spark, self.job.step.definition, self.job.secrets.source, read.splits, wanted)
 
 
 @dataclass(frozen=True)

@@ -11,23 +11,23 @@ import pyarrow as pa
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema
 from airflow_cdc_provider.connectors.registry import open_source
-from airflow_cdc_provider.connectors.source import Copy, SharesRows
-from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.connectors.source import Copy, ReadsSplits
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.decisions.steps import Step
 from airflow_cdc_provider.core.errors import CdcError
-from airflow_cdc_provider.core.steps import Step
-from airflow_cdc_provider.core.tables import TableSchema
-from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.staging.open_store import open_log
 from spark_jobs.copies.split_frames import require_all
 from spark_jobs.runtime.job import Job
-from spark_jobs.runtime.parallel import side_by_side
-from spark_jobs.runtime.row_progress import Note, noted
+from spark_jobs.runtime.parallel import in_parallel
+from spark_jobs.runtime.row_progress import Note, record_progress
 
 R = TypeVar("R")
 Rows = Iterable[pa.Table]
 
 
 @dataclass(frozen=True)
-class Written(Generic[R]):
+class WrittenSplit(Generic[R]):
     """What became of the shares of a copy, and how many rows they held."""
 
     told: list[R]
@@ -48,7 +48,7 @@ class _Share(Generic[R]):
 
 
 @dataclass(frozen=True)
-class _Told(Generic[R]):
+class _SplitResult(Generic[R]):
     """A failure with words travels as a value: as an exception Spark would turn it into text."""
 
     result: R | None
@@ -57,15 +57,17 @@ class _Told(Generic[R]):
     peak_bytes: int
 
 
-def given_to(job: Job, copy: Copy, technical: Mapping[str, str | bool], function: Callable[[Rows], R]) -> Written[R]:
+def write_splits(
+    job: Job, copy: Copy, technical: Mapping[str, str | bool], function: Callable[[Rows], R]
+) -> WrittenSplit[R]:
     """Each share of the copy, with these columns besides, given to ``function``. Raises what reading a share raises,
     and SourceUnavailable (CPY005) where there are not as many rows as the source has counted."""
     step = replace(job.step, tables=())
     shares = [
         _Share(step, job.secrets, share, number, copy.schema, technical, function)
-        for number, share in enumerate(copy.read.shares)
+        for number, share in enumerate(copy.read.splits)
     ]
-    told: list[_Told[R]] = side_by_side(job, _read_share, shares)
+    told: list[_SplitResult[R]] = in_parallel(job, _read_split, shares)
     for one in told:
         if one.error is not None:
             raise one.error
@@ -73,17 +75,17 @@ def given_to(job: Job, copy: Copy, technical: Mapping[str, str | bool], function
     require_all(copy.read, copy.schema.table, rows)
     peaks = [job.peak_memory_bytes.get("share", 0), *(one.peak_bytes for one in told)]
     job.peak_memory_bytes["share"] = max(peaks)
-    return Written([one.result for one in told if one.result is not None], rows)
+    return WrittenSplit([one.result for one in told if one.result is not None], rows)
 
 
-def _read_share(share: _Share[R]) -> _Told[R]:
+def _read_split(share: _Share[R]) -> _SplitResult[R]:
     """Runs wherever the share is done."""
     counted = _Counted(share)
     try:
         result, error = share.function(counted.tables()), None
     except CdcError as failure:
         result, error = None, failure
-    return _Told(result, error, counted.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    return _SplitResult(result, error, counted.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 
 class _Counted:
@@ -94,16 +96,16 @@ class _Counted:
     def tables(self) -> Iterator[pa.Table]:
         share = self._share
         source = open_source(share.step.definition, share.secrets.source)
-        assert isinstance(source, SharesRows), "only such sources have shares"
+        assert isinstance(source, ReadsSplits), "only such sources have shares"
         wanted, note = arrow_schema(share.schema), self._note()
-        for table in source.read_share(share.share, share.schema):
+        for table in source.read_split(share.share, share.schema):
             self.rows += len(table)
             note(self.rows)
             yield _with(share.technical, table.cast(wanted))
 
     def _note(self) -> Note:
         store = open_log(self._share.step.definition, self._share.secrets.staging).store
-        return noted(store, self._share.step, f"{self._share.schema.table}-{self._share.number:04d}")
+        return record_progress(store, self._share.step, f"{self._share.schema.table}-{self._share.number:04d}")
 
 
 def _with(technical: Mapping[str, str | bool], table: pa.Table) -> pa.Table:

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
-from airflow_cdc_provider.connectors.source import Copy, PagedRead
+from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
 from spark_jobs.copies.split_reads import read_pages
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.progress import reported
-from spark_jobs.runtime.remote_errors import heard
+from spark_jobs.runtime.remote_errors import from_remote_failure
 from spark_jobs.runtime.spark_progress import shares_read
 
 
@@ -24,22 +24,22 @@ def copy_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[DataFrame]:
     a share raises, and SourceUnavailable (CPY005) where there are not as many rows as the source has counted.
     """
     definition, connection = job.step.definition, job.secrets.source
-    frame = read_pages(work.spark, definition, connection, copy.read.shares, copy.schema)
+    frame = read_pages(work.spark, definition, connection, copy.read.splits, copy.schema)
     if copy.read.repeatable:
-        with heard():
+        with from_remote_failure():
             yield frame
         return
     frame = frame.persist(StorageLevel.DISK_ONLY)
     try:
         progress = shares_read(work.spark, copy.rows)
-        with work.phase("read"), heard(), reported(copy.schema.table, progress):
+        with work.phase("read"), from_remote_failure(), reported(copy.schema.table, progress):
             require_all(copy.read, copy.schema.table, frame.count())
         yield frame
     finally:
         frame.unpersist()
 
 
-def require_all(read: PagedRead, table: str, rows: int) -> None:
+def require_all(read: SplitRead, table: str, rows: int) -> None:
     """Raises SourceUnavailable (CPY005) where there are not as many rows as the source has counted."""
     if read.rows is None or rows == read.rows:
         return

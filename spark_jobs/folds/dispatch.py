@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.carry import Carried
-from airflow_cdc_provider.core.changes import Operation
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
-from airflow_cdc_provider.core.quarantine import Entry
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Regime
+from airflow_cdc_provider.core.log.carry_over import Carried
+from airflow_cdc_provider.core.log.change_records import Operation
+from airflow_cdc_provider.core.log.quarantine import RecordKey
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import Regime
 from spark_jobs.batches.batch_plan import BatchPlan
-from spark_jobs.batches.batch_stats import Contents, Shape
-from spark_jobs.batches.row_images import Images
+from spark_jobs.batches.batch_stats import BatchShape, BatchStats
+from spark_jobs.batches.row_images import ImageColumns
 from spark_jobs.folds.keyed import KeyedFold, fold_keyed
 from spark_jobs.folds.keyless import KeylessFold, fold_keyless
 from spark_jobs.folds.unordered import UnorderedFold, fold_unordered
@@ -27,13 +27,13 @@ DELETE = Operation.DELETE.value
 
 
 @dataclass(frozen=True)
-class Staged:
+class FoldResult:
     """``rows`` as ``core.merge`` says. ``tombstones``: those of the carry-over from now on; None where it has none.
     ``late``: records that nobody knows what to do with."""
 
     rows: DataFrame
     tombstones: DataFrame | None = None
-    late: tuple[Entry, ...] = ()
+    late: tuple[RecordKey, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Folding:
 
     task: TableTask
     entries: DataFrame
-    images: Images
-    contents: Contents
-    shape: Shape
+    images: ImageColumns
+    contents: BatchStats
+    shape: BatchShape
     truncated_at: str | None
     plan: BatchPlan
     control: ControlRecord
@@ -55,13 +55,13 @@ class Folding:
     now: str
     target: Callable[[], DataFrame]
 
-    def staged(self) -> Staged:
+    def staged(self) -> FoldResult:
         """Raises IntegrityBroken where the records are not what the table's regime can do with."""
         if not self.images.schema.key:
-            return Staged(self._keyless())
+            return FoldResult(self._keyless())
         if self.images.schema.regime is Regime.UNORDERED:
             return self._unordered()
-        return Staged(self._keyed())
+        return FoldResult(self._keyed())
 
     def _keyless(self) -> DataFrame:
         ignore = self.task.rule.on_delete is OnDelete.IGNORE
@@ -83,7 +83,7 @@ class Folding:
         )
         return fold_keyed(self.entries, fold)
 
-    def _unordered(self) -> Staged:
+    def _unordered(self) -> FoldResult:
         if self.contents.truncated_at or self.shape.incomplete:
             raise IntegrityBroken(self._without_order())
         repair = bool(self.plan.touched)
@@ -101,7 +101,7 @@ class Folding:
             self.carried().where(F.lit(not repair) & (F.col("kind") == Carried.TOMBSTONE)),
             fold,
         )
-        return Staged(folded.rows) if repair else Staged(folded.rows, folded.carry, folded.late)
+        return FoldResult(folded.rows) if repair else FoldResult(folded.rows, folded.carry, folded.late)
 
     def _without_order(self) -> Problem:
         table, found = self.task.table, "a row without all its columns"

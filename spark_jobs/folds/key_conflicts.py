@@ -11,8 +11,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, Operation
-from airflow_cdc_provider.core.merge import TWO_HOLDERS
+from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, Operation
+from airflow_cdc_provider.core.table.merge_plan import TWO_HOLDERS
 
 DELETE = Operation.DELETE.value
 

@@ -13,11 +13,11 @@ from functools import reduce
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, Operation
-from airflow_cdc_provider.core.merge import DELETED, GONE, KNOWN, NO_ROW, OP, ORDER
+from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, Operation
+from airflow_cdc_provider.core.table.merge_plan import DELETED, GONE, KNOWN, NO_ROW, OP, ORDER
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type, initial_value
-from spark_jobs.batches.row_images import Images, typed
+from spark_jobs.batches.row_images import ImageColumns, typed
 
 ROOT, ROOT_TYPE = "_cdc_root", "struct<k: string, put: boolean>"
 """Names that stand beside a source's own columns begin with what no source column may begin with."""
@@ -64,7 +64,7 @@ def _chains(lives: DataFrame) -> DataFrame:
         steps = longer.select("id", F.coalesce("further", "chain").alias("chain"))
 
 
-def with_parent_rows(staged: DataFrame, images: Images, target: Callable[[], DataFrame]) -> DataFrame:
+def with_parent_rows(staged: DataFrame, images: ImageColumns, target: Callable[[], DataFrame]) -> DataFrame:
     """Moved rows completed from the target row they moved away from. Where that row is not there, what they do not know
     is NULL if it was put, else it raises."""
     schema = images.schema

@@ -15,10 +15,10 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.changes import ARRIVES, IMAGE_OPERATIONS, Operation
-from airflow_cdc_provider.core.merge import GONE, KNOWN, LIVE, NO_ROW, OP, ORDER, PUT
-from spark_jobs.batches.row_images import Images, typed_columns
-from spark_jobs.folds.duplicates import comes_anew, last_stories, told_once
+from airflow_cdc_provider.core.log.change_records import ARRIVES, IMAGE_OPERATIONS, Operation
+from airflow_cdc_provider.core.table.merge_plan import GONE, KNOWN, LIVE, NO_ROW, OP, ORDER, PUT
+from spark_jobs.batches.row_images import ImageColumns, typed_columns
+from spark_jobs.folds.duplicates import is_repeated, last_signatures, without_duplicates
 from spark_jobs.folds.key_conflicts import settled
 from spark_jobs.folds.key_moves import ROOT, ROOT_TYPE, departed_keys, with_parent_rows, with_roots
 
@@ -35,7 +35,7 @@ class KeyedFold:
     ``own_row``: moved rows take unknown columns from their own row, not the departed one's (repair). ``target``: the
     table as it was when the batch was begun; asked only where rows moved."""
 
-    images: Images
+    images: ImageColumns
     doubly_held: bool
     partial: bool
     moved: bool
@@ -100,8 +100,8 @@ def _last_entries(entries: DataFrame, fold: KeyedFold, with_known: bool) -> Data
     last = F.struct("op", "order_key", "after", "schema_id")
     rows = (
         entries.groupBy("k")
-        .agg(F.max_by(last, "order_key").alias("last"), *last_stories())
-        .select("k", "last.*", told_once(F.col("last.order_key")).alias(ORDER))
+        .agg(F.max_by(last, "order_key").alias("last"), *last_signatures())
+        .select("k", "last.*", without_duplicates(F.col("last.order_key")).alias(ORDER))
         .select(
             ORDER,
             F.when(F.col("op") == DELETE, GONE).otherwise(LIVE).alias(OP),
@@ -139,7 +139,7 @@ def _lives(entries: DataFrame, fold: KeyedFold) -> DataFrame:
 def _numbered_lives(entries: DataFrame) -> DataFrame:
     """Each entry once, with the number of its life. A delete belongs to the life it ends."""
     by_order = Window.partitionBy("k").orderBy("order_key")
-    entries = entries.withColumn("anew", comes_anew(by_order)).where("anew")
+    entries = entries.withColumn("anew", is_repeated(by_order)).where("anew")
     after_delete = F.lag("op").over(by_order) == DELETE
     begins = F.col("op").isin(*BEGINS) | F.coalesce(after_delete, F.lit(False))
     return entries.withColumn("begins", begins).withColumn("life", F.sum(F.col("begins").cast("int")).over(by_order))

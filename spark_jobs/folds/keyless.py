@@ -12,12 +12,12 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.changes import Operation
-from airflow_cdc_provider.core.merge import COPY, GONE, NO_ROW, OP
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.log.change_records import Operation
+from airflow_cdc_provider.core.table.merge_plan import COPY, GONE, NO_ROW, OP
+from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import FLOATING, initial_value
-from spark_jobs.batches.row_images import Images, typed_columns
+from spark_jobs.batches.row_images import ImageColumns, typed_columns
 
 INSERT, READ, UPDATE, DELETE = (
     op.value for op in (Operation.INSERT, Operation.READ, Operation.UPDATE, Operation.DELETE)
@@ -32,7 +32,7 @@ class KeylessFold:
     """``keep_deleted``: deletes do nothing. ``truncated``: the target counts as empty. ``target``: the table as it was
     when the batch was begun."""
 
-    images: Images
+    images: ImageColumns
     keep_deleted: bool
     truncated: bool
     target: Callable[[], DataFrame]

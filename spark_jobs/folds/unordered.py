@@ -15,12 +15,12 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.carry import Carried
-from airflow_cdc_provider.core.changes import FIELDS, Operation
-from airflow_cdc_provider.core.merge import GONE, LIVE, OP, ORDER
-from airflow_cdc_provider.core.quarantine import Entry
-from spark_jobs.batches.row_images import Images, typed_columns
-from spark_jobs.folds.duplicates import last_stories, told_once
+from airflow_cdc_provider.core.log.carry_over import Carried
+from airflow_cdc_provider.core.log.change_records import FIELDS, Operation
+from airflow_cdc_provider.core.log.quarantine import RecordKey
+from airflow_cdc_provider.core.table.merge_plan import GONE, LIVE, OP, ORDER
+from spark_jobs.batches.row_images import ImageColumns, typed_columns
+from spark_jobs.folds.duplicates import last_signatures, without_duplicates
 from spark_jobs.folds.keyed import own_key
 from spark_jobs.quarantine.carry_over import BESIDE
 from spark_jobs.writers.absent_rows import without_row
@@ -35,7 +35,7 @@ class UnorderedFold:
     from now on. ``now``: ISO time of new tombstones. ``admitted``: what is never late (``k``, ``order_key``).
     ``target``: the table as it was when the batch was begun."""
 
-    images: Images
+    images: ImageColumns
     was_retired: str
     retired: str
     now: str
@@ -49,7 +49,7 @@ class Folded:
 
     rows: DataFrame
     carry: DataFrame
-    late: tuple[Entry, ...]
+    late: tuple[RecordKey, ...]
 
 
 def fold_unordered(records: DataFrame, carried: DataFrame, fold: UnorderedFold) -> Folded:
@@ -59,7 +59,7 @@ def fold_unordered(records: DataFrame, carried: DataFrame, fold: UnorderedFold) 
     last = _newest(carried.unionByName(fresh)).localCheckpoint()
     late = _late(last, fold).localCheckpoint()
     staged = last.where("kind IS NULL").join(late.select("k"), "k", "left_anti")
-    entries = tuple(Entry(*row) for row in late.select("k", "order_key").collect()) if fold.was_retired else ()
+    entries = tuple(RecordKey(*row) for row in late.select("k", "order_key").collect()) if fold.was_retired else ()
     return Folded(_rows(staged, fold), _carry(last, fold), entries)
 
 
@@ -67,8 +67,8 @@ def _newest(entries: DataFrame) -> DataFrame:
     # Of equals, what is carried is what has been dealt with.
     rank = F.struct("order_key", F.col("kind").isNotNull())
     last = F.max_by(F.struct(*FIELDS, *BESIDE), rank).alias("last")
-    newest = entries.withColumn("k", own_key()).groupBy("k").agg(last, *last_stories())
-    return newest.select(told_once(F.col("k")).alias("k"), "last.*")
+    newest = entries.withColumn("k", own_key()).groupBy("k").agg(last, *last_signatures())
+    return newest.select(without_duplicates(F.col("k")).alias("k"), "last.*")
 
 
 def _late(last: DataFrame, fold: UnorderedFold) -> DataFrame:

@@ -14,24 +14,24 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_cdc_provider.core.carry import Carried, CarryOver
-from airflow_cdc_provider.core.changelog import DataFile, carry_folder, quarantine_path
-from airflow_cdc_provider.core.changes import ChangeRecord, Operation
-from airflow_cdc_provider.core.decisions import Decision, DecisionKind
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.quarantine import (
-    Entry,
-    Listing,
-    Waiting,
+from airflow_cdc_provider.core.log.carry_over import Carried, CarryOver
+from airflow_cdc_provider.core.log.change_log import DataFile, carry_folder, quarantine_path
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
+from airflow_cdc_provider.core.log.quarantine import (
+    QuarantinedRecord,
+    QuarantineList,
+    RecordKey,
     bad_record,
+    corrected,
     entry_of,
-    mended,
     record_id,
-    told,
+    undecoded,
 )
-from airflow_cdc_provider.core.tables import TableSchema
-from airflow_cdc_provider.staging.log import ChangeLog
-from spark_jobs.folds.local import entry_keys
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from spark_jobs.folds.local_engine import entry_keys
 from spark_jobs.windows import driver_reads
 from spark_jobs.windows.driver_reads import CarriedRecord, landed
 from spark_jobs.windows.log_reader import WindowSlice
@@ -58,7 +58,7 @@ class Bad:
         return CarriedRecord(self.record, Carried.QUARANTINED, self.since or None, self.reason)
 
 
-class Mended(NamedTuple):
+class CorrectedRecord(NamedTuple):
     """``records`` are to be taken in the place of ``bad``."""
 
     bad: Bad
@@ -70,7 +70,7 @@ class Ruling:
     """``open``: nothing helps yet. ``given_up``: by decision."""
 
     open: tuple[Bad, ...]
-    mended: tuple[Mended, ...]
+    mended: tuple[CorrectedRecord, ...]
     given_up: tuple[ChangeRecord, ...]
 
     @property
@@ -82,10 +82,10 @@ def unreadable(log: ChangeLog, windows: Sequence[WindowSlice], after: str) -> li
     """Records behind the order key that no decoder understood. The counts of a window say whether to look."""
     holding = [one for one in windows if one.part.counts.get(Operation.UNREADABLE.value)]
     found = landed(log, holding, [("op", "=", Operation.UNREADABLE.value), ("order_key", ">", after)])
-    return [Bad(record, window, what.reason) for window, record in found if (what := told(record))]
+    return [Bad(record, window, what.reason) for window, record in found if (what := undecoded(record))]
 
 
-def named(log: ChangeLog, windows: Sequence[WindowSlice], reasons: Mapping[Entry, str]) -> list[Bad]:
+def named(log: ChangeLog, windows: Sequence[WindowSlice], reasons: Mapping[RecordKey, str]) -> list[Bad]:
     """These records, each with why it is bad."""
     places = sorted({entry.order_key for entry in reasons})
     found = landed(log, windows, [("order_key", "in", places)]) if reasons else []
@@ -101,12 +101,12 @@ def carried(log: ChangeLog, carry: CarryOver) -> list[Bad]:
 
 def rule(
     bad: Iterable[Bad],
-    decisions: Mapping[str, Decision],
+    decisions: Mapping[str, OperatorDecision],
     reread: Callable[[ChangeRecord], list[ChangeRecord]],
     schema: TableSchema,
 ) -> Ruling:
     """By what was decided about each."""
-    open_, again, given_up = list[Bad](), list[Mended](), list[ChangeRecord]()
+    open_, again, given_up = list[Bad](), list[CorrectedRecord](), list[ChangeRecord]()
     for one in bad:
         decision = decisions.get(one.id)
         if decision is None:
@@ -118,7 +118,7 @@ def rule(
             if any(record.op == Operation.UNREADABLE for record in records):
                 open_.append(one)
             else:
-                again.append(Mended(one, tuple(records)))
+                again.append(CorrectedRecord(one, tuple(records)))
     return Ruling(tuple(open_), tuple(again), tuple(given_up))
 
 
@@ -128,10 +128,10 @@ def _tried(
     reread: Callable[[ChangeRecord], list[ChangeRecord]],
     schema: TableSchema,
 ) -> list[ChangeRecord]:
-    given = mended(record, values, schema)
+    given = corrected(record, values, schema)
     if given.op != Operation.UNREADABLE:
         return [given]
-    return [mended(one, values, schema) for one in reread(record)]
+    return [corrected(one, values, schema) for one in reread(record)]
 
 
 def keep(log: ChangeLog, table: str, bad: Iterable[Bad], now: str) -> None:
@@ -147,7 +147,7 @@ def with_listing(log: ChangeLog, table: str, attempt: str, carry: CarryOver, bad
     if not carry.quarantined:
         return carry
     parked: Counter[str] = Counter()
-    in_it: dict[Entry, str] = {}
+    in_it: dict[RecordKey, str] = {}
     for file in carry.files:
         with opened(log.store, file.path) as parquet:
             for batch in parquet.iter_batches(columns=["kind", "op", "key", "key_before", "order_key", "since"]):
@@ -155,14 +155,14 @@ def with_listing(log: ChangeLog, table: str, attempt: str, carry: CarryOver, bad
                 behind = piece.filter(pc.equal(piece["kind"], Carried.PARKED.value))
                 parked.update(_own_keys(behind))
                 open_ = piece.filter(pc.equal(piece["kind"], Carried.QUARANTINED.value))
-                entries = map(Entry, _own_keys(open_), open_["order_key"].to_pylist())
+                entries = map(RecordKey, _own_keys(open_), open_["order_key"].to_pylist())
                 in_it.update(zip(entries, open_["since"].to_pylist(), strict=True))
     waiting = [
-        Waiting(one.id, one.window, in_it[entry], one.reason, parked[entry.key])
+        QuarantinedRecord(one.id, one.window, in_it[entry], one.reason, parked[entry.key])
         for one in bad
         if (entry := entry_of(one.record)) in in_it
     ]
-    content = Listing(tuple(waiting)).encode()
+    content = QuarantineList(tuple(waiting)).encode()
     path = f"{carry_folder(table, attempt)}/{LISTING}"
     log.store.write(path, content)
     digest = hashlib.sha256(content).hexdigest()

@@ -9,10 +9,10 @@ from collections import Counter
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.core.carry import CarryOver
-from airflow_cdc_provider.core.changelog import DataFile, carry_folder
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.log.carry_over import CarryOver
+from airflow_cdc_provider.core.log.change_log import DataFile, carry_folder
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.windows.log_reader import RECORD, require_unchanged
 from spark_jobs.windows.parquet_files import opened, parts
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.carry import Carried
-from airflow_cdc_provider.core.changes import ARRIVES, FIELDS, Operation
+from airflow_cdc_provider.core.log.carry_over import Carried
+from airflow_cdc_provider.core.log.change_records import ARRIVES, FIELDS, Operation
 from spark_jobs.batches.small_frames import small_frame, texts
 from spark_jobs.folds.keyed import BEGINS, IMAGES, is_incomplete, own_key
 from spark_jobs.quarantine.carry_over import BESIDE
@@ -64,7 +64,7 @@ class Parking:
 
 
 @dataclass(frozen=True)
-class Parted:
+class PartitionedRecords:
     """``applied``: change records for the fold. ``waiting``: those that still matter and what is parked, as
     ``carry_files`` wants it; ``parks``: there may be some. ``orphans``: how many partial changes go with a row that is
     given up."""
@@ -75,7 +75,7 @@ class Parted:
     orphans: int
 
 
-def part(records: DataFrame, parking: Parking) -> Parted:
+def part(records: DataFrame, parking: Parking) -> PartitionedRecords:
     """``records``: change records of rows, as rows of a carry-over without ``kind``; ``since`` where they were parked
     before."""
     entries = _marked(records.unionByName(parking.waits), parking.moves, parking.ignore_deletes)
@@ -89,7 +89,9 @@ def part(records: DataFrame, parking: Parking) -> Parted:
         {"kind": F.coalesce("kind", F.lit(Carried.PARKED)), "since": F.coalesce("since", F.lit(parking.now))}
     )
     applied = told.where(~waits & F.col("kind").isNull()).select(*FIELDS)
-    return Parted(applied, waiting.dropDuplicates(["k", "order_key"]).select(*FIELDS, *BESIDE), bool(cuts), orphans)
+    return PartitionedRecords(
+        applied, waiting.dropDuplicates(["k", "order_key"]).select(*FIELDS, *BESIDE), bool(cuts), orphans
+    )
 
 
 def settled(records: DataFrame, marks: Sequence[Mark], ignore_deletes: bool) -> set[Mark]:

@@ -10,24 +10,24 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.carry import Carried, CarryOver
-from airflow_cdc_provider.core.changes import ARRIVES, FIELDS, ChangeRecord
-from airflow_cdc_provider.core.decisions import about_records
-from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
+from airflow_cdc_provider.core.decisions.operator_decisions import about_records
 from airflow_cdc_provider.core.errors import BadRecordMet, Problem, Retryable, SourceUnavailable
-from airflow_cdc_provider.core.quarantine import Refusal, allowed, begins_row, entry_of, own_key
-from airflow_cdc_provider.core.tables import Regime
+from airflow_cdc_provider.core.log.carry_over import Carried, CarryOver
+from airflow_cdc_provider.core.log.change_records import ARRIVES, FIELDS, ChangeRecord
+from airflow_cdc_provider.core.log.quarantine import Refusal, allowed, begins_row, entry_of, own_key
+from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
+from airflow_cdc_provider.core.table.schema import Regime
 from spark_jobs.batches.batch_plan import BatchPlan
-from spark_jobs.batches.batch_stats import NOTHING, Shape, parked_shape, shape_of
-from spark_jobs.batches.row_images import Images
+from spark_jobs.batches.batch_stats import NOTHING, BatchShape, parked_shape, shape_of
+from spark_jobs.batches.row_images import ImageColumns
 from spark_jobs.batches.small_frames import small_frame, texts
 from spark_jobs.folds.keyed import own_key as key_column
 from spark_jobs.quarantine import refetch
-from spark_jobs.quarantine.bad_records import Bad, Mended, Ruling, carried, keep, named, rule
+from spark_jobs.quarantine.bad_records import Bad, CorrectedRecord, Ruling, carried, keep, named, rule
 from spark_jobs.quarantine.carry_over import BESIDE, read_carry
-from spark_jobs.quarantine.parking import Mark, Parking, Parted, part, settled
-from spark_jobs.quarantine.refetch import Answers, Dirty
-from spark_jobs.quarantine.unrepresentable import unfit_records
+from spark_jobs.quarantine.parking import Mark, Parking, PartitionedRecords, part, settled
+from spark_jobs.quarantine.refetch import DirtyKeys, FetchedRows
+from spark_jobs.quarantine.unrepresentable import unrepresentable_records
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.windows.driver_reads import CarriedRecord, frame
 
@@ -44,7 +44,7 @@ class Stopped(BadRecordMet):
 
 
 @dataclass(frozen=True)
-class Sorted:
+class PartitionedBatch:
     """``entries`` are for the fold. ``waiting``: the carry-over from now on as ``carry_files`` wants it; None where it
     stays as it is. ``bad``: those that may be in quarantine from now on. ``back``: the shape of what had waited or was
     fetched and may be among the entries, ``admitted`` which these are (``k``, ``order_key``). ``discarded``: so many
@@ -53,14 +53,14 @@ class Sorted:
     entries: DataFrame
     waiting: DataFrame | None = None
     bad: tuple[Bad, ...] = ()
-    back: Shape = NOTHING
+    back: BatchShape = NOTHING
     admitted: DataFrame | None = None
     discarded: int = 0
     unanswered: Retryable | None = None
 
 
 @dataclass(frozen=True)
-class Sorting:
+class RecordPartitioner:
     """``carry``: of the commit that the batch is built on. ``after``: what is not behind this order key is settled.
     ``shape``: of the records of the windows. ``now``: ISO time. ``target``: the table as the batch will find it, where
     changes that meet no row are looked for."""
@@ -68,14 +68,14 @@ class Sorting:
     job: Job
     work: TableWork
     plan: BatchPlan
-    images: Images
+    images: ImageColumns
     carry: CarryOver
     after: str
-    shape: Shape
+    shape: BatchShape
     now: str
     target: Callable[[], DataFrame] | None
 
-    def sort(self, records: DataFrame, bad: Sequence[Bad], dirty: Sequence[Dirty]) -> Sorted | None:
+    def sort(self, records: DataFrame, bad: Sequence[Bad], dirty: Sequence[DirtyKeys]) -> PartitionedBatch | None:
         """``records``: the changes of rows. None where there are none, and no decision has helped. Raises Stopped where
         ``bad`` ones may not be put aside, SourceUnavailable where there is nothing but ``dirty`` ones and the source
         tells nothing."""
@@ -106,7 +106,7 @@ class Sorting:
             self.require_allowed([one for one in ruled.open if not one.since])
             entries = _without(entries, unfit)
             parted = part(entries, self._parking(ruled, answers.open, shape))
-        return Sorted(
+        return PartitionedBatch(
             parted.applied,
             None if self.plan.touched else parted.waiting.unionByName(self._memories(taken, answers, entries)),
             ruled.open,
@@ -116,15 +116,15 @@ class Sorting:
             answers.error,
         )
 
-    def _unfit_parked(self, parted: Parted) -> list[Bad]:
+    def _unfit_parked(self, parted: PartitionedRecords) -> list[Bad]:
         """Records that the target cannot hold, among those that would be parked as good ones. Nothing folds them, so
         they stop no batch: one that lets them go would find them nowhere in its windows."""
         if not parted.parks:
             return []
         parked = parted.waiting.where((F.col("kind") == Carried.PARKED) & (F.col("since") == self.now))
-        return named(self.job.log, self.plan.windows, unfit_records(parked, self.images, self.job.tables))
+        return named(self.job.log, self.plan.windows, unrepresentable_records(parked, self.images, self.job.tables))
 
-    def _with_answers(self, entries: DataFrame, answers: Answers) -> DataFrame:
+    def _with_answers(self, entries: DataFrame, answers: FetchedRows) -> DataFrame:
         """Each answer in the place of what it tells; no entry that still waits for one."""
         if answers.open:
             entries = _without(entries, answers.open)
@@ -133,39 +133,41 @@ class Sorting:
             entries = entries.unionByName(frame(self.work.spark, map(CarriedRecord, answers.rows)))
         return entries
 
-    def _memories(self, taken: Iterable[CarriedRecord], answers: Answers, entries: DataFrame) -> DataFrame:
+    def _memories(self, taken: Iterable[CarriedRecord], answers: FetchedRows, entries: DataFrame) -> DataFrame:
         still = [one for one in taken if int(one.until or 0) > self.plan.window]
         new = [refetch.memory(row, self.now, self.job.log.sealed()) for row in answers.rows]
         return frame(self.work.spark, refetch.with_returns([*still, *new], entries))
 
-    def _answers(self, entries: DataFrame, dirty: Sequence[Dirty]) -> Answers:
+    def _answers(self, entries: DataFrame, dirty: Sequence[DirtyKeys]) -> FetchedRows:
         """What the source says of the rows that nobody else can tell."""
         dirty = [one for one in dirty if one.record.order_key > self.after]
         if self.target:
             known = {one.key for one in dirty}
-            met = refetch.strays(entries, self.images, self.target)
+            met = refetch.orphan_updates(entries, self.images, self.target)
             dirty += [one for one in met if one.key not in known]
         if not dirty:
-            return Answers()
+            return FetchedRows()
         marks = {_mark(one.record): one for one in dirty}
         ignore = self.work.task.rule.on_delete is OnDelete.IGNORE
         needless = settled(entries, list(marks), ignore)
         dirty = [one for mark, one in marks.items() if mark not in needless]
         if not dirty:
-            return Answers()
-        answers = refetch.ask(self.job, self.work.task, self.plan.schema, dirty)
+            return FetchedRows()
+        answers = refetch.fetch_rows(self.job, self.work.task, self.plan.schema, dirty)
         return self._fitting(answers, dirty)
 
-    def _fitting(self, answers: Answers, dirty: Sequence[Dirty]) -> Answers:
+    def _fitting(self, answers: FetchedRows, dirty: Sequence[DirtyKeys]) -> FetchedRows:
         """A row that the target cannot hold is no answer."""
         rows = frame(self.work.spark, map(CarriedRecord, answers.rows))
-        unfit = unfit_records(rows, self.images, self.job.tables) if answers.rows else {}
+        unfit = unrepresentable_records(rows, self.images, self.job.tables) if answers.rows else {}
         if not unfit:
             return answers
         keys = {own_key(row): why for row in answers.rows if (why := unfit.get(entry_of(row)))}
         still = tuple(replace(one, reason=keys[one.key]) for one in dirty if one.key in keys)
         fit = tuple(row for row in answers.rows if entry_of(row) not in unfit)
-        return Answers(fit, (*answers.open, *still), answers.error or SourceUnavailable(refetch.unfit(still)))
+        return FetchedRows(
+            fit, (*answers.open, *still), answers.error or SourceUnavailable(refetch.not_representable(still))
+        )
 
     def _parked(self) -> DataFrame:
         waited = read_carry(self.work.spark, self.job.log, self.carry)
@@ -206,8 +208,8 @@ class Sorting:
         if not ruled.mended:
             return ruled
         records = frame(self.work.spark, map(CarriedRecord, ruled.back))
-        unfit = unfit_records(records, self.images, job.tables)
-        still, fit = list[Bad](), list[Mended]()
+        unfit = unrepresentable_records(records, self.images, job.tables)
+        still, fit = list[Bad](), list[CorrectedRecord]()
         for one in ruled.mended:
             reasons = [unfit[at] for at in map(entry_of, one.records) if at in unfit]
             if reasons:
@@ -216,7 +218,7 @@ class Sorting:
                 fit.append(one)
         return replace(ruled, open=(*ruled.open, *still), mended=tuple(fit))
 
-    def _parking(self, ruled: Ruling, dirty: Sequence[Dirty], back: Shape) -> Parking:
+    def _parking(self, ruled: Ruling, dirty: Sequence[DirtyKeys], back: BatchShape) -> Parking:
         waits = [*(one.carried for one in ruled.open), *(one.carried for one in dirty)]
         return Parking(
             waits=frame(self.work.spark, waits),
@@ -229,7 +231,7 @@ class Sorting:
         )
 
 
-def _without(records: DataFrame, some: Iterable[Bad | Dirty]) -> DataFrame:
+def _without(records: DataFrame, some: Iterable[Bad | DirtyKeys]) -> DataFrame:
     left = small_frame(records.sparkSession, {entry_of(one.record) for one in some}, texts("left_key", "left_order"))
     same = (F.coalesce(key_column(), F.lit("")) == F.col("left_key")) & (F.col("order_key") == F.col("left_order"))
     return records.join(left, same, "left_anti")

@@ -17,15 +17,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import FetchesRows
-from airflow_cdc_provider.core.carry import Carried, CarryOver
-from airflow_cdc_provider.core.changes import ChangeRecord, Operation
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem, Retryable, SourceUnavailable
-from airflow_cdc_provider.core.merge import DELETED
-from airflow_cdc_provider.core.quarantine import own_key
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Regime, TableSchema
-from airflow_cdc_provider.staging.log import ChangeLog
-from spark_jobs.batches.row_images import Images
+from airflow_cdc_provider.core.log.carry_over import Carried, CarryOver
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
+from airflow_cdc_provider.core.log.quarantine import own_key
+from airflow_cdc_provider.core.table.merge_plan import DELETED
+from airflow_cdc_provider.core.table.schema import Regime, TableSchema
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from spark_jobs.batches.row_images import ImageColumns
 from spark_jobs.batches.small_frames import small_frame, texts
 from spark_jobs.folds.keyed import is_incomplete
 from spark_jobs.folds.keyed import own_key as key_column
@@ -41,7 +41,7 @@ but in none behind that one."""
 
 
 @dataclass(frozen=True)
-class Dirty:
+class DirtyKeys:
     """``since``: when it was met first; empty where that is now."""
 
     record: ChangeRecord
@@ -58,19 +58,19 @@ class Dirty:
 
 
 @dataclass(frozen=True)
-class Answers:
+class FetchedRows:
     """``rows`` stand in the places of what was missing: whole, or deletes. ``open``: no answer yet, and why not."""
 
     rows: tuple[ChangeRecord, ...] = ()
-    open: tuple[Dirty, ...] = ()
+    open: tuple[DirtyKeys, ...] = ()
     error: Retryable | None = None
 
 
-def met(log: ChangeLog, windows: Sequence[WindowSlice], after: str) -> list[Dirty]:
+def dirty_keys_of(log: ChangeLog, windows: Sequence[WindowSlice], after: str) -> list[DirtyKeys]:
     """News without values behind the order key."""
     unsent = pc.list_value_length(pc.field("refetch")) > 0
     wanted = (pc.field("order_key") > after) & ((pc.field("op") == Operation.GAP.value) | unsent)
-    return [Dirty(record, _why(record)) for _, record in driver_reads.landed(log, windows, wanted)]
+    return [DirtyKeys(record, _why(record)) for _, record in driver_reads.landed(log, windows, wanted)]
 
 
 def _why(record: ChangeRecord) -> str:
@@ -79,12 +79,12 @@ def _why(record: ChangeRecord) -> str:
     return f"the source did not send {', '.join(record.refetch).replace('*', 'the row')}"
 
 
-def carried(log: ChangeLog, carry: CarryOver) -> list[Dirty]:
+def carried(log: ChangeLog, carry: CarryOver) -> list[DirtyKeys]:
     rows = driver_reads.carried(log, carry, Carried.DIRTY)
-    return [Dirty(one.record, one.reason or "", one.since or "") for one in rows]
+    return [DirtyKeys(one.record, one.reason or "", one.since or "") for one in rows]
 
 
-def strays(entries: DataFrame, images: Images, target: Callable[[], DataFrame]) -> list[Dirty]:
+def orphan_updates(entries: DataFrame, images: ImageColumns, target: Callable[[], DataFrame]) -> list[DirtyKeys]:
     """The first entries of keys that change some columns of a row which the target does not hold. ``entries``: changes
     of rows."""
     schema = images.schema
@@ -96,7 +96,7 @@ def strays(entries: DataFrame, images: Images, target: Callable[[], DataFrame]) 
     live = rows.where(~F.col(DELETED)) if DELETED in rows.columns else rows
     found = without_row(asked, images, live).collect()
     return [
-        Dirty(
+        DirtyKeys(
             ChangeRecord(
                 schema.table,
                 Operation.GAP.value,
@@ -111,7 +111,7 @@ def strays(entries: DataFrame, images: Images, target: Callable[[], DataFrame]) 
     ]
 
 
-def ask(job: Job, task: TableTask, schema: TableSchema, dirty: Sequence[Dirty]) -> Answers:
+def fetch_rows(job: Job, task: TableTask, schema: TableSchema, dirty: Sequence[DirtyKeys]) -> FetchedRows:
     """Ask the source for the rows. Raises IntegrityBroken where it cannot be asked for single ones."""
     source, name = job.source, job.step.definition.name
     if not isinstance(source, FetchesRows) or schema.regime is not Regime.SINGLE or not all(one.key for one in dirty):
@@ -128,7 +128,7 @@ def ask(job: Job, task: TableTask, schema: TableSchema, dirty: Sequence[Dirty]) 
     open_ = tuple(one for one in dirty if one.key not in rows)
     if open_ and error is None:
         error = SourceUnavailable(_no_answer(task.table, open_))
-    return Answers(tuple(rows.values()), open_, error)
+    return FetchedRows(tuple(rows.values()), open_, error)
 
 
 def memory(row: ChangeRecord, now: str, sealed: int) -> CarriedRecord:
@@ -183,13 +183,13 @@ def _says_part() -> SparkColumn:
     return (F.col("op") == Operation.UPDATE.value) & is_incomplete()
 
 
-def without_dirty(entries: DataFrame, dirty: Iterable[Dirty]) -> DataFrame:
+def without_dirty(entries: DataFrame, dirty: Iterable[DirtyKeys]) -> DataFrame:
     """The entries of all other keys: for a repair, which asks nobody."""
     keys = small_frame(entries.sparkSession, {(one.key,) for one in dirty}, texts("k"))
     return entries.withColumn("k", key_column()).join(keys, "k", "left_anti").drop("k")
 
 
-def _cannot_be_asked(name: str, first: Dirty) -> Problem:
+def _cannot_be_asked(name: str, first: DirtyKeys) -> Problem:
     return Problem(
         "TGT038",
         f"rows of {first.record.table} are known to the source only, which cannot be asked for single rows",
@@ -200,7 +200,7 @@ def _cannot_be_asked(name: str, first: Dirty) -> Problem:
     )
 
 
-def unfit(open_: Sequence[Dirty]) -> Problem:
+def not_representable(open_: Sequence[DirtyKeys]) -> Problem:
     """Rows came that the target cannot hold."""
     first = open_[0]
     return Problem(
@@ -213,7 +213,7 @@ def unfit(open_: Sequence[Dirty]) -> Problem:
     )
 
 
-def _no_answer(table: str, open_: Sequence[Dirty]) -> Problem:
+def _no_answer(table: str, open_: Sequence[DirtyKeys]) -> Problem:
     keys = {one.key for one in open_}
     return Problem(
         "SRC020",

@@ -6,16 +6,16 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.changes import Operation
-from airflow_cdc_provider.core.quarantine import Entry
-from airflow_cdc_provider.core.tables import Column, TableSchema
+from airflow_cdc_provider.core.log.change_records import Operation
+from airflow_cdc_provider.core.log.quarantine import RecordKey
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type, try_from_text
 from airflow_cdc_provider.targets.target import TargetTables
-from spark_jobs.batches.row_images import Images
+from spark_jobs.batches.row_images import ImageColumns
 from spark_jobs.folds.keyed import own_key
 
-UNFIT = "CDC_UNFIT"
+NOT_REPRESENTABLE = "CDC_UNFIT"
 """What a job dies of where a value of the column's Spark type is none of the target's."""
 
 DELETE = Operation.DELETE.value
@@ -27,7 +27,9 @@ def guarded(rows: DataFrame, schema: TableSchema, tables: TargetTables) -> DataF
     kinds = {c.name: column_type(c.type) for c in schema.columns}
     return rows.select(
         *(
-            F.expr(f"IF({refused[name]}, CAST(raise_error('{UNFIT}') AS {kinds[name]}), {quoted(name)})").alias(name)
+            F.expr(
+                f"IF({refused[name]}, CAST(raise_error('{NOT_REPRESENTABLE}') AS {kinds[name]}), {quoted(name)})"
+            ).alias(name)
             if refused.get(name)
             else F.col(quoted(name))
             for name in rows.columns
@@ -35,7 +37,7 @@ def guarded(rows: DataFrame, schema: TableSchema, tables: TargetTables) -> DataF
     )
 
 
-def unfit_records(records: DataFrame, images: Images, tables: TargetTables) -> dict[Entry, str]:
+def unrepresentable_records(records: DataFrame, images: ImageColumns, tables: TargetTables) -> dict[RecordKey, str]:
     """The change records that hold a value which the target cannot, and the words for that. ``images`` says what the
     target will hold."""
     schema = images.schema
@@ -58,7 +60,7 @@ def unfit_records(records: DataFrame, images: Images, tables: TargetTables) -> d
     # One array and no nested choice: planning that would take twice as long with every column.
     found = told.withColumn("unfit", F.get(F.array_compact(F.array(*complaints)), F.lit(0)))
     rows = found.where("unfit IS NOT NULL").select("k", "order_key", "unfit").distinct().collect()
-    return {Entry(row["k"], row["order_key"]): _words(schema.column(row["unfit"])) for row in rows}
+    return {RecordKey(row["k"], row["order_key"]): _words(schema.column(row["unfit"])) for row in rows}
 
 
 def _words(column: Column) -> str:

@@ -13,9 +13,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
-from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, Problem
-from airflow_cdc_provider.core.places import FOLDER, place_of
+from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 
 NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 
@@ -29,8 +29,8 @@ def require_shared(context: SparkContext, definition: Definition, known: str) ->
     master = context.getConf().get("spark.master", "")
     if master.startswith("local"):
         return
-    paths = [known] if place_of(definition.staging.location).scheme == FOLDER else []
-    target = place_of(definition.target.location)
+    paths = [known] if parse_location(definition.staging.location).scheme == FOLDER else []
+    target = parse_location(definition.target.location)
     if definition.target.location and target.scheme == FOLDER:
         Path(target.path).mkdir(parents=True, exist_ok=True)
         paths.append(target.path)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.errors import CdcError, Fenced, Problem
-from airflow_cdc_provider.core.steps import Outcome
 
 CRASHED = 75
 LONGEST = 500

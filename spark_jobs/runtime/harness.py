@@ -28,12 +28,12 @@ from types import FrameType
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import SECRETS_FILE, ConnectionInfo, Secrets
+from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE, ConnectionInfo, Secrets
+from airflow_cdc_provider.core.decisions.steps import Step, StepResult
 from airflow_cdc_provider.core.errors import Problem, StepFailed
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.plain import from_plain, to_plain
-from airflow_cdc_provider.core.steps import Step, StepResult
-from airflow_cdc_provider.staging.places import open_log, open_store
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.staging.open_store import open_log, open_store
 from airflow_cdc_provider.staging.store import Store
 from spark_jobs.runtime.cluster_checks import require_shared
 from spark_jobs.runtime.console import explain, say

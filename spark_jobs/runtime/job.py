@@ -16,11 +16,11 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.registry import fetches_rows, open_source
 from airflow_cdc_provider.connectors.source import SourceConnector
-from airflow_cdc_provider.core.connections import Secrets
-from airflow_cdc_provider.core.definition import Definition
-from airflow_cdc_provider.core.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
-from airflow_cdc_provider.staging.log import ChangeLog
-from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
+from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.runtime.console import explain, say

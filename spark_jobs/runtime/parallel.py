@@ -14,7 +14,7 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 
-def side_by_side(job: Job, function: Callable[[S], R], shares: Sequence[S]) -> list[R]:
+def in_parallel(job: Job, function: Callable[[S], R], shares: Sequence[S]) -> list[R]:
     """What ``function`` says of each share, in their order. A share that is alone is done by this process, several by
     others: those of this machine where Spark has no other one, else Spark's. Function and shares are sent there."""
     if len(shares) <= 1:

@@ -12,28 +12,28 @@ from pyspark.errors import PySparkException
 
 from airflow_cdc_provider.core import errors
 from airflow_cdc_provider.core.errors import CdcError, Problem
-from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.serde import from_plain, to_plain
 
 MARK = "CDC_FAILED "
 MARKED = re.compile(rf"{MARK}(\{{.*\}})$", re.MULTILINE)
 
 
-class FailedThere(Exception):
+class RemoteFailure(Exception):
     """What an executor's Python dies of."""
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def as_remote_failure() -> Iterator[None]:
     """Around what runs in an executor."""
     try:
         yield
     except CdcError as error:
         said = {"kind": type(error).__name__, "problems": to_plain(error.problems)}
-        raise FailedThere(f"{MARK}{json.dumps(said)}") from None
+        raise RemoteFailure(f"{MARK}{json.dumps(said)}") from None
 
 
 @contextmanager
-def heard() -> Iterator[None]:
+def from_remote_failure() -> Iterator[None]:
     """Around what waits for it in the driver. Raises the failure as it was."""
     try:
         yield

@@ -6,15 +6,15 @@ import json
 import time
 from collections.abc import Callable
 
-from airflow_cdc_provider.core.changelog import table_folder
-from airflow_cdc_provider.core.steps import Step
+from airflow_cdc_provider.core.decisions.steps import Step
+from airflow_cdc_provider.core.log.change_log import table_folder
 from airflow_cdc_provider.staging.store import Store
 from spark_jobs.runtime.progress import EVERY_S
 
 Note = Callable[[int], None]
 
 
-def noted(store: Store, step: Step, share: str) -> Note:
+def record_progress(store: Store, step: Step, share: str) -> Note:
     """To be called often; it writes seldom."""
     path, next_at = f"{_folder(step)}/{table_folder(share)}", time.monotonic() + EVERY_S
 
@@ -27,7 +27,7 @@ def noted(store: Store, step: Step, share: str) -> Note:
     return note
 
 
-def noted_so_far(store: Store, step: Step, shares: str = "") -> int:
+def read_progress(store: Store, step: Step, shares: str = "") -> int:
     """Of all shares whose names begin so."""
     folder, beginning = _folder(step), table_folder(shares) if shares else ""
     names = [name for name in store.names(folder) if name.startswith(beginning)]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import Secrets
-from airflow_cdc_provider.core.definition import Definition
-from airflow_cdc_provider.core.places import S3, place_of
-from airflow_cdc_provider.core.s3 import S3Access, s3_access
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.storage.locations import S3, parse_location
+from airflow_cdc_provider.core.storage.s3 import S3Access, s3_access
 
 S3A = "org.apache.hadoop.fs.s3a"
 SDK = "software.amazon.awssdk.auth.credentials"
@@ -31,7 +31,9 @@ def reach_buckets(spark: SparkSession, definition: Definition, secrets: Secrets)
 def hadoop_settings(definition: Definition, secrets: Secrets) -> dict[str, str]:
     """For the buckets of staging and target; nothing where both are folders."""
     ends = ((definition.staging.location, secrets.staging), (definition.target.location, secrets.target))
-    buckets = {place_of(location).bucket: s3_access(at) for location, at in ends if place_of(location).scheme == S3}
+    buckets = {
+        parse_location(location).bucket: s3_access(at) for location, at in ends if parse_location(location).scheme == S3
+    }
     # The scheme of the YAML is that of other engines too; S3A answers to it as well as to its own.
     settings = {"fs.s3.impl": f"{S3A}.S3AFileSystem"} if buckets else {}
     for bucket, access in buckets.items():

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Fenced, ForeignTarget, Problem
-from airflow_cdc_provider.core.states import TAKES_CHANGES, TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
+from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.runtime.job import Job
 
 
-def require_standing(job: Job, task: TableTask, also: frozenset[TableState]) -> tuple[ControlRecord, Held]:
+def require_current(job: Job, task: TableTask, also: frozenset[TableState]) -> tuple[ControlRecord, TargetState]:
     """The control record and what else stands in the target. Raises ForeignTarget where no table of ours is there,
     Fenced where the table takes no changes now."""
-    held = job.tables.held(task.table, task.target)
+    held = job.tables.state(task.table, task.target)
     if held.control is None:
         raise ForeignTarget(
             Problem(
@@ -41,7 +41,7 @@ def require_standing(job: Job, task: TableTask, also: frozenset[TableState]) -> 
     return held.control, held
 
 
-def require_told_fence(task: TableTask, control: ControlRecord) -> None:
+def require_expected_fence(task: TableTask, control: ControlRecord) -> None:
     """Raises Fenced where somebody raised the fence since this attempt was told of the table: it was shut out before it
     had looked, and must not go on under a fence that was raised against it."""
     told = task.control.fence if task.control else None
@@ -59,7 +59,7 @@ def require_told_fence(task: TableTask, control: ControlRecord) -> None:
         )
 
 
-def still_as(batch_fence: int, batch_window: int, control: ControlRecord, held: Held) -> None:
+def is_unchanged(batch_fence: int, batch_window: int, control: ControlRecord, held: TargetState) -> None:
     """Raises Fenced where the table is not what a batch was built on."""
     if (control.fence, control.window) != (batch_fence, batch_window):
         raise Fenced(

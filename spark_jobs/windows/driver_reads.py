@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.core.carry import Carried, CarryOver
-from airflow_cdc_provider.core.changes import FIELDS, ChangeRecord
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.log.carry_over import Carried, CarryOver
+from airflow_cdc_provider.core.log.change_records import FIELDS, ChangeRecord
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.small_frames import small_frame, texts
 from spark_jobs.quarantine.carry_over import BESIDE
 from spark_jobs.windows.log_reader import WindowSlice

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.changelog import DataFile, TableSlice
-from airflow_cdc_provider.core.changes import CONTROL_OPERATIONS, FIELDS, Operation
 from airflow_cdc_provider.core.errors import Problem, StagingInvalid
-from airflow_cdc_provider.core.tables import TableSchema
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.log.change_log import DataFile, TableSlice
+from airflow_cdc_provider.core.log.change_records import CONTROL_OPERATIONS, FIELDS, Operation
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.batches.schema_evolution import WindowSchemas
 

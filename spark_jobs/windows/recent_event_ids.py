@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
-from airflow_cdc_provider.core.changelog import DataFile
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.log.change_log import DataFile
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.windows.parquet_files import opened
 
 READERS = 16

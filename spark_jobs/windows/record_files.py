@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from airflow_cdc_provider.connectors.blocks import Block, log_columns
-from airflow_cdc_provider.core.changelog import DataFile
-from airflow_cdc_provider.core.changes import FIELDS, ChangeRecord
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.staging.sink import NewFile, Sink
+from airflow_cdc_provider.core.log.change_log import DataFile
+from airflow_cdc_provider.core.log.change_records import FIELDS, ChangeRecord
+from airflow_cdc_provider.staging.file_output import NewFile, OutputStream
 from airflow_cdc_provider.staging.store import Store
 
 SCHEMA = log_columns()
@@ -32,7 +32,7 @@ VALUES = {name: attrgetter(name) for name in FIELDS}
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFile:
     """A closed file and what is in it."""
 
     file: DataFile
@@ -67,12 +67,12 @@ class RecordFile:
         times = [*self._times, *(time for time in ends.values() if time is not None)]
         self._times = [min(times), max(times)] if times else []
 
-    def close(self) -> Written:
+    def close(self) -> WrittenFile:
         self._file.close()
         failpoint("extract.after_first_file")
         file = DataFile(self._path, self.rows, self._sink.bytes, self._sink.sha256.hexdigest())
         least, most = (self._times[0], self._times[-1]) if self._times else (None, None)
-        return Written(file, dict(self._counts), tuple(self._schema_ids), least, most)
+        return WrittenFile(file, dict(self._counts), tuple(self._schema_ids), least, most)
 
     def discard(self) -> None:
         self._file.discard()
@@ -91,7 +91,7 @@ def columns_of(records: Sequence[ChangeRecord]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
 
 
-class _HashingSink(Sink):
+class _HashingSink(OutputStream):
     """It knows the SHA-256 of what went through it."""
 
     def __init__(self, store: Store, path: str) -> None:

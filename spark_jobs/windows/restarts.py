@@ -5,30 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from airflow_cdc_provider.connectors.source import BeginsAnew, Restart
-from airflow_cdc_provider.core.changelog import EXPIRED, RELOAD, RESTART, Hole, Manifest
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.snapshots import Snapshot, joined, of_all_tables, restarts_in, unfinished
+from airflow_cdc_provider.connectors.source import Restart, RestartsSnapshots
+from airflow_cdc_provider.core.log.change_log import EXPIRED, RELOAD, RESTART, Hole, Manifest
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.snapshots import SourceSnapshot, joined, of_all_tables, restarts_in, unfinished
 
 RESTARTED = "-restart"
 """What the attempt that lands such a window bears behind its name: its files are others."""
 
 
 @dataclass(frozen=True)
-class Restarted:
+class RestartedWindow:
     """``seen``: the snapshots that were met when the window was read beyond its end. ``told``: topics that begin anew
     there; of the other ``topics`` of the connector it is not known. ``interrupted``: the connector's first snapshot had
     not ended, so nobody needs to decide. ``parted``: see ``Restart``."""
 
-    began: Snapshot
-    seen: Sequence[Snapshot]
+    began: SourceSnapshot
+    seen: Sequence[SourceSnapshot]
     told: frozenset[str]
     tables: Mapping[str, frozenset[str]]
     interrupted: bool
     parted: bool
 
     @classmethod
-    def of(cls, began: Snapshot, restart: Restart, known: Sequence[Snapshot], seen: Sequence[Snapshot]) -> Restarted:
+    def of(
+        cls, began: SourceSnapshot, restart: Restart, known: Sequence[SourceSnapshot], seen: Sequence[SourceSnapshot]
+    ) -> RestartedWindow:
         everything = [*known, *seen]
         rows = {one.topic for one in seen if one.place == began.place}
         told = restart.tables.keys() if of_all_tables(began, everything) else restart.tables.keys() & rows
@@ -65,13 +67,13 @@ class Restarted:
 
 
 def restarted(
-    source: BeginsAnew,
+    source: RestartsSnapshots,
     lo: Position,
     limit: Position,
-    known: Sequence[Snapshot],
-    seen: Sequence[Snapshot],
-    before: Sequence[Restarted],
-) -> tuple[Position, tuple[Restarted, ...]]:
+    known: Sequence[SourceSnapshot],
+    seen: Sequence[SourceSnapshot],
+    before: Sequence[RestartedWindow],
+) -> tuple[Position, tuple[RestartedWindow, ...]]:
     """Where the window has to end, and what begins anew there, one entry for each connector. ``seen``: what it held
     when it was read up to ``limit``. ``before``: what was met when it was read farther."""
     met = {one.began.source: one for one in before}
@@ -82,5 +84,5 @@ def restarted(
         restart = source.restart(lo, limit, began, [*known, *seen], known)
         if restart.tables:
             limit = restart.limit
-            met[began.source] = Restarted.of(began, restart, known, [*seen, *(later.seen if later else ())])
+            met[began.source] = RestartedWindow.of(began, restart, known, [*seen, *(later.seen if later else ())])
     return limit, tuple(met.values())

@@ -15,34 +15,34 @@ from pyspark import TaskContext
 
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.repeats import without_repeats
-from airflow_cdc_provider.connectors.source import Partition
-from airflow_cdc_provider.core.changelog import attempt_folder, table_folder
-from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.connectors.source import StreamSplit
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.decisions.steps import Step, TableTask
 from airflow_cdc_provider.core.errors import CdcError
-from airflow_cdc_provider.core.steps import Step, TableTask
-from airflow_cdc_provider.core.tables import TableSchema
-from airflow_cdc_provider.staging.places import open_log
-from spark_jobs.runtime.row_progress import noted
+from airflow_cdc_provider.core.log.change_log import attempt_folder, table_folder
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.staging.open_store import open_log
+from spark_jobs.runtime.row_progress import record_progress
 from spark_jobs.windows.recent_event_ids import event_ids
 from spark_jobs.windows.record_files import RecordFile
 from spark_jobs.windows.window_writer import Landed, Limits, land
 
 
 @dataclass(frozen=True)
-class Share:
+class WindowSplit:
     """What one task lands: ``partition`` number ``number`` of the window. Holds secrets: it travels inside the
     serialised task only."""
 
     step: Step
     secrets: Secrets
     known: Mapping[str, TableSchema]
-    partition: Partition
+    partition: StreamSplit
     number: int
     limits: Limits
 
 
 @dataclass(frozen=True)
-class Told:
+class SplitResult:
     """What a task says at its end. A failure with words travels as a value: as an exception Spark would turn it into
     text. ``peak_bytes`` is the memory of the task's Python process, ``took_s`` its time behind the start of that."""
 
@@ -52,7 +52,7 @@ class Told:
     took_s: float
 
 
-def land_share(share: Share) -> Told:
+def land_split(share: WindowSplit) -> SplitResult:
     """Every try of the task writes files of its own; only what it returns is ever named."""
     began = time.monotonic()
     try:
@@ -61,7 +61,7 @@ def land_share(share: Share) -> Told:
     except CdcError as failure:
         landed, error = None, failure
     peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return Told(landed, error, peak_bytes, time.monotonic() - began)
+    return SplitResult(landed, error, peak_bytes, time.monotonic() - began)
 
 
 @contextmanager
@@ -78,7 +78,7 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _land(share: Share) -> Landed:
+def _land(share: WindowSplit) -> Landed:
     step = share.step
     log = open_log(step.definition, share.secrets.staging)
     context = TaskContext.get()
@@ -97,7 +97,7 @@ def _land(share: Share) -> Landed:
     if source.repeats_within:
         seen = event_ids(log, step.window, source.repeats_within, datetime.now(UTC))
         items = without_repeats(items, seen)
-    note = noted(log.store, step, f"{share.number:04d}")
+    note = record_progress(log.store, step, f"{share.number:04d}")
     return land(items, [task.table for task in step.tables], known, new_file, note, share.limits)
 
 

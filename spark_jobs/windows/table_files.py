@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.core.changes import ChangeRecord
-from spark_jobs.windows.record_files import RecordFile, Written
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from spark_jobs.windows.record_files import RecordFile, WrittenFile
 
 
 class TableFiles:
@@ -42,7 +42,7 @@ class TableFiles:
         self._closed.close()
         self._open.close()
 
-    def finish(self) -> tuple[Written, ...]:
+    def finish(self) -> tuple[WrittenFile, ...]:
         """The files of ended transactions; what is open is thrown away."""
         self.spill(with_open=False)
         self._closed.close()
@@ -61,7 +61,7 @@ class _Chain:
         self._new_file = new_file
         self._file_records = file_records
         self.current: RecordFile | None = None
-        self.written: list[Written] = []
+        self.written: list[WrittenFile] = []
         self._finished: list[RecordFile] = []
 
     @property

@@ -14,13 +14,13 @@ from enum import StrEnum
 from functools import partial
 
 from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.connectors.source import Boundary, HoleMet, Ignored, Resolved, SnapshotMet, StreamItem
-from airflow_cdc_provider.core.changelog import Hole
-from airflow_cdc_provider.core.changes import ChangeRecord, Operation
-from airflow_cdc_provider.core.evolution import compare
-from airflow_cdc_provider.core.snapshots import Snapshot
-from airflow_cdc_provider.core.tables import TableSchema
-from spark_jobs.windows.record_files import RecordFile, Written
+from airflow_cdc_provider.connectors.source import Boundary, HoleFound, Ignored, Resolved, SnapshotFound, StreamItem
+from airflow_cdc_provider.core.log.change_log import Hole
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
+from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema_evolution import compare
+from spark_jobs.windows.record_files import RecordFile, WrittenFile
 from spark_jobs.windows.table_files import TableFiles
 
 RECORD_OVERHEAD_BYTES = 700
@@ -43,7 +43,7 @@ class Limits:
     open_files: int = 64
 
 
-class Cut(StrEnum):
+class WindowEnd(StrEnum):
     """Why a window ends where it does: the stream was read to its limit, the window is full, a schema broke, a table
     has a hole there."""
 
@@ -59,15 +59,15 @@ class Landed:
     that were read and belong to no table of ours. ``resolved``: the latest ``Resolved`` of each channel.
     ``snapshots``: every full snapshot that was met."""
 
-    cut: Cut
+    cut: WindowEnd
     hi: dict[str, str] | None
-    files: dict[str, tuple[Written, ...]]
+    files: dict[str, tuple[WrittenFile, ...]]
     schemas: tuple[TableSchema, ...]
     holes: tuple[Hole, ...]
     records: int
     ignored: int
     resolved: dict[str, datetime]
-    snapshots: tuple[Snapshot, ...] = ()
+    snapshots: tuple[SourceSnapshot, ...] = ()
 
 
 def land(
@@ -84,7 +84,7 @@ def land(
     window before its transaction; where that transaction is the window's first, the window ends after it, with a hole
     of kind ``schema``. None for a stream without transactions: it has no place to end before, and may tell schemas in
     another order than they came about, so the merge judges. An ``overflow`` record ends it behind its transaction, with
-    a hole of that kind for its table; a ``HoleMet`` does so with a hole of its own kind.
+    a hole of that kind for its table; a ``HoleFound`` does so with a hole of its own kind.
     ``progress`` is told the number of records so far. Raises StagingUnavailable; a failure leaves no file of this
     window.
     """
@@ -114,13 +114,13 @@ class _Landing:
         self.open_holes: dict[str, Hole] = {}
         self.hi: dict[str, str] | None = None
         self.resolved: dict[str, datetime] = {}
-        self.snapshots: list[Snapshot] = []
+        self.snapshots: list[SourceSnapshot] = []
         self.ended = _Sum()
         self.open = _Sum()
         self.room = _Room(limits.buffer_records, limits.buffer_bytes)
         self.room_before_open = replace(self.room)
 
-    def take(self, items: Iterable[StreamItem], progress: Callable[[int], None]) -> Cut:
+    def take(self, items: Iterable[StreamItem], progress: Callable[[int], None]) -> WindowEnd:
         touched: set[str] = set()
         for item in items:
             if isinstance(item, (ChangeRecord, Block)):
@@ -133,27 +133,27 @@ class _Landing:
                 self._end_transaction(touched, dict(item.position))
                 progress(self.ended.records)
                 if self.whole_holes:
-                    return Cut.HOLE
+                    return WindowEnd.HOLE
                 if self.breaking or self.holes:
-                    return Cut.SCHEMA
+                    return WindowEnd.SCHEMA
                 if self.ended.records >= self.limits.window_records:
-                    return Cut.SIZE
+                    return WindowEnd.SIZE
             elif isinstance(item, Ignored):
                 self.open.ignored += item.count
             elif isinstance(item, Resolved):
                 self.open.ignored += 1
                 self.resolved[item.channel] = max(item.at, self.resolved.get(item.channel, item.at))
-            elif isinstance(item, SnapshotMet):
+            elif isinstance(item, SnapshotFound):
                 self.snapshots.append(item.snapshot)
-            elif isinstance(item, HoleMet):
+            elif isinstance(item, HoleFound):
                 for table in [item.table] if item.table else self.tables:
                     self.open_holes[table] = Hole(item.kind, table, item.order_key, detail=item.detail)
             elif not self._admit(item):
                 self.open = _Sum()
-                return Cut.SCHEMA
-        return Cut.LIMIT
+                return WindowEnd.SCHEMA
+        return WindowEnd.LIMIT
 
-    def result(self, cut: Cut) -> Landed:
+    def result(self, cut: WindowEnd) -> Landed:
         return Landed(
             cut=cut,
             hi=self.hi,

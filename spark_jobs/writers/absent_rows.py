@@ -8,10 +8,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.targets.sparksql.names import quoted
-from spark_jobs.batches.row_images import Images, typed
+from spark_jobs.batches.row_images import ImageColumns, typed
 
 
-def without_row(entries: DataFrame, images: Images, rows: DataFrame) -> DataFrame:
+def without_row(entries: DataFrame, images: ImageColumns, rows: DataFrame) -> DataFrame:
     """The ``entries`` whose canonical key ``k`` is not among the ``rows`` of a target."""
     schema = images.schema
     keys = entries.withColumn("keys", images.keys(F.col("k")))

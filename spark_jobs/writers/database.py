@@ -15,14 +15,15 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core import errors
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, ForeignTarget, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.merge import DELETED, ORDER
-from airflow_cdc_provider.core.plain import from_plain, to_plain
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.targets.common_checks import not_ours
 from airflow_cdc_provider.targets.database.commits import merge, put_in_place
 from airflow_cdc_provider.targets.database.merge_sql import Effect
 from airflow_cdc_provider.targets.database.names import COPIED, STAGED, staging_table
@@ -38,15 +39,14 @@ from airflow_cdc_provider.targets.database.staging import (
 )
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
 from airflow_cdc_provider.targets.fencing import overtaken_by
-from airflow_cdc_provider.targets.obstacles import not_ours
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.runtime.memory_budget import few
 from spark_jobs.writers.jdbc import JdbcRead, read_jdbc
-from spark_jobs.writers.texts import as_texts, is_binary
+from spark_jobs.writers.row_texts import as_texts, is_binary
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
 FETCH_ROWS = 5_000
@@ -69,7 +69,7 @@ class DatabaseWriter:
     def read(self, task: TableTask, version: int | None) -> DataFrame:
         """A database keeps no versions: what it holds now is what the cursor says until the next commit, and a batch
         that was built on anything else is refused by that commit."""
-        held = self.tables.held(task.table, task.target)
+        held = self.tables.state(task.table, task.target)
         schema = held.control.schema if held.control and held.control.schema else task.schema
         columns = [*schema.columns, *_technical(schema, task.rule.on_delete is OnDelete.SOFT)]
         sql, jdbc = self.tables.sql, self.tables.server.jdbc()
@@ -97,7 +97,7 @@ class DatabaseWriter:
     def _copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
         """Died before the swap: the old table stands, or none. A token that does not grow is refused, and so is one
         that another attempt has named: the caller has to raise the fence."""
-        held = self.tables.held(task.table, task.target)
+        held = self.tables.state(task.table, task.target)
         if held.exists and held.control is None:
             raise ForeignTarget(not_ours(self.tables.locate(task.target)))
         if (held.token is not None and record.token <= held.token) or not self.tables.log.write_control(record):
@@ -117,7 +117,7 @@ class DatabaseWriter:
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the
         cursor stands, and the same batch can never apply twice."""
-        held = self.tables.held(task.table, task.target)
+        held = self.tables.state(task.table, task.target)
         found, batch = held.control, rows.batch
         if found is None or found.token >= record.token or (not batch.repair and found.window != batch.lo_window):
             raise overtaken_by(held, record)
@@ -142,12 +142,12 @@ class DatabaseWriter:
         return ()
 
     @contextlib.contextmanager
-    def _losing_is_fenced(self, task: TableTask, before: Held, record: ControlRecord) -> Iterator[None]:
+    def _losing_is_fenced(self, task: TableTask, before: TargetState, record: ControlRecord) -> Iterator[None]:
         """An attempt that came later takes away the table that our rows wait in."""
         try:
             yield
         except TargetUnavailable:
-            after = self.tables.held(task.table, task.target)
+            after = self.tables.state(task.table, task.target)
             if after != before:
                 raise overtaken_by(after, record) from None
             raise

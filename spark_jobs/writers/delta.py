@@ -21,12 +21,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import ForeignTarget
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.merge import MergePlan, growth
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.merge_plan import MergePlan, schema_delta
+from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.targets.common_checks import not_ours
 from airflow_cdc_provider.targets.delta.ddl import (
     COLUMN_MAPPING,
     add_columns,
@@ -39,16 +40,15 @@ from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.fencing import is_ours, overtaken_by
-from airflow_cdc_provider.targets.obstacles import not_ours
 from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.runtime.sessions import FEW_ROWS, interpreted
 from spark_jobs.writers.catalog_names import ensure_registered, require_free
-from spark_jobs.writers.delta_local import DeltaHere
+from spark_jobs.writers.delta_local import DeltaLocalWriter
 from spark_jobs.writers.delta_maintenance import maintain
-from spark_jobs.writers.merge_errors import broken_integrity_told
+from spark_jobs.writers.merge_errors import as_integrity_error
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
 APP_ID = "spark.databricks.delta.write.txnAppId"
@@ -78,7 +78,7 @@ class DeltaWriter:
     def __init__(self, session: Callable[[], SparkSession], tables: DeltaTarget) -> None:
         self._session = session
         self.tables = tables
-        self._here = DeltaHere(tables)
+        self._here = DeltaLocalWriter(tables)
 
     @property
     def spark(self) -> SparkSession:
@@ -113,7 +113,7 @@ class DeltaWriter:
         with self._losing_is_fenced(task, record):
             added = self._grow(task, rows.batch.added)
         plan = merge_plan(task, rows.batch, added)
-        before = self.tables.held(task.table, task.target)
+        before = self.tables.state(task.table, task.target)
         counts = self._here.merge(task, rows, plan, record, before)
         return counts or self._merge_in_spark(task, rows, plan, record, before)
 
@@ -138,7 +138,7 @@ class DeltaWriter:
         return self.tables.rows_written(task.target, record)
 
     def _merge_in_spark(
-        self, task: TableTask, rows: StagedRows, plan: MergePlan, record: ControlRecord, before: Held
+        self, task: TableTask, rows: StagedRows, plan: MergePlan, record: ControlRecord, before: TargetState
     ) -> MergeCounts:
         staged = "staged_rows"
         rows.frame.createOrReplaceTempView(staged)
@@ -147,7 +147,7 @@ class DeltaWriter:
         statement = merge_sql(path_table(self.tables.locate(task.target)), staged, plan)
         for _ in range(2):
             counts = self._try_merge(task, rows.spark, statement, record)
-            after = self.tables.held(task.table, task.target)
+            after = self.tables.state(task.table, task.target)
             if is_ours(after, record):
                 return counts or MergeCounts()
             if after.token != before.token or after.restored:
@@ -165,7 +165,7 @@ class DeltaWriter:
         try:
             failpoint("merge.before_commit")
             with (
-                broken_integrity_told(record.replicator, task.table, record.window),
+                as_integrity_error(record.replicator, task.table, record.window),
                 _token(spark, self.tables.app_id(task.table), record),
             ):
                 rows = spark.sql(statement).collect()
@@ -173,7 +173,7 @@ class DeltaWriter:
         except LOST_RACE:
             return None
         except (Py4JJavaError, PySparkException):
-            if not is_ours(self.tables.held(task.table, task.target), record):
+            if not is_ours(self.tables.state(task.table, task.target), record):
                 raise
             return None
         if not rows:
@@ -184,7 +184,7 @@ class DeltaWriter:
         """Add the columns the table lacks; returned are those that are new to it."""
         if not added:
             return ()
-        grown = growth(added, self.read(task, None).columns)
+        grown = schema_delta(added, self.read(task, None).columns)
         if grown.missing:
             self._take_any_name(task, [column.name for column in grown.missing])
             self.spark.sql(add_columns(self.tables.locate(task.target), grown.missing))
@@ -205,15 +205,15 @@ class DeltaWriter:
         if statement := without_statistics(path, configuration, before, task.schema.names):
             self.spark.sql(statement)
 
-    def _held(self, task: TableTask) -> Held:
+    def _held(self, task: TableTask) -> TargetState:
         """Raises ForeignTarget where the table is none of ours."""
-        held = self.tables.held(task.table, task.target)
+        held = self.tables.state(task.table, task.target)
         if held.exists and held.token is None:
             raise ForeignTarget(not_ours(self.tables.locate(task.target)))
         return held
 
     def _require_ours(self, task: TableTask, record: ControlRecord) -> None:
-        held = self.tables.held(task.table, task.target)
+        held = self.tables.state(task.table, task.target)
         if not is_ours(held, record):
             raise overtaken_by(held, record)
 
@@ -224,7 +224,7 @@ class DeltaWriter:
         except LOST_RACE:
             self._require_ours(task, record)
         except (Py4JJavaError, PySparkException):
-            if not is_ours(self.tables.held(task.table, task.target), record):
+            if not is_ours(self.tables.state(task.table, task.target), record):
                 raise
 
     def _register(self, task: TableTask) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.targets.delta.direct.snapshot import ActiveFile, read_snapshot
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, read_snapshot
+from airflow_cdc_provider.targets.delta.maintenance import MaintenanceTask, TableStatistics, due
 from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
-from airflow_cdc_provider.targets.delta.upkeep import Chore, Figures, due
 
 SHORTEST_VACUUM = timedelta(days=7)
 """Delta refuses to remove what is younger: a reader or a writer may still be at work on it."""
@@ -27,22 +27,22 @@ def maintain(
     chores = due(_figures(session, tables, task), keep)
     for chore in chores:
         match chore:
-            case Chore.PURGE:
+            case MaintenanceTask.PURGE:
                 session().sql(f"REORG TABLE {path} APPLY (PURGE)")
-            case Chore.COMPACT:
+            case MaintenanceTask.COMPACT:
                 session().sql(f"OPTIMIZE {path}")
-            case Chore.VACUUM:
+            case MaintenanceTask.VACUUM:
                 session().sql(f"VACUUM {path} RETAIN {round(keep.total_seconds() / 3600)} HOURS")
-            case Chore.CHECKPOINT:
+            case MaintenanceTask.CHECKPOINT:
                 tables.write_checkpoint(task.target)
     return chores
 
 
-def _figures(session: Callable[[], SparkSession], tables: DeltaTarget, task: TableTask) -> Figures:
+def _figures(session: Callable[[], SparkSession], tables: DeltaTarget, task: TableTask) -> TableStatistics:
     with tables.answers(task.target):
         snapshot = read_snapshot(tables.store, task.target)
     files = _told_by_spark(session(), tables, task) if snapshot is None else _told(snapshot.files)
-    return Figures(*files, _unvacuumed(tables.open(task.target).history()), tables.commits_to_read(task.target))
+    return TableStatistics(*files, _unvacuumed(tables.open(task.target).history()), tables.commits_to_read(task.target))
 
 
 def _told(files: Sequence[ActiveFile]) -> tuple[int, int, int, int]:

@@ -19,27 +19,27 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import ForeignTarget
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.merge import growth
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.merge_plan import schema_delta
+from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.targets.common_checks import not_ours
 from airflow_cdc_provider.targets.fencing import is_ours, overtaken_by
 from airflow_cdc_provider.targets.iceberg.catalog import spark_settings
 from airflow_cdc_provider.targets.iceberg.commits import branch_name
 from airflow_cdc_provider.targets.iceberg.ddl import TABLE_PROPERTIES, Reshape, add_columns, reshape
 from airflow_cdc_provider.targets.iceberg.record_text import snapshot_properties, table_properties
 from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
-from airflow_cdc_provider.targets.obstacles import not_ours
 from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.writers.iceberg_maintenance import maintain
-from spark_jobs.writers.merge_errors import broken_integrity_told
+from spark_jobs.writers.merge_errors import as_integrity_error
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
@@ -75,7 +75,7 @@ class IcebergWriter:
     def _copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
         """A table that is not there is made with its rows and its record at once; one of ours gets them by a branch,
         and other columns in the same commit. Died before the commit: the old table stands, or none."""
-        held = self.tables.held(task.table, task.target)
+        held = self.tables.state(task.table, task.target)
         if held.exists and held.token is None:
             raise ForeignTarget(not_ours(self.tables.locate(task.target)))
         if (held.token is not None and record.token <= held.token) or not self.tables.log.write_control(record):
@@ -84,7 +84,7 @@ class IcebergWriter:
             self._create(task, frame, record)
         else:
             self._replace(task, frame, held, record)
-        after = self.tables.held(task.table, task.target)
+        after = self.tables.state(task.table, task.target)
         if not is_ours(after, record):
             raise overtaken_by(after, record)
         return int(self.tables.summary(task.target, record).get("added-records", 0))
@@ -98,7 +98,7 @@ class IcebergWriter:
         rows.frame.createOrReplaceTempView(staged)
         statement = merge_sql(f"{self._name(task)}.{quoted('branch_' + branch_name(record))}", staged, plan)
         for _ in range(TRIES):
-            before = self.tables.held(task.table, task.target)
+            before = self.tables.state(task.table, task.target)
             if not _may(before, record) or before.control is None or before.control.window != batch.lo_window:
                 raise overtaken_by(before, record)
             self._merge_on_branch(task, rows.spark, statement, before, record)
@@ -106,30 +106,30 @@ class IcebergWriter:
             if self.tables.publish(task.target, before, record):
                 failpoint("merge.after_commit")
                 return self._counts(task, record)
-        raise overtaken_by(self.tables.held(task.table, task.target), record)
+        raise overtaken_by(self.tables.state(task.table, task.target), record)
 
     def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
         return maintain(self.spark, self.tables, task, keep)
 
     def _merge_on_branch(
-        self, task: TableTask, spark: SparkSession, statement: str, before: Held, record: ControlRecord
+        self, task: TableTask, spark: SparkSession, statement: str, before: TargetState, record: ControlRecord
     ) -> None:
         settings = {**MERGE_SETTINGS, **_as_settings(record)}
         try:
             self._cut_branch(task, before, record)
             with (
-                broken_integrity_told(record.replicator, task.table, record.window),
+                as_integrity_error(record.replicator, task.table, record.window),
                 _set(spark, settings),
             ):
                 spark.sql(statement).collect()
         except (Py4JJavaError, PySparkException):
             # Whoever commits to the table drops the branches of all others, also under a MERGE that is under way.
-            after = self.tables.held(task.table, task.target)
+            after = self.tables.state(task.table, task.target)
             if not _may(after, record):
                 raise overtaken_by(after, record) from None
             raise
 
-    def _cut_branch(self, task: TableTask, held: Held, record: ControlRecord) -> None:
+    def _cut_branch(self, task: TableTask, held: TargetState, record: ControlRecord) -> None:
         branch = quoted(branch_name(record))
         self.spark.sql(f"ALTER TABLE {self._name(task)} CREATE OR REPLACE BRANCH {branch} AS OF VERSION {held.version}")
 
@@ -144,10 +144,10 @@ class IcebergWriter:
             writer = writer.tableProperty(name, value)
         for name, value in snapshot_properties(record).items():
             writer = writer.option(f"snapshot-property.{name}", value)
-        with self._losing_is_fenced(task, Held(exists=False), record):
+        with self._losing_is_fenced(task, TargetState(exists=False), record):
             writer.create()
 
-    def _replace(self, task: TableTask, frame: DataFrame, held: Held, record: ControlRecord) -> None:
+    def _replace(self, task: TableTask, frame: DataFrame, held: TargetState, record: ControlRecord) -> None:
         change = reshape(self._columns(task), {field.name: _kind(field.dataType) for field in frame.schema.fields})
         if change.added:
             self.spark.sql(add_columns(self._name(task), change.added))
@@ -176,7 +176,7 @@ class IcebergWriter:
         """Add the columns the table lacks; returned are those that are new to it."""
         if not added:
             return ()
-        grown = growth(added, self.read(task, None).columns)
+        grown = schema_delta(added, self.read(task, None).columns)
         if grown.missing:
             kinds = tuple((column.name, column_type(column.type)) for column in grown.missing)
             self.spark.sql(add_columns(self._name(task), kinds))
@@ -191,11 +191,11 @@ class IcebergWriter:
         return ".".join(quoted(part) for part in (self.tables.place.name, self.tables.place.namespace, task.target))
 
     @contextlib.contextmanager
-    def _losing_is_fenced(self, task: TableTask, before: Held, record: ControlRecord) -> Iterator[None]:
+    def _losing_is_fenced(self, task: TableTask, before: TargetState, record: ControlRecord) -> Iterator[None]:
         try:
             yield
         except (Py4JJavaError, PySparkException):
-            after = self.tables.held(task.table, task.target)
+            after = self.tables.state(task.table, task.target)
             if is_ours(after, record):
                 return
             if after != before:
@@ -203,7 +203,7 @@ class IcebergWriter:
             raise
 
 
-def _may(held: Held, record: ControlRecord) -> bool:
+def _may(held: TargetState, record: ControlRecord) -> bool:
     """Nobody has taken the table over, and nobody took it back."""
     return held.token is not None and held.token < record.token and not held.restored
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.targets.iceberg.maintenance import MaintenanceTask, due, figures_of
 from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
-from airflow_cdc_provider.targets.iceberg.upkeep import Chore, due, figures_of
 from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
 
 
@@ -26,17 +26,17 @@ def maintain(spark: SparkSession, tables: IcebergTarget, task: TableTask, keep: 
     return chores
 
 
-def _statements(chore: Chore, tables: IcebergTarget, task: TableTask, cutoff: datetime) -> Iterator[str]:
+def _statements(chore: MaintenanceTask, tables: IcebergTarget, task: TableTask, cutoff: datetime) -> Iterator[str]:
     """Deletes of rows that were rewritten away lie on until they are rewritten, too, and the figures count them."""
     place = tables.place
     table = f"table => {text_literal(f'{quoted(place.namespace)}.{quoted(task.target)}')}"
     procedures = f"CALL {quoted(place.name)}.system"
     match chore:
-        case Chore.COMPACT:
+        case MaintenanceTask.COMPACT:
             options = "map('delete-file-threshold', '1', 'remove-dangling-deletes', 'true')"
             yield f"{procedures}.rewrite_data_files({table}, options => {options}{_sorted(_layout(task))})"
             yield f"{procedures}.rewrite_position_delete_files({table}, options => map('rewrite-all', 'true'))"
-        case Chore.EXPIRE:
+        case MaintenanceTask.EXPIRE:
             at = cutoff.strftime("%Y-%m-%d %H:%M:%S.%f")
             yield f"{procedures}.expire_snapshots({table}, older_than => TIMESTAMP '{at}', retain_last => 1)"
 

@@ -7,7 +7,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.merge import GONE, KNOWN, OP
+from airflow_cdc_provider.core.table.merge_plan import GONE, KNOWN, OP
 from airflow_cdc_provider.targets.sparksql.names import quoted
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.table.control_record import ControlRecord
 from spark_jobs.runtime.console import say
 from spark_jobs.runtime.failures import first_line
 from spark_jobs.runtime.job import Job, TableWork
@@ -19,7 +19,7 @@ EVERY_WINDOWS = 10
 """Looking costs a moment, too, and what a few merges leave behind harms nobody."""
 
 
-def look_after(job: Job, work: TableWork, record: ControlRecord) -> dict[str, Any]:
+def maintain_table(job: Job, work: TableWork, record: ControlRecord) -> dict[str, Any]:
     """What was done, for ``TableResult.detail``. Versions stay readable as far back as the change log reaches: what a
     table is taken back to must be brought up to date from there."""
     if record.window % EVERY_WINDOWS:

@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Iterator
 
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem, RowMissing
-from airflow_cdc_provider.core.merge import NO_ROW, TWO_HOLDERS, TWO_STORIES
+from airflow_cdc_provider.core.table.merge_plan import CONFLICTING_CHANGES, NO_ROW, TWO_HOLDERS
 
 DATA = "nothing of the batch was applied; the change log keeps it"
 
 
 @contextlib.contextmanager
-def broken_integrity_told(replicator: str, table: str, window: int) -> Iterator[None]:
+def as_integrity_error(replicator: str, table: str, window: int) -> Iterator[None]:
     """Raise IntegrityBroken in place of an error that one of the marks stands in."""
     try:
         yield
@@ -22,7 +22,7 @@ def broken_integrity_told(replicator: str, table: str, window: int) -> Iterator[
             raise RowMissing(_no_row(where, resync)) from None
         if TWO_HOLDERS in str(error):
             raise IntegrityBroken(_two_holders(where, resync)) from None
-        if TWO_STORIES in str(error):
+        if CONFLICTING_CHANGES in str(error):
             raise IntegrityBroken(_two_stories(where)) from None
         raise
 

@@ -9,11 +9,11 @@ from typing import Protocol, cast
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.merge import MergePlan
+from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
 from airflow_cdc_provider.core.registry import class_of
-from airflow_cdc_provider.core.steps import Batch, TableTask
-from airflow_cdc_provider.core.tables import Column
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.merge_plan import MergePlan
+from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
@@ -39,7 +39,7 @@ CopyCommit = Callable[[ControlRecord], int]
 """Commits a copy under this record; the number of rows written."""
 
 
-class Writer(Protocol):
+class TargetWriter(Protocol):
     """Every method that writes names its commit in the change log first, commits data and control record at once, and
     reads back who won. Raises Fenced where somebody newer owns the table."""
 
@@ -71,6 +71,6 @@ def merge_plan(task: TableTask, batch: Batch, added: tuple[Column, ...]) -> Merg
     )
 
 
-def open_writer(kind: str, session: Callable[[], SparkSession], tables: TargetTables) -> Writer:
+def open_writer(kind: str, session: Callable[[], SparkSession], tables: TargetTables) -> TargetWriter:
     """``session``: asked for when something needs Spark."""
-    return cast(Writer, class_of("writer", kind, WRITERS)(session, tables))
+    return cast(TargetWriter, class_of("writer", kind, WRITERS)(session, tables))

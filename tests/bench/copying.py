@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
-from airflow_cdc_provider.core.steps import StepKind, StepResult
+from airflow_cdc_provider.core.decisions.steps import StepKind, StepResult
 from tests.bench.equality import must_be_identical
 from tests.bench.figures import Figure, alternating, seconds
 from tests.bench.rig import Rig, submit

@@ -11,12 +11,18 @@ from functools import partial
 from random import Random
 from typing import TypeVar
 
-from airflow_cdc_provider.connectors.feeds.decoding import TOGETHER
-from airflow_cdc_provider.connectors.formats.message import Decoder, DecodesMany, Message, Setting, Wanted
-from airflow_cdc_provider.connectors.salesforce.columns import typed
-from airflow_cdc_provider.connectors.salesforce.csv_result import read_page
-from airflow_cdc_provider.core.definition import TableRule
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.connectors.decoders.common.message import (
+    CopiedTable,
+    Decoder,
+    DecoderSettings,
+    DecodesMany,
+    Message,
+)
+from airflow_cdc_provider.connectors.sources.salesforce.columns import typed
+from airflow_cdc_provider.connectors.sources.salesforce.csv_result import read_page
+from airflow_cdc_provider.connectors.transports.messages.decoding import TOGETHER
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.bench.figures import Figure, alternating
 from tests.connectors.formats.datastream_encoder import DatastreamEncoder, Stream
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
@@ -46,7 +52,7 @@ def measure() -> list[Figure]:
 
 
 def _figure(kind: str, form: str, schema: TableSchema, messages: Sequence[Message]) -> Figure:
-    setting = Setting(1, {schema.table: Wanted(TableRule(schema.table), schema)})
+    setting = DecoderSettings(1, {schema.table: CopiedTable(TableRule(schema.table), schema)})
     count = sum(len(records(decoder(kind, setting).decode(one))) for one in messages)
     read: Callable[[], float] = partial(_seconds, lambda one: json.loads(one.value or b"null"), messages)
     avro = form == "Avro"

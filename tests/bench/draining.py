@@ -6,16 +6,16 @@ import time
 from itertools import count
 from pathlib import Path
 
-from airflow_cdc_provider.connectors.salesforce.positions import place_of
-from airflow_cdc_provider.connectors.salesforce.proto import CUSTOM
-from airflow_cdc_provider.connectors.salesforce.source import SalesforceSource
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Source, TableRule
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.connectors.sources.salesforce.positions import channel_position
+from airflow_cdc_provider.connectors.sources.salesforce.proto import CUSTOM
+from airflow_cdc_provider.connectors.sources.salesforce.source import SalesforceSource
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.spec.definition import Source, TableRule
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.salesforce.process import OrgProcess
-from airflow_cdc_provider.staging.local import LocalStore
+from airflow_cdc_provider.staging.local_store import LocalStore
 from spark_jobs.windows.record_files import RecordFile
 from spark_jobs.windows.window_writer import Landed, Limits, land
 from tests.bench.figures import Figure, alternating, seconds
@@ -83,7 +83,7 @@ def noted(records: int) -> None:
 def counted(source: SalesforceSource, start: Position, events: int) -> float:
     channel, began, found = source.options.channel, time.monotonic(), 0
     with source.org.pubsub.connected() as connection:
-        for delivery in connection.deliveries(channel, CUSTOM, place_of(start, channel).replay_id, IDLE_S):
+        for delivery in connection.deliveries(channel, CUSTOM, channel_position(start, channel).replay_id, IDLE_S):
             found += len(delivery.events)
             if found >= events:
                 break

@@ -13,14 +13,14 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider import jars
-from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.connectors.kafka.source import KafkaSource
-from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.definition import Source, TableRule
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import Step, StepKind, TableTask
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.connectors.transports.kafka.source import KafkaSource
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.decisions.steps import Step, StepKind, TableTask
+from airflow_cdc_provider.core.spec.definition import Source, TableRule
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.kafka import LOGIN, EmbeddedKafka
-from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.staging.open_store import open_log
 from spark_jobs.extract import land_window
 from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.sessions import Application, build
@@ -98,7 +98,7 @@ def landed(spark: SparkSession, folder: Path, told: Source, source: KafkaSource,
         made = definition(Path(place), told, [schema.table])
         log = open_log(made, ConnectionInfo())
         log_id = log.create("bench", "2026-01-01T00:00:00Z")
-        limit = dict(source.news({}, [schema.table]).limit)
+        limit = dict(source.status({}, [schema.table]).limit)
         task = TableTask(schema.table, "t", schema, TableRule(schema.table), "0" * 64, TableState.REPLICATING)
         step = Step(
             StepKind.EXTRACT, made, "bench", "bench", "steps/bench", "", "bench", log_id, 1, {}, (task,),

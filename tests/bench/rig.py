@@ -9,9 +9,9 @@ from pathlib import Path
 
 import psycopg
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import TableRule, Target
-from airflow_cdc_provider.core.steps import Step, StepKind, StepResult
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import Step, StepKind, StepResult
+from airflow_cdc_provider.core.spec.definition import TableRule, Target
 from airflow_cdc_provider.hooks.spark import UTC, java_options
 from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import psycopg
 
-from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.core.steps import StepKind
-from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, spark_settings
+from airflow_cdc_provider.core.decisions.steps import StepKind
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, spark_settings
 from tests.bench.equality import must_be_identical
 from tests.bench.figures import Figure, seconds
 from tests.bench.rig import Rig, of_table, submit
@@ -39,7 +39,7 @@ class Stream:
 
     def extract(self) -> tuple[int, float]:
         """Land a window of everything new: records, and seconds of landing, behind the start of a Python worker."""
-        limit = dict(self.replicator.source.news(self.lo, ["public.items"]).limit)
+        limit = dict(self.replicator.source.status(self.lo, ["public.items"]).limit)
         self.window += 1
         step = self.replicator.step(StepKind.EXTRACT, window=self.window, lo=self.lo, limit=limit)
         result = submit(self.replicator, step)
@@ -113,7 +113,7 @@ def naive(stream: Stream) -> float:
     target = replicator.definition.target
     iceberg = target.type == "iceberg"
     wanted = {
-        "settings": spark_settings(catalog_place(target, replicator.secrets.target)) if iceberg else {},
+        "settings": spark_settings(catalog_location(target, replicator.secrets.target)) if iceberg else {},
         "target": replicator.named("items"),
         "copy": replicator.target.locate("by_hand") if iceberg else f"delta.`{replicator.folder}/by_hand`",
         "format": target.type,

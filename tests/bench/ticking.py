@@ -6,7 +6,7 @@ import resource
 import time
 from pathlib import Path
 
-from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.state.store import StateStore
 from tests.bench.figures import Figure, alternating, seconds
 from tests.bench.idle_run import run_idle, settled
@@ -35,7 +35,7 @@ class Ticker:
         self.change()
         replicator = self.replicator
         started = time.monotonic()
-        limit = dict(replicator.source.news(self.lo, [f"public.{name}" for name in self.names]).limit)
+        limit = dict(replicator.source.status(self.lo, [f"public.{name}" for name in self.names]).limit)
         self.window += 1
         extract = replicator.step(StepKind.EXTRACT, window=self.window, lo=self.lo, limit=limit)
         landed = submit(replicator, extract).window

@@ -9,9 +9,9 @@ import psycopg
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import StepKind
+from airflow_cdc_provider.core.spec.definition import Target
 from tests.bench.equality import SUMS
 from tests.bench.figures import Figure, seconds
 from tests.bench.rig import Rig, of_table, submit
@@ -32,7 +32,7 @@ def merging(rig: Rig, rows: int, changes: int) -> list[Figure]:
     snapshot = submit(replicator, replicator.step(StepKind.SNAPSHOT))
     for statement in MIXED:
         rig.execute(database, statement.format(step=rows * 10 // changes))
-    limit = dict(replicator.source.news(lo, ["public.items"]).limit)
+    limit = dict(replicator.source.status(lo, ["public.items"]).limit)
     submit(replicator, replicator.step(StepKind.EXTRACT, window=1, lo=lo, limit=limit))
     stage = replicator.step(StepKind.STAGE, window=1)
     submit(replicator, stage)

@@ -9,17 +9,17 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_cdc_provider.connectors.postgres.source import PostgresSource
 from airflow_cdc_provider.connectors.source import Boundary, Copy, StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import Columns, Condition, OnUnrepresentable, Source, TableRule
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.selection import selected_schema
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.connectors.sources.postgres.source import PostgresSource
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.spec.definition import Columns, Condition, OnUnrepresentable, Source, TableRule
+from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EARLIER, NEWEST, EmbeddedPostgres
 from tests.blocks import unpacked
@@ -95,7 +95,7 @@ class Database:
 
     def copied(self, copy: Copy) -> list[dict[str, Any]]:
         """The rows of all its shares, as Arrow tells them."""
-        tables = [table for share in copy.read.shares for table in self.source.read_share(share, copy.schema)]
+        tables = [table for share in copy.read.splits for table in self.source.read_split(share, copy.schema)]
         return [row for table in tables for row in table.to_pylist()]
 
     def drop(self) -> None:

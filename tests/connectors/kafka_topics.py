@@ -19,14 +19,14 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.connectors.kafka.source import KafkaSource
+from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.source import Boundary, StreamItem
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Source, TableRule
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.connectors.transports.kafka.source import KafkaSource
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.spec.definition import Source, TableRule
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from tests.blocks import unpacked
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
@@ -102,8 +102,8 @@ class Topics:
 
     def window(self, lo: Position, tasks: Sequence[TableTask]) -> tuple[list[StreamItem], Position]:
         source = self.source()
-        news = source.news(lo, [task.table for task in tasks])
-        if not news.anything:
+        news = source.status(lo, [task.table for task in tasks])
+        if not news.has_changes:
             return [], lo
         items = [item for part in source.partitions(lo, news.limit) for item in unpacked(source.read(part, tasks, 1))]
         (end,) = {json.dumps(dict(item.position)) for item in items if isinstance(item, Boundary)}

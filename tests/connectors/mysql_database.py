@@ -9,18 +9,18 @@ from typing import Any
 
 import pymysql
 
-from airflow_cdc_provider.connectors.mysql.source import MysqlSource
-from airflow_cdc_provider.connectors.polling.canonical import told
-from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleMet, News, PagedRead, StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord, Operation
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import Columns, Condition, OnUnrepresentable, Source, TableRule
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.selection import selected_schema
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleFound, SourceStatus, SplitRead, StreamItem
+from airflow_cdc_provider.connectors.sources.mysql.source import MysqlSource
+from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.spec.definition import Columns, Condition, OnUnrepresentable, Source, TableRule
+from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 
 NUMBERS = itertools.count(1)
@@ -91,12 +91,12 @@ class Shop:
             control = ControlRecord("r", table, "log", "me", "a", 1, 1, "0", state, schema=held)
         return TableTask(table, table, schema, rule, "0" * 64, TableState.REPLICATING, control)
 
-    def news(self, *names: str) -> News:
-        return self.source.news(self.position, [self.table(name) for name in names])
+    def status(self, *names: str) -> SourceStatus:
+        return self.source.status(self.position, [self.table(name) for name in names])
 
     def window(self, *tasks: TableTask, limit: Position | None = None) -> list[StreamItem]:
         """Everything from where the last window ended, read to where the binlog ends now."""
-        limit = limit or self.source.news(self.position, [task.table for task in tasks]).limit
+        limit = limit or self.source.status(self.position, [task.table for task in tasks]).limit
         (partition,) = self.source.partitions(self.position, limit)
         items = list(self.source.read(partition, tasks, 1))
         self.position = next((item.position for item in reversed(items) if isinstance(item, Boundary)), limit)
@@ -105,11 +105,11 @@ class Shop:
     def copied(self, task: TableTask, partitions: int = 4) -> tuple[Copy, Rows]:
         """A copy and its rows as canonical values, by key."""
         with self.source.copy(task, 1, self.position, partitions) as copy:
-            assert isinstance(copy.read, PagedRead)
-            tables = [table for share in copy.read.shares for table in self.source.read_share(share, copy.schema)]
+            assert isinstance(copy.read, SplitRead)
+            tables = [table for share in copy.read.splits for table in self.source.read_split(share, copy.schema)]
         rows: Rows = {}
         for row in (row for table in tables for row in table.to_pylist()):
-            values = {column.name: told(column.type, row[column.name]) for column in copy.schema.columns}
+            values = {column.name: canonical_value(column.type, row[column.name]) for column in copy.schema.columns}
             key = f"[{','.join(values[name] for name in copy.schema.key)}]"
             assert key not in rows, "a key came twice"
             rows[key] = {name: json.loads(text) for name, text in values.items()}
@@ -122,7 +122,7 @@ def records(items: Sequence[StreamItem]) -> list[ChangeRecord]:
 
 
 def holes(items: Sequence[StreamItem]) -> list[tuple[str, str]]:
-    return [(item.table, item.detail) for item in items if isinstance(item, HoleMet)]
+    return [(item.table, item.detail) for item in items if isinstance(item, HoleFound)]
 
 
 def fold(rows: Rows, changes: Sequence[ChangeRecord], floor: str = "") -> None:

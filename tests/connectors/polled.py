@@ -7,15 +7,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from airflow_cdc_provider.connectors.polling.intervals import Clock, ends, news_of, shares
-from airflow_cdc_provider.connectors.polling.options import PollingOptions
-from airflow_cdc_provider.connectors.polling.pages import Page, Query, Row, pages
-from airflow_cdc_provider.connectors.polling.places import Place, floor_key, microseconds, place_of, position_of
-from airflow_cdc_provider.connectors.polling.reading import first_query, items
-from airflow_cdc_provider.connectors.source import Boundary, HoleMet, News, Partition, StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.connectors.source import Boundary, HoleFound, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.sources.polling.intervals import Clock, ends, split_intervals, status_of
+from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
+from airflow_cdc_provider.connectors.sources.polling.pages import Page, Query, Row, pages
+from airflow_cdc_provider.connectors.sources.polling.positions import (
+    PollPosition,
+    floor_key,
+    microseconds,
+    poll_position,
+    position_of,
+)
+from airflow_cdc_provider.connectors.sources.polling.reading import first_query, items
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 COLUMNS = (Column("k", LogicalType(Kind.TEXT), False), Column("v", LogicalType(Kind.INT64)))
@@ -86,23 +92,23 @@ class Polled:
         self.position = position_of({"s.t": self.clock.first("s.t")})
 
     def copy(self, sealed: Position) -> None:
-        place = place_of(sealed["s.t"])
+        place = poll_position(sealed["s.t"])
         self.floor = floor_key(1, max(place.round, microseconds(self.now)))
         self.held = {key: write.value for key, write in self.rows().items()}
 
-    def news(self) -> News:
-        def asks(table: str, lo: Place, limit: Place) -> bool:
+    def status(self) -> SourceStatus:
+        def asks(table: str, lo: PollPosition, limit: PollPosition) -> bool:
             return any(page.rows for page in self.pages(lo, limit))
 
-        return news_of(self.position, ["s.t"], self.clock, asks)
+        return status_of(self.position, ["s.t"], self.clock, asks)
 
-    def pages(self, lo: Place, limit: Place) -> Iterator[Page]:
+    def pages(self, lo: PollPosition, limit: PollPosition) -> Iterator[Page]:
         yield from pages(self.ask, first_query(lo, limit, self.options), sweep=True)
 
     def window(self, limit: Position, boundaries: int) -> list[StreamItem]:
         """One window that ends behind so many boundaries at the latest. Its records wait until ``apply``."""
         taken: list[StreamItem] = []
-        for partition in shares(self.position, limit):
+        for partition in split_intervals(self.position, limit):
             for item in self.items(partition):
                 taken.append(item)
                 if isinstance(item, Boundary):
@@ -113,7 +119,7 @@ class Polled:
         self.behind += [item for item in taken if isinstance(item, ChangeRecord)]
         return taken
 
-    def items(self, partition: Partition) -> Iterator[StreamItem]:
+    def items(self, partition: StreamSplit) -> Iterator[StreamItem]:
         assert ends(partition)[0] == "s.t"
         return items(partition, SCHEMA, 1, self.pages)
 
@@ -130,8 +136,8 @@ class Polled:
     def catch_up(self, boundaries: int = 10**9) -> None:
         """Windows until there is no more, at one moment of the clock."""
         for _ in range(10_000):
-            news = self.news()
-            if not news.anything:
+            news = self.status()
+            if not news.has_changes:
                 return
             before = self.position
             self.window(news.limit, boundaries)
@@ -145,5 +151,5 @@ def records(taken: Sequence[StreamItem]) -> list[ChangeRecord]:
     return [item for item in taken if isinstance(item, ChangeRecord)]
 
 
-def holes(taken: Sequence[StreamItem]) -> list[HoleMet]:
-    return [item for item in taken if isinstance(item, HoleMet)]
+def holes(taken: Sequence[StreamItem]) -> list[HoleFound]:
+    return [item for item in taken if isinstance(item, HoleFound)]

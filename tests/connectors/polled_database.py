@@ -6,15 +6,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from airflow_cdc_provider.connectors.jdbc_poll.source import JdbcPollSource
-from airflow_cdc_provider.connectors.source import Boundary, Copy, PagedRead, StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Columns, Condition, OnUnrepresentable, Source, TableRule
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.selection import selected_schema
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.connectors.source import Boundary, Copy, SplitRead, StreamItem
+from airflow_cdc_provider.connectors.sources.jdbc_poll.source import JdbcPollSource
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.spec.definition import Columns, Condition, OnUnrepresentable, Source, TableRule
+from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.table.states import TableState
 
 Row = dict[str, Any]
 
@@ -48,15 +48,15 @@ class Polling:
 
     def copy(self, task: TableTask) -> Copy:
         with self.source.copy(task, 1, self.position, 4) as copy:
-            assert isinstance(copy.read, PagedRead)
-            tables = [table for share in copy.read.shares for table in self.source.read_share(share, copy.schema)]
+            assert isinstance(copy.read, SplitRead)
+            tables = [table for share in copy.read.splits for table in self.source.read_split(share, copy.schema)]
         made = [row for table in tables for row in table.to_pylist()]
         self.rows[task.table] = {json.dumps([row[name] for name in copy.schema.key], default=str): row for row in made}
         return copy
 
     def window(self, *tasks: TableTask) -> list[StreamItem]:
-        news = self.source.news(self.position, [task.table for task in tasks])
-        if not news.anything:
+        news = self.source.status(self.position, [task.table for task in tasks])
+        if not news.has_changes:
             self.position = news.idle or self.position
             return []
         items: list[StreamItem] = []

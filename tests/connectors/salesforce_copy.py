@@ -11,21 +11,21 @@ from decimal import Decimal
 from typing import Any
 
 from airflow_cdc_provider.connectors.repeats import without_repeats
-from airflow_cdc_provider.connectors.salesforce.fetch import fetch
-from airflow_cdc_provider.connectors.salesforce.layout import Layout
-from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
-from airflow_cdc_provider.connectors.salesforce.org import Org
-from airflow_cdc_provider.connectors.salesforce.positions import place_of, position_of
-from airflow_cdc_provider.connectors.salesforce.stream import drained
-from airflow_cdc_provider.connectors.salesforce.types import Described, described
-from airflow_cdc_provider.connectors.salesforce.values import from_json
 from airflow_cdc_provider.connectors.source import Boundary, StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import TableRule
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.connectors.sources.salesforce.fetch import fetch
+from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
+from airflow_cdc_provider.connectors.sources.salesforce.org import Org
+from airflow_cdc_provider.connectors.sources.salesforce.positions import channel_position, position_of
+from airflow_cdc_provider.connectors.sources.salesforce.stream import drained
+from airflow_cdc_provider.connectors.sources.salesforce.table_layout import EventLayout
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, described
+from airflow_cdc_provider.connectors.sources.salesforce.values import from_json
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 
 CHANNEL = "/data/ChangeEvents"
@@ -51,7 +51,7 @@ class Copy:
         with self.org.pubsub.connected() as pubsub:
             self.position: Position = position_of(channel, pubsub.newest(channel))
 
-    def describe(self, table: str) -> Described:
+    def describe(self, table: str) -> ObjectSchema:
         return described(self.org.rest.describe(table))
 
     def task(self, table: str) -> TableTask:
@@ -89,7 +89,7 @@ class Copy:
             told += [item for item in window if isinstance(item, ChangeRecord)]
             assert all(record.op != "unreadable" for record in told)
             self.seen |= {record.event_id for record in told}
-            if place_of(self.position, self.channel).replay_id == self._tip():
+            if channel_position(self.position, self.channel).replay_id == self._tip():
                 break
         unclear: defaultdict[str, set[str]] = defaultdict(set)
         for record in sorted(told, key=lambda record: record.order_key):
@@ -141,7 +141,7 @@ class Copy:
         found = self.describe(table)
         with self.org.pubsub.connected() as pubsub:
             event = pubsub.schema(pubsub.topic(f"/data/{name}").schema_id)
-        return Layout(event, found, found.schema).unsent | found.snapshot_only
+        return EventLayout(event, found, found.schema).unsent | found.snapshot_only
 
 
 def plain(value: Any) -> Any:

@@ -10,23 +10,23 @@ from typing import Any
 
 import fastavro
 
-from airflow_cdc_provider.connectors.salesforce.decode import Decoder
-from airflow_cdc_provider.connectors.salesforce.event_schema import EventSchema, parse_event_schema
-from airflow_cdc_provider.connectors.salesforce.events import Delivery, Event
-from airflow_cdc_provider.connectors.salesforce.positions import Place
-from airflow_cdc_provider.connectors.salesforce.transactions import Transactions
-from airflow_cdc_provider.connectors.salesforce.types import Described, described
 from airflow_cdc_provider.connectors.source import StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import Columns, TableRule
-from airflow_cdc_provider.core.selection import selected_schema
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.connectors.sources.salesforce.decode import EventDecoder
+from airflow_cdc_provider.connectors.sources.salesforce.event_schema import EventSchema, parse_event_schema
+from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent, Delivery
+from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition
+from airflow_cdc_provider.connectors.sources.salesforce.transactions import Transactions
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, described
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import Columns, TableRule
+from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
 
 CHANNEL = "/data/ChangeEvents"
-START = Place(bytes.fromhex("00000000001790500000"), 7)
+START = ChannelPosition(bytes.fromhex("00000000001790500000"), 7)
 ADA, BOB, EVE = "001000000000001AAA", "001000000000002AAA", "001000000000003AAA"
 QUIET_S = 1_772_370_000
 """When the server says that there is no more: 2026-03-01T13:00:00Z."""
@@ -211,7 +211,7 @@ DESCRIBES: dict[str, dict[str, Any]] = {
 }
 
 
-def described_as(entity: str) -> Described:
+def described_as(entity: str) -> ObjectSchema:
     return described(DESCRIBES[entity])
 
 
@@ -260,7 +260,7 @@ def event(
     nulled: Sequence[str] = (),
     diffs: Sequence[str] = (),
     **values: Any,
-) -> Event:
+) -> ChannelEvent:
     header = {
         "entityName": entity,
         "recordIds": list(ids),
@@ -275,10 +275,10 @@ def event(
         "diffFields": list(diffs),
         "changedFields": list(changed),
     }
-    return Event(replay_id(), schema, payload(schema, header, **values))
+    return ChannelEvent(replay_id(), schema, payload(schema, header, **values))
 
 
-def updated(ids: Sequence[str] = (ADA,), tx: str = "tx-1", seq: int = 1, **values: Any) -> Event:
+def updated(ids: Sequence[str] = (ADA,), tx: str = "tx-1", seq: int = 1, **values: Any) -> ChannelEvent:
     """An update of whole Account fields: their bits are set."""
     bits = sum(1 << INDEX[name] for name in values)
     return event("UPDATE", ids, tx=tx, seq=seq, changed=[f"0x{bits:08X}"], **values)
@@ -287,18 +287,18 @@ def updated(ids: Sequence[str] = (ADA,), tx: str = "tx-1", seq: int = 1, **value
 class Reading:
     """A decoder over canned events. ``says`` feeds them and gives back the change records they meant."""
 
-    def __init__(self, *tasks: TableTask, place: Place = START, epoch: int = 3) -> None:
+    def __init__(self, *tasks: TableTask, place: ChannelPosition = START, epoch: int = 3) -> None:
         self.describes: list[str] = []
-        self.answers: dict[str, Described] = {}
-        self.decoder = Decoder(
+        self.answers: dict[str, ObjectSchema] = {}
+        self.decoder = EventDecoder(
             tasks or (task("Account"),), self._describe, event_schema, CHANNEL, Transactions(place, epoch)
         )
 
-    def _describe(self, entity: str) -> Described:
+    def _describe(self, entity: str) -> ObjectSchema:
         self.describes.append(entity)
         return self.answers.get(entity) or described_as(entity)
 
-    def items(self, *events: Event) -> list[StreamItem]:
+    def items(self, *events: ChannelEvent) -> list[StreamItem]:
         self.decoder.feed(Delivery(events)) if events else None
         found = list(self.decoder.items)
         self.decoder.items.clear()
@@ -308,10 +308,10 @@ class Reading:
         self.decoder.feed(Delivery((), latest, QUIET_S if latest else 0))
         return self.items()
 
-    def says(self, *events: Event) -> list[ChangeRecord]:
+    def says(self, *events: ChannelEvent) -> list[ChangeRecord]:
         return [item for item in self.items(*events) if isinstance(item, ChangeRecord)]
 
-    def after(self, *events: Event) -> dict[str, Any]:
+    def after(self, *events: ChannelEvent) -> dict[str, Any]:
         """What the one record of the events knows, without the id."""
         (record,) = self.says(*events)
         assert record.after is not None

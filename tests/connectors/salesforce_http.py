@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import requests
 
-from airflow_cdc_provider.connectors.salesforce.access import Access, Flow
-from airflow_cdc_provider.connectors.salesforce.http import Http
-from airflow_cdc_provider.connectors.salesforce.oauth import Login
+from airflow_cdc_provider.connectors.sources.salesforce.access import Access, Flow
+from airflow_cdc_provider.connectors.sources.salesforce.http import Http
+from airflow_cdc_provider.connectors.sources.salesforce.oauth import Login
 
 ORG, USER = "00D000000000001EAA", "005000000000001AAA"
 VERSION = "66.0"

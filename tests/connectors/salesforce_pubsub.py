@@ -12,10 +12,10 @@ from typing import Any
 
 import grpc
 
-from airflow_cdc_provider.connectors.salesforce.events import Event
-from airflow_cdc_provider.connectors.salesforce.oauth import Token
-from airflow_cdc_provider.connectors.salesforce.proto import CUSTOM, SERVICE, message
-from airflow_cdc_provider.connectors.salesforce.pubsub import PubSub
+from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent
+from airflow_cdc_provider.connectors.sources.salesforce.oauth import AccessToken
+from airflow_cdc_provider.connectors.sources.salesforce.proto import CUSTOM, SERVICE, message
+from airflow_cdc_provider.connectors.sources.salesforce.pubsub import PubSub
 from tests.connectors.salesforce_events import CHANNEL, SCHEMAS
 
 ORG = "00D000000000001EAA"
@@ -37,7 +37,7 @@ class Failure:
 class EventServer:
     """``batch``: events per response. ``keepalive_s``: how long a silence lasts before a sign of life."""
 
-    events: list[Event] = field(default_factory=list)
+    events: list[ChannelEvent] = field(default_factory=list)
     keepalive_s: float = 60.0
     batch: int = 40
     latest: bytes = b""
@@ -124,7 +124,7 @@ class EventServer:
         self.fail(context, Failure("Subscribe", grpc.StatusCode.INVALID_ARGUMENT, code))
         raise AssertionError("abort raises")
 
-    def _until_failure(self, some: Sequence[Event], sent: int, context: Any) -> Sequence[Event]:
+    def _until_failure(self, some: Sequence[ChannelEvent], sent: int, context: Any) -> Sequence[ChannelEvent]:
         for failure in self.failures:
             if failure.method == "Subscribe" and failure.after - sent <= len(some):
                 if failure.after == sent:
@@ -134,7 +134,7 @@ class EventServer:
         return some
 
 
-def response(events: Sequence[Event], owed: int) -> Any:
+def response(events: Sequence[ChannelEvent], owed: int) -> Any:
     made = message("FetchResponse")(pending_num_requested=owed)
     for event in events:
         one = made.events.add(replay_id=event.replay_id)
@@ -150,11 +150,11 @@ class Tokens:
     renewals: int = 0
     waited: list[float] = field(default_factory=list)
 
-    def token(self) -> Token:
+    def token(self) -> AccessToken:
         text = self.tokens[min(self.renewals, len(self.tokens) - 1)]
-        return Token(text, "https://org.my.salesforce.com", ORG)
+        return AccessToken(text, "https://org.my.salesforce.com", ORG)
 
-    def renewed(self, stale: Token) -> Token:
+    def renewed(self, stale: AccessToken) -> AccessToken:
         self.renewals += 1
         return self.token()
 
@@ -162,6 +162,6 @@ class Tokens:
         return PubSub(server.endpoint, False, self, self.waited.append)
 
 
-def numbered(events: Sequence[Event]) -> list[Event]:
+def numbered(events: Sequence[ChannelEvent]) -> list[ChannelEvent]:
     """Events with replay ids that are told apart."""
     return [event._replace(replay_id=f"replay-{n:06d}".encode()) for n, event in zip(itertools.count(1), events)]

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import TableRule, Target
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, TargetUnavailable
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.staging.local import LocalStore
-from airflow_cdc_provider.staging.log import ChangeLog
-from airflow_cdc_provider.staging.places import open_store
+from airflow_cdc_provider.core.spec.definition import TableRule, Target
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.local_store import LocalStore
+from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from tests.buckets import ObjectStore
 
@@ -112,7 +112,7 @@ def test_a_prefix_with_files_that_are_no_table_of_delta_is_named(objects: Object
 
 def test_deltas_library_says_in_one_line_why_it_cannot_read(objects: ObjectStore) -> None:
     with pytest.raises(TargetUnavailable, match=r"TGT010.*s3://no-such-bucket/t \| found: OSError: NoSuchBucket \|"):
-        target("s3://no-such-bucket", objects.connection).held("public.t", "t")
+        target("s3://no-such-bucket", objects.connection).state("public.t", "t")
 
 
 def test_a_session_token_of_the_environment_is_never_put_beside_a_key_of_the_connection(
@@ -120,6 +120,6 @@ def test_a_session_token_of_the_environment_is_never_put_beside_a_key_of_the_con
 ) -> None:
     monkeypatch.setenv("AWS_SESSION_TOKEN", "of-somebody-else")
     with pytest.raises(CheckFailed, match=r"CON021.*unset AWS_SESSION_TOKEN") as caught:
-        target("s3://lake/x", objects.connection).held("public.t", "t")
+        target("s3://lake/x", objects.connection).state("public.t", "t")
     assert "of-somebody-else" not in str(caught.value)
-    assert not target(str(tmp_path), objects.connection).held("public.t", "t").exists
+    assert not target(str(tmp_path), objects.connection).state("public.t", "t").exists

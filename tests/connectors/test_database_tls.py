@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.jdbc_poll.database import Database as Polled
-from airflow_cdc_provider.connectors.jdbc_poll.options import JdbcPollOptions
-from airflow_cdc_provider.connectors.mysql.client import Client as MysqlClient
-from airflow_cdc_provider.connectors.postgres.client import Client as PostgresClient
-from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database as Polled
+from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
+from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient as MysqlClient
+from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient as PostgresClient
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.sandbox import mariadb
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB

@@ -17,24 +17,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.datastream import types as datastream
-from airflow_cdc_provider.connectors.debezium import converters as debezium
-from airflow_cdc_provider.connectors.formats.images import Images
-from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
-from airflow_cdc_provider.connectors.formats.wanted_columns import readings
-from airflow_cdc_provider.connectors.jdbc_poll.values import plain
-from airflow_cdc_provider.connectors.polling.canonical import told
-from airflow_cdc_provider.connectors.postgres import types as postgres
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
+from airflow_cdc_provider.connectors.decoders.common.images import RowImages
+from airflow_cdc_provider.connectors.decoders.common.wanted_columns import readings
+from airflow_cdc_provider.connectors.decoders.datastream import types as datastream
+from airflow_cdc_provider.connectors.decoders.debezium import converters as debezium
+from airflow_cdc_provider.connectors.decoders.ydb import types as ydb
+from airflow_cdc_provider.connectors.sources.jdbc_poll.values import plain
+from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
+from airflow_cdc_provider.connectors.sources.postgres import types as postgres
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
-from airflow_cdc_provider.connectors.ydb import types as ydb
-from airflow_cdc_provider.core.definition import Columns, TableRule
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.spec.definition import Columns, TableRule
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.mysql.options import Floats
 from airflow_cdc_provider.targets.mysql.sql import MysqlSql
 from airflow_cdc_provider.targets.postgres.sql import PostgresSql
 from airflow_cdc_provider.targets.sparksql import types as spark
 
-REFUSED = (Unreadable, Unrepresentable)
+REFUSED = (DecodeError, Unrepresentable)
 CAST = TableRule("t", columns=Columns(cast={"k": "text"}))
 US = 1_000_000
 TEXTS = st.text("aA áa\u0301ß\0\t\u200b0'\\\"é\u00e9e\u0301", max_size=4)
@@ -63,7 +63,7 @@ def key_of(
     source = Column("k", kind, False, native)
     made = readings(CAST if cast else None, [source], ("k",), lambda column: convert(column, warnings.append), warnings)
     schema = TableSchema("t", tuple(one.column for one in made), ("k",))
-    images = Images(schema, [one.convert for one in made], warnings=warnings)
+    images = RowImages(schema, [one.convert for one in made], warnings=warnings)
     return lambda value: images.key({"k": value})
 
 
@@ -162,7 +162,7 @@ POLLED = [
 @pytest.mark.parametrize(("kind", "values"), POLLED, ids=[str(kind) for kind, _ in POLLED])
 @given(data=st.data())
 def test_keys_of_a_polled_table(kind: LogicalType, values: st.SearchStrategy[Any], data: st.DataObject) -> None:
-    distinct(lambda value: told(kind, plain(kind, value)), data.draw(values), data.draw(values))
+    distinct(lambda value: canonical_value(kind, plain(kind, value)), data.draw(values), data.draw(values))
 
 
 def cells(us: int) -> str:

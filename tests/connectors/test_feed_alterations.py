@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
-from airflow_cdc_provider.connectors.feeds.discovery import discovered
-from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.connectors.source import HoleMet
-from airflow_cdc_provider.core.changelog import UNTOLD
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import Columns, TableRule
-from airflow_cdc_provider.core.selection import selected_schema
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.connectors.source import HoleFound
+from airflow_cdc_provider.connectors.transports.messages.decoding import Format, reading
+from airflow_cdc_provider.connectors.transports.messages.discovery import discovered
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.change_log import UNLOGGED
+from airflow_cdc_provider.core.spec.definition import Columns, TableRule
+from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
 
 RULE = TableRule("d.t")
 FORM = Format("debezium", {"topic_prefix": "p"})
@@ -59,11 +59,11 @@ def replicating(held: Iterable[Field], rule: TableRule = RULE) -> TableTask:
     return TableTask("d.t", "t", schema, rule, "", TableState.REPLICATING, control(schema))
 
 
-def holes(held: Iterable[Field], *behind: Iterable[Field], rule: TableRule = RULE) -> list[HoleMet]:
+def holes(held: Iterable[Field], *behind: Iterable[Field], rule: TableRule = RULE) -> list[HoleFound]:
     """Of messages with these schemas behind a copy that was made of the first one."""
     task = replicating(held, rule)
     messages = [message(at, tuple(fields)) for at, fields in enumerate(behind, 2)]
-    return [item for item in reading(FORM, [task], 1).items(messages) if isinstance(item, HoleMet)]
+    return [item for item in reading(FORM, [task], 1).items(messages) if isinstance(item, HoleFound)]
 
 
 def changed(old: Field, new: Field) -> tuple[Field, ...]:
@@ -104,7 +104,7 @@ def test_what_keeps_every_row_is_passed_over(after: tuple[Field, ...]) -> None:
 def test_what_may_have_changed_rows_is_a_hole_at_its_first_message(after: tuple[Field, ...], words: str) -> None:
     for behind in ([after], [BEFORE, after, after]):
         found = holes(BEFORE, *behind)
-        assert [(one.table, one.kind) for one in found] == [("d.t", UNTOLD)]
+        assert [(one.table, one.kind) for one in found] == [("d.t", UNLOGGED)]
         assert words in found[0].detail
         assert found[0].order_key
 
@@ -133,7 +133,7 @@ def test_a_full_snapshot_tells_all_rows_whatever_became_of_them() -> None:
     after = (ID, B, A, field("c", default=5))
     task = replicating((ID, A, B))
     rows = [message(2, after, "true"), message(3, after, "last"), message(4, after)]
-    assert not [item for item in reading(FORM, [task], 1).items(rows) if isinstance(item, HoleMet)]
+    assert not [item for item in reading(FORM, [task], 1).items(rows) if isinstance(item, HoleFound)]
 
 
 def test_a_window_behind_one_with_a_hole_has_none() -> None:
@@ -143,7 +143,7 @@ def test_a_window_behind_one_with_a_hole_has_none() -> None:
     shown = next(item for item in items if isinstance(item, TableSchema))
     assert shown.names == ("id", "b", "a")
     behind = replace(task, control=control(shown))
-    assert not [i for i in reading(FORM, [behind], 1).items([message(3, swapped)]) if isinstance(i, HoleMet)]
+    assert not [i for i in reading(FORM, [behind], 1).items([message(3, swapped)]) if isinstance(i, HoleFound)]
 
 
 def test_columns_that_are_not_copied_say_nothing() -> None:
@@ -155,4 +155,4 @@ def test_a_copy_of_the_first_rows_has_no_older_ones() -> None:
     told = discovered(FORM, [message(1, (ID, A))], {})
     task = TableTask("d.t", "t", told.schemas["d.t"], TableRule("d.t"), "", TableState.PENDING)
     items = list(reading(FORM, [task], 1).items([message(2, (ID, A, field("c", default=5)))]))
-    assert not [item for item in items if isinstance(item, HoleMet)]
+    assert not [item for item in items if isinstance(item, HoleFound)]

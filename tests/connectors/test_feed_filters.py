@@ -8,12 +8,12 @@ from random import Random
 
 import pytest
 
-from airflow_cdc_provider.connectors.feeds.check import rule_problems
-from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
-from airflow_cdc_provider.core.changes import ChangeRecord, Operation
-from airflow_cdc_provider.core.definition import Columns, Comparison, Condition, TableRule
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.connectors.transports.messages.check import rule_problems
+from airflow_cdc_provider.connectors.transports.messages.decoding import Format, reading
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
+from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition, TableRule
+from airflow_cdc_provider.core.table.states import TableState
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.folded import in_order
 from tests.connectors.formats.simulator import COLUMNS, Simulator

@@ -7,16 +7,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 
-from airflow_cdc_provider.connectors.feeds.decoding import Format, reading
-from airflow_cdc_provider.connectors.feeds.discovery import discovered
-from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.source import Resolved
-from airflow_cdc_provider.core.changes import ChangeRecord, Operation
-from airflow_cdc_provider.core.definition import TableRule
-from airflow_cdc_provider.core.selection import selected_schema
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Regime, TableSchema
+from airflow_cdc_provider.connectors.transports.messages.decoding import Format, reading
+from airflow_cdc_provider.connectors.transports.messages.discovery import discovered
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.table.schema import Regime, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 from tests.connectors.formats import ydb_goldens
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.simulator import Simulator

@@ -9,16 +9,16 @@ from random import Random
 
 import pytest
 
-from airflow_cdc_provider.connectors.files.folder import Folder
-from airflow_cdc_provider.connectors.files.source import FilesSource
 from airflow_cdc_provider.connectors.source import Boundary
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Source, TableRule
+from airflow_cdc_provider.connectors.transports.files.folder import Folder
+from airflow_cdc_provider.connectors.transports.files.source import FilesSource
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import SourceUnavailable
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.staging.places import open_store
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import Source, TableRule
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.staging.open_store import open_store
 from tests.blocks import unpacked
 from tests.buckets import ObjectStore
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
@@ -50,11 +50,11 @@ def keys(location: str, connection: ConnectionInfo) -> list[str]:
     tasks = [TableTask(one.table, "t", one, TableRule(one.table), "", TableState.PENDING) for one in source.tables()]
     start = source.open_stream([])
     found, ends = [], []
-    for partition in source.partitions(start, source.news(start, []).limit):
+    for partition in source.partitions(start, source.status(start, []).limit):
         for item in unpacked(source.read(partition, tasks, 1)):
             found += [item.order_key] if isinstance(item, ChangeRecord) else []
             ends += [item.position] if isinstance(item, Boundary) else []
-    assert not source.news(ends[-1], []).anything
+    assert not source.status(ends[-1], []).has_changes
     return found
 
 

@@ -17,22 +17,22 @@ import pyarrow.parquet as pq
 import pytest
 from fastavro import reader, writer
 
-from airflow_cdc_provider.connectors.files.folder import File
-from airflow_cdc_provider.connectors.files.heads import looked_into
-from airflow_cdc_provider.connectors.files.lines import lines_of, unpacked
-from airflow_cdc_provider.connectors.files.reading import head_of
-from airflow_cdc_provider.connectors.files.source import FilesSource
-from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.connectors.source import Boundary, HoleMet, StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord, Operation
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Comparison, Condition, Source, TableRule
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.connectors.source import Boundary, HoleFound, StreamItem
+from airflow_cdc_provider.connectors.transports.files.folder import File
+from airflow_cdc_provider.connectors.transports.files.lines import lines_of, unpacked
+from airflow_cdc_provider.connectors.transports.files.reading import head_of
+from airflow_cdc_provider.connectors.transports.files.sampling import sampled_files
+from airflow_cdc_provider.connectors.transports.files.source import FilesSource
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import Comparison, Condition, Source, TableRule
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 from tests.blocks import unpacked as with_records
 from tests.connectors.formats import avro_writer, datastream_messages
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
@@ -88,8 +88,8 @@ class Feed:
 
     def window(self, lo: Position, tasks: Sequence[TableTask]) -> tuple[list[StreamItem], Position]:
         """What a window behind ``lo`` holds, and its end."""
-        news = self.source.news(lo, [task.table for task in tasks])
-        if not news.anything:
+        news = self.source.status(lo, [task.table for task in tasks])
+        if not news.has_changes:
             return [], lo
         items = [
             item
@@ -135,12 +135,12 @@ def test_the_first_lines_tell_which_tables_there_are(feed: Feed) -> None:
 def test_files_of_each_table_are_looked_into_however_writers_lay_them_out(path: str) -> None:
     tables = [*(f"t{number}" for number in range(120)), "orders_2025", "orders_2026"]
     files = [File(path.format(table=table, at=at), 1, at, "") for at in (1, 2, 3) for table in tables]
-    assert {*looked_into(files)} == {file for file in files if file.modified_ms != 2}
+    assert {*sampled_files(files)} == {file for file in files if file.modified_ms != 2}
 
 
 def test_of_very_many_kinds_of_files_those_that_are_written_to_are_looked_into() -> None:
     files = [File(f"run-{number}x/{name}.jsonl", 1, number, "") for number in range(3_000) for name in "ab"]
-    assert min(file.modified_ms for file in looked_into(files)) == 2_500
+    assert min(file.modified_ms for file in sampled_files(files)) == 2_500
 
 
 def test_a_feed_that_tells_no_rows_is_refused_with_one_that_would(feed: Feed, tmp_path: Path) -> None:
@@ -195,9 +195,9 @@ def test_a_file_that_still_grows_is_left_alone_until_it_is_stable(feed: Feed) ->
     tasks, lo = feed.tasks(), feed.source.open_stream([])
     feed.write("2.jsonl", "\n".join(lines), age_s=1)
     _, lo = feed.window(lo, tasks)
-    assert not feed.source.news(lo, []).anything
+    assert not feed.source.status(lo, []).has_changes
     os.utime(feed.folder / "2.jsonl", (time.time() - 61,) * 2)
-    assert feed.source.news(lo, []).anything
+    assert feed.source.status(lo, []).has_changes
 
 
 @pytest.mark.parametrize("link", ["a/link.jsonl", "b"])
@@ -211,7 +211,7 @@ def test_links_in_the_folder_are_refused_with_where_they_are(feed: Feed, tmp_pat
     assert len(feed.source.folder.files()) == 1
     (feed.folder / link).symlink_to(outside if link == "b" else outside / "secret.jsonl")
     with pytest.raises(CheckFailed, match=rf"SRC079 .*where: {feed.folder} \| found: {link} \|"):
-        feed.source.news(feed.source.open_stream([]), [])
+        feed.source.status(feed.source.open_stream([]), [])
     (problem,) = feed.source.check([])
     assert problem.code == "SRC079"
 
@@ -266,14 +266,14 @@ def test_a_file_that_is_gone_before_it_is_read_leaves_a_hole(feed: Feed) -> None
     feed.write("1.jsonl", "\n".join(lines[:5]))
     feed.write("2.jsonl", "\n".join(lines[5:]))
     tasks, lo = feed.tasks(), feed.source.open_stream([])
-    limit = feed.source.news(lo, []).limit
+    limit = feed.source.status(lo, []).limit
     (feed.folder / "2.jsonl").unlink()
     (partition,) = feed.source.partitions(lo, limit)
     lost, *_, end = feed.source.read(partition, tasks, 1)
-    assert isinstance(lost, HoleMet) and "1 files were removed" in lost.detail
+    assert isinstance(lost, HoleFound) and "1 files were removed" in lost.detail
     assert isinstance(end, Boundary)
     (feed.folder / "1.jsonl").unlink()
-    lost = next(item for item in feed.source.read(partition, tasks, 1) if isinstance(item, HoleMet))
+    lost = next(item for item in feed.source.read(partition, tasks, 1) if isinstance(item, HoleFound))
 
 
 def test_packed_lines_and_parquet_say_the_same_as_lines(feed: Feed) -> None:
@@ -348,7 +348,7 @@ def test_what_nobody_can_read_is_a_bad_record_of_every_table(feed: Feed, content
 def test_marks_and_files_being_written_are_no_events(feed: Feed) -> None:
     for path in ("_SUCCESS", "a/.part.jsonl", "_tmp/x.jsonl"):
         feed.write(path, "{")
-    assert not feed.source.news(feed.source.open_stream([]), []).anything
+    assert not feed.source.status(feed.source.open_stream([]), []).has_changes
 
 
 def test_what_cannot_be_kept_is_refused(feed: Feed) -> None:
@@ -376,7 +376,7 @@ def test_an_old_oracle_stream_tells_no_keys_and_is_copied_by_those_of_the_yaml(t
     assert (problem.code, "`key: [column, …]` beside ROOT.T" in problem.do) == ("SRC073", True)
     keyed = replace(task, rule=replace(rule, key=("id",)), schema=replace(schema, key=("id",)))
     assert list(source.check([keyed])) == []
-    limit = source.news(source.open_stream([]), []).limit
+    limit = source.status(source.open_stream([]), []).limit
     items = [item for part in source.partitions({}, limit) for item in with_records(source.read(part, [keyed], 1))]
     (record,) = [item for item in items if isinstance(item, ChangeRecord)]
     assert (record.key, record.warnings) == ("[1]", ())
@@ -384,7 +384,7 @@ def test_an_old_oracle_stream_tells_no_keys_and_is_copied_by_those_of_the_yaml(t
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceUnavailable, match=r"SRC074.*nowhere"):
-        Feed(tmp_path / "nowhere").source.news({}, [])
+        Feed(tmp_path / "nowhere").source.status({}, [])
 
 
 def test_a_copy_is_empty_and_stands_before_the_first_file(feed: Feed) -> None:
@@ -392,7 +392,7 @@ def test_a_copy_is_empty_and_stands_before_the_first_file(feed: Feed) -> None:
     (task,) = feed.tasks()
     start = feed.source.open_stream([])
     _, end = feed.window(start, [task])
-    assert feed.source.tells_all_behind(start, end, "d.t")
-    assert not feed.source.tells_all_behind(end, end, "d.t")
+    assert feed.source.contains_all_after(start, end, "d.t")
+    assert not feed.source.contains_all_after(end, end, "d.t")
     with feed.source.copy(task, 3, start, 1) as copy:
         assert (copy.floor, copy.rows, copy.schema) == ("00000003", 0, task.schema)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Target
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
-from airflow_cdc_provider.staging.local import LocalStore
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.staging.store import creates_exclusively
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 

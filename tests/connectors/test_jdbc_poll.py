@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.jdbc_poll.database import Database
-from airflow_cdc_provider.connectors.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.key_ranges import ranges
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Columns, Comparison, Condition, OnDelete
+from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
+from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled
-from airflow_cdc_provider.core.tables import Kind
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition, OnDelete
+from airflow_cdc_provider.core.table.schema import Kind
 from tests.connectors.polled_database import Polling, images
 
 ORDERS = """

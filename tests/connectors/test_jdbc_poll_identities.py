@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from airflow_cdc_provider.connectors.jdbc_poll.catalog import read_catalogue
-from airflow_cdc_provider.connectors.jdbc_poll.identities import plain_identity, read_numbers
-from airflow_cdc_provider.connectors.jdbc_poll.unseen import as_polled
-from airflow_cdc_provider.core.changes import Operation
-from airflow_cdc_provider.core.identity import Partition, TableIdentity, UnseenChanges
+from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import read_catalogue
+from airflow_cdc_provider.connectors.sources.jdbc_poll.identities import plain_identity, read_numbers
+from airflow_cdc_provider.connectors.sources.jdbc_poll.undetected import as_polled
+from airflow_cdc_provider.core.log.change_records import Operation
+from airflow_cdc_provider.core.table.identity import TableIdentity, TablePartition, UnseenChanges
 from tests.connectors.conftest import Database
 from tests.connectors.polled_database import images
 from tests.connectors.test_jdbc_poll import Shop, ago
 from tests.connectors.test_jdbc_poll_servers import of
 
-NOW = TableIdentity("1", {}, 1, partitions={"7@5": Partition("public.top", "7", "5")})
+NOW = TableIdentity("1", {}, 1, partitions={"7@5": TablePartition("public.top", "7", "5")})
 
 
 @pytest.mark.parametrize("found", [True, False])

@@ -11,12 +11,12 @@ import psycopg
 import pymysql
 import pytest
 
-from airflow_cdc_provider.connectors.polling.canonical import told
-from airflow_cdc_provider.connectors.polling.places import place_of
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
+from airflow_cdc_provider.connectors.sources.polling.positions import poll_position
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
-from airflow_cdc_provider.core.tables import Column, Kind
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.connectors.conftest import Database
@@ -62,7 +62,9 @@ def test_a_row_of_postgresql_has_the_same_bytes_from_copy_and_interval(database:
     copied = polling.rows["public.wide"]["[1]"]
     assert copied.pop("real4") == pytest.approx(0.1, rel=1e-7)
     for column in (one for one in task.schema.columns if one.name in copied):
-        assert told(column.type, copied[column.name]) == told(column.type, _typed(row, column)), column
+        assert canonical_value(column.type, copied[column.name]) == canonical_value(column.type, _typed(row, column)), (
+            column
+        )
 
 
 def _typed(row: dict[str, Any], column: Column) -> Any:
@@ -111,7 +113,7 @@ def test_the_servers_clock_counts_and_no_zone_of_anybody(database: Database) -> 
     database.sql(f"ALTER DATABASE {database.name} SET timezone TO 'Asia/Tokyo'")
     polling = of(database)
     position = polling.source.open_stream(["public.t"])
-    upto = place_of(position["public.t"]).upto
+    upto = poll_position(position["public.t"]).upto
     assert 0 < (datetime.now(UTC) - upto).total_seconds() < 1800
 
 
@@ -126,7 +128,7 @@ def test_a_right_that_is_missing_is_named_and_nothing_looks_deleted(database: Da
     polling = Polling(POSTGRES, info)
     polling.position = polling.source.open_stream(["public.hidden"])
     task = polling.task("public.hidden")
-    assert polling.source.news(polling.position, ["public.hidden"]).anything, "its reading says what is wrong"
+    assert polling.source.status(polling.position, ["public.hidden"]).has_changes, "its reading says what is wrong"
     with pytest.raises(CheckFailed, match="SRC010") as caught:
         polling.window(task)
     assert "secret" not in str(caught.value)
@@ -152,7 +154,7 @@ def test_a_table_moves_on_by_integers_in_shares(database: Database) -> None:
     polling = of(database)
     polling.position = polling.source.open_stream(["public.big"])
     copy = polling.copy(polling.task("public.big"))
-    assert len(copy.read.shares) == 4 and len(polling.rows["public.big"]) == 45000  # type: ignore[union-attr]
+    assert len(copy.read.splits) == 4 and len(polling.rows["public.big"]) == 45000  # type: ignore[union-attr]
 
 
 def test_rows_of_mariadb_come_by_a_timestamp_that_the_server_keeps(mariadb: EmbeddedMariaDB) -> None:
@@ -201,7 +203,7 @@ def test_a_session_can_be_interrupted_by_nobody_of_ours(database: Database) -> N
     polling.position = polling.source.open_stream(["public.t"])
     task = polling.task("public.t")
     (partition,) = polling.source.partitions(
-        polling.position, polling.source.news(polling.position, ["public.t"]).limit
+        polling.position, polling.source.status(polling.position, ["public.t"]).limit
     )
     reading = polling.source.read(partition, [task], 1)
     for _ in range(50):

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Columns, OnUnrepresentable
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import BadRecordMet, CheckFailed
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.conftest import Database
 from tests.connectors.mysql_database import Shop

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from airflow_cdc_provider.connectors.jdbc_poll.catalog import Described
-from airflow_cdc_provider.connectors.jdbc_poll.rows import Rows
-from airflow_cdc_provider.connectors.jdbc_poll.select import Selectable
+from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable
+from airflow_cdc_provider.connectors.sources.jdbc_poll.rows import Rows
+from airflow_cdc_provider.connectors.sources.jdbc_poll.select import Selectable
 from airflow_cdc_provider.core.errors import BadRecordMet, CheckFailed
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 AT = datetime(2026, 1, 1)
 
@@ -21,7 +21,7 @@ AT = datetime(2026, 1, 1)
 def rows(kind: LogicalType) -> Rows:
     columns = (Column("k", LogicalType(Kind.FLOAT64)), Column("v", kind), Column("at", LogicalType(Kind.TIMESTAMP)))
     schema = TableSchema("shop.t", columns, ("k",))
-    described = Described("shop", "t", schema, {name: sa.types.NullType() for name in schema.names}, frozenset())
+    described = PolledTable("shop", "t", schema, {name: sa.types.NullType() for name in schema.names}, frozenset())
     return Rows(Selectable(described, schema, "at", timedelta(), "mysql"))
 
 

@@ -6,37 +6,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.kafka.access import client_settings, unverified
-from airflow_cdc_provider.connectors.kafka.news import WINDOW_MESSAGES, news_behind
-from airflow_cdc_provider.connectors.kafka.positions import (
+from airflow_cdc_provider.connectors.transports.kafka.client_settings import client_settings, unverified
+from airflow_cdc_provider.connectors.transports.kafka.positions import (
     SHARE_MESSAGES,
     Channel,
-    Place,
     Span,
-    in_shares,
+    TopicOffset,
+    contains_all_after,
+    in_splits,
     lost_of,
-    places_of,
     position_of,
     ranges_of,
-    tells_all_behind,
+    topic_offsets,
 )
-from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.connectors.transports.kafka.topic_status import WINDOW_MESSAGES, read_status
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed
 
 A, B, C = Channel("srv.d.a", 0), Channel("srv.d.a", 1), Channel("db/t/feed", 0)
 
 
 def test_a_place_survives_its_way_through_text() -> None:
-    places = {A: Place(7, "id"), C: Place(0)}
-    assert places_of(position_of(places)) == places
+    places = {A: TopicOffset(7, "id"), C: TopicOffset(0)}
+    assert topic_offsets(position_of(places)) == places
     assert position_of(places) == {"srv.d.a/0": "7 id", "db/t/feed/0": "0"}
 
 
 def test_a_window_reaches_to_the_ends_as_they_are_now() -> None:
-    news = news_behind({"srv.d.a/0": "7 id"}, {A: Span(3, 9, "id"), C: Span(0, 4)}, ())
-    assert news.anything
+    news = read_status({"srv.d.a/0": "7 id"}, {A: Span(3, 9, "id"), C: Span(0, 4)}, ())
+    assert news.has_changes
     assert news.limit == {"srv.d.a/0": "9 id", "db/t/feed/0": "4"}
-    assert not news_behind({"srv.d.a/0": "9 id"}, {A: Span(3, 9, "id")}, ()).anything
+    assert not read_status({"srv.d.a/0": "9 id"}, {A: Span(3, 9, "id")}, ()).has_changes
 
 
 @pytest.mark.parametrize(
@@ -48,45 +48,45 @@ def test_a_window_reaches_to_the_ends_as_they_are_now() -> None:
     ],
 )
 def test_what_is_gone_is_told_and_touches_no_other_topic(span: Span, found: str, goes_on: str) -> None:
-    news = news_behind({"srv.d.a/0": "7 id"}, {A: span, C: Span(0, 4)}, ())
-    assert news.anything
+    news = read_status({"srv.d.a/0": "7 id"}, {A: span, C: Span(0, 4)}, ())
+    assert news.has_changes
     assert lost_of(news.limit).keys() == {"srv.d.a/0"}
     assert found in lost_of(news.limit)["srv.d.a/0"]
-    assert position_of(places_of(news.limit)) == {"srv.d.a/0": goes_on, "db/t/feed/0": "4"}
+    assert position_of(topic_offsets(news.limit)) == {"srv.d.a/0": goes_on, "db/t/feed/0": "4"}
     assert list(ranges_of({"srv.d.a/0": "7 id"}, news.limit)) == [("db/t/feed", 0, 0, 4)]
 
 
 def test_a_topic_that_is_there_no_more_is_told_once() -> None:
-    news = news_behind({"srv.d.a/0": "7 id"}, {}, {"srv.d.a"})
+    news = read_status({"srv.d.a/0": "7 id"}, {}, {"srv.d.a"})
     assert "there no more" in lost_of(news.limit)["srv.d.a/0"]
-    after = position_of(places_of(news.limit))
-    assert not news_behind(after, {}, {"srv.d.a"}).anything
-    assert news_behind(after, {A: Span(0, 3, "new")}, ()).limit == {"srv.d.a/0": "3 new"}
+    after = position_of(topic_offsets(news.limit))
+    assert not read_status(after, {}, {"srv.d.a"}).has_changes
+    assert read_status(after, {A: Span(0, 3, "new")}, ()).limit == {"srv.d.a/0": "3 new"}
 
 
 def test_a_partition_that_is_added_is_read_from_its_beginning_and_never_from_later() -> None:
     known = {"srv.d.a/0": "7"}
-    assert news_behind(known, {A: Span(0, 7), B: Span(0, 2)}, ()).limit == {"srv.d.a/0": "7", "srv.d.a/1": "2"}
-    late = news_behind(known, {A: Span(0, 7), B: Span(1, 2)}, ())
+    assert read_status(known, {A: Span(0, 7), B: Span(0, 2)}, ()).limit == {"srv.d.a/0": "7", "srv.d.a/1": "2"}
+    late = read_status(known, {A: Span(0, 7), B: Span(1, 2)}, ())
     assert lost_of(late.limit) == {"srv.d.a/1": "partition 1 of srv.d.a: offsets 0 to 0 are gone"}
 
 
 def test_a_topic_that_was_never_read_and_has_lost_its_head_stops_nobody() -> None:
-    assert news_behind({"srv.d.a/0": "7"}, {A: Span(0, 7), C: Span(1, 2)}, ()).limit == {"srv.d.a/0": "7"}
+    assert read_status({"srv.d.a/0": "7"}, {A: Span(0, 7), C: Span(1, 2)}, ()).limit == {"srv.d.a/0": "7"}
 
 
 def test_a_long_backlog_is_read_in_windows_from_every_partition_its_share() -> None:
-    limit = places_of(news_behind({}, {A: Span(0, 3 * WINDOW_MESSAGES), C: Span(0, 10)}, ()).limit)
+    limit = topic_offsets(read_status({}, {A: Span(0, 3 * WINDOW_MESSAGES), C: Span(0, 10)}, ()).limit)
     assert WINDOW_MESSAGES * 0.99 < limit[A].offset <= WINDOW_MESSAGES
     assert 0 < limit[C].offset < 10
 
 
 @given(st.dictionaries(st.integers(0, 30), st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), max_size=20))
 def test_shares_hold_every_offset_once_and_a_partition_at_most_once(lags: dict[int, tuple[int, int]]) -> None:
-    lo = position_of({Channel("t", number): Place(start) for number, (start, _) in lags.items()})
-    limit = position_of({Channel("t", number): Place(start + more) for number, (start, more) in lags.items()})
+    lo = position_of({Channel("t", number): TopicOffset(start) for number, (start, _) in lags.items()})
+    limit = position_of({Channel("t", number): TopicOffset(start + more) for number, (start, more) in lags.items()})
     ranges = list(ranges_of(lo, limit))
-    shares = in_shares(ranges)
+    shares = in_splits(ranges)
     assert sorted(one for share in shares for one in share) == sorted(ranges)
     for share in shares:
         assert sum(one.stop - one.start for one in share) <= SHARE_MESSAGES
@@ -99,11 +99,11 @@ def test_shares_hold_every_offset_once_and_a_partition_at_most_once(lags: dict[i
 def test_a_table_is_told_from_its_beginning_where_nothing_of_it_was_read_and_nothing_is_gone() -> None:
     spans = {A: Span(0, 9), C: Span(2, 9)}
     read = {"db/t/feed/0": "5"}
-    assert tells_all_behind(read, read, spans, ["srv.d.a"])
-    assert not tells_all_behind({"srv.d.a/0": "1"}, {"srv.d.a/0": "1"}, spans, ["srv.d.a"])
-    assert not tells_all_behind({}, {}, spans, ["db/t/feed"])
-    assert tells_all_behind({}, read, spans, ["db/t/feed"]), "the log holds what the topic has forgotten"
-    assert not tells_all_behind({}, {}, spans, [])
+    assert contains_all_after(read, read, spans, ["srv.d.a"])
+    assert not contains_all_after({"srv.d.a/0": "1"}, {"srv.d.a/0": "1"}, spans, ["srv.d.a"])
+    assert not contains_all_after({}, {}, spans, ["db/t/feed"])
+    assert contains_all_after({}, read, spans, ["db/t/feed"]), "the log holds what the topic has forgotten"
+    assert not contains_all_after({}, {}, spans, [])
 
 
 def test_a_connection_is_followed_and_login_is_that_of_sasl() -> None:

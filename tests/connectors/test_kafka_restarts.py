@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from airflow_cdc_provider.connectors.kafka.positions import Channel, Span
-from airflow_cdc_provider.connectors.kafka.restarts import cut_before
+from airflow_cdc_provider.connectors.transports.kafka.new_snapshots import cut_before
+from airflow_cdc_provider.connectors.transports.kafka.positions import Channel, Span
 
 A0, A1, B0 = Channel("a", 0), Channel("a", 1), Channel("b", 0)
 SPANS = {A0: Span(0, 90, "x"), A1: Span(0, 90, "x"), B0: Span(0, 90, "y")}

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.connectors.kafka.source import KafkaSource
-from airflow_cdc_provider.connectors.source import HoleMet, StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Source
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.connectors.source import HoleFound, StreamItem
+from airflow_cdc_provider.connectors.transports.kafka.source import KafkaSource
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from tests.connectors.kafka_topics import WAIT_S, Topics, messages
 
@@ -70,8 +70,8 @@ def test_a_topic_of_no_table_of_ours_is_left_for_when_it_is(topics: Topics) -> N
     tasks = topics.tasks()
     assert [task.table for task in tasks] == ["d.t", "d.u"]
     _, lo = topics.window({}, tasks[:1])
-    assert topics.source().tells_all_behind(lo, lo, "d.u")
-    assert not topics.source().tells_all_behind(lo, lo, "d.t")
+    assert topics.source().contains_all_after(lo, lo, "d.u")
+    assert not topics.source().contains_all_after(lo, lo, "d.t")
     later, _ = topics.window(lo, tasks)
     assert {item.table for item in later if isinstance(item, ChangeRecord)} == {"d.u"}
 
@@ -88,11 +88,11 @@ def test_transactions_that_were_given_up_are_left_out_and_open_ones_waited_for(t
     open_.commit_transaction(WAIT_S)
     second, lo = topics.window(lo, tasks)
     assert len(told(second)) == sum(one.value is not None for one in sent[10:15])
-    assert not topics.source().news(lo, ["d.t"]).anything
+    assert not topics.source().status(lo, ["d.t"]).has_changes
 
 
-def lost(items: Iterable[StreamItem]) -> list[HoleMet]:
-    return [item for item in items if isinstance(item, HoleMet)]
+def lost(items: Iterable[StreamItem]) -> list[HoleFound]:
+    return [item for item in items if isinstance(item, HoleFound)]
 
 
 def test_what_retention_took_before_it_was_read_is_a_hole_of_its_table(topics: Topics) -> None:
@@ -108,7 +108,7 @@ def test_what_retention_took_before_it_was_read_is_a_hole_of_its_table(topics: T
     assert hole.table == "d.t" and "are gone" in hole.detail
     again, _ = topics.window(hi, tasks)
     assert told(again) and not lost(again)
-    assert not topics.source().tells_all_behind({}, {}, "d.t")
+    assert not topics.source().contains_all_after({}, {}, "d.t")
 
 
 def test_a_topic_that_was_made_anew_is_another_one(topics: Topics) -> None:
@@ -125,7 +125,7 @@ def test_a_topic_that_was_made_anew_is_another_one(topics: Topics) -> None:
     (hole,) = lost(items)
     assert hole.table == "d.t" and "made again" in hole.detail
     assert {item.table for item in items if isinstance(item, ChangeRecord)} == {"d.u"}
-    assert topics.source().tells_all_behind(hi, hi, "d.t"), "the new one is read from its beginning"
+    assert topics.source().contains_all_after(hi, hi, "d.t"), "the new one is read from its beginning"
     again, _ = topics.window(hi, tasks)
     assert {item.table for item in again if isinstance(item, ChangeRecord)} == {"d.t"}
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from tests.certificates import certificate
 from tests.connectors.kafka_topics import Topics, messages

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.connectors.mysql.alterations import may_change, untold
-from airflow_cdc_provider.connectors.mysql.binlog import Query
-from airflow_cdc_provider.connectors.mysql.statements import Means, meaning
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.connectors.sources.mysql.alterations import may_change, unlogged_changes
+from airflow_cdc_provider.connectors.sources.mysql.binlog import Query
+from airflow_cdc_provider.connectors.sources.mysql.statements import Means, meaning
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 TEXT, INT = LogicalType(Kind.TEXT), LogicalType(Kind.INT32)
 HELD = TableSchema(
@@ -28,7 +28,7 @@ HELD = TableSchema(
 def told(actions: str, strict: bool = True, verb: str = "ALTER TABLE") -> list[str]:
     statement = meaning(Query("shop", f"{verb} `shop`.`t` {actions}"))
     assert statement.means is Means.ALTERS
-    return list(untold(statement.clauses, statement.ignoring, strict, HELD))
+    return list(unlogged_changes(statement.clauses, statement.ignoring, strict, HELD))
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_cdc_provider.connectors.source import Boundary, HoleMet
+from airflow_cdc_provider.connectors.source import Boundary, HoleFound
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Shop, holes, records
 
@@ -33,7 +33,7 @@ def test_a_window_that_ends_before_an_alter_does_not_hide_it_from_the_next(shop:
     shop.window()
     held = shop.task("c").schema
     shop.sql("UPDATE c SET word = 'b'")
-    limit = shop.news("c").limit
+    limit = shop.status("c").limit
     shop.sql(f"ALTER TABLE c {action}")
     first = shop.window(shop.task("c", held), limit=limit)
     told = next((item for item in reversed(first) if isinstance(item, TableSchema)), held)
@@ -64,7 +64,7 @@ def test_a_generated_column_that_becomes_an_ordinary_one_is_a_hole_also_with_row
     shop.window()
     held, start = shop.task("c").schema, shop.position
     shop.sql("UPDATE c SET word = 'b' WHERE id = 1")
-    before_the_alter = shop.news("c").limit
+    before_the_alter = shop.status("c").limit
     shop.sql(f"ALTER TABLE c {action}")
     for limit in (None, before_the_alter):
         shop.position = start
@@ -91,7 +91,7 @@ def test_a_new_column_is_told_before_the_window_ends_at_a_hole_of_another_table(
     shop.sql("ALTER TABLE c ADD later int", "ALTER TABLE d MODIFY word varchar(1)")
     now = [replace(shop.task(one.table.rpartition(".")[2]), control=one.control) for one in tasks]
     items = shop.window(*now)
-    hole = next(at for at, item in enumerate(items) if isinstance(item, HoleMet))
+    hole = next(at for at, item in enumerate(items) if isinstance(item, HoleFound))
     end = next(at for at, item in enumerate(items) if isinstance(item, Boundary) and at > hole)
     assert [one.names for one in items[:end] if isinstance(one, TableSchema)] == [("id", "later")]
 
@@ -120,7 +120,7 @@ def test_a_foreign_key_that_changes_rows_is_a_hole_when_it_is_added(shop: Shop, 
     shop.window()
     held = shop.task("c").schema
     shop.sql(f"ALTER TABLE c ADD CONSTRAINT fk FOREIGN KEY (of) REFERENCES parent (id) ON {action}")
-    assert shop.news("c").anything
+    assert shop.status("c").has_changes
     ((table, why),) = holes(shop.window(shop.task("c", held)))
     assert (table, why.split(" ")[:3]) == (shop.table("c"), ["a", "foreign", "key"])
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.core.definition import Comparison, Condition
-from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.spec.definition import Comparison, Condition
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Shop, records
 from tests.mariadb import embedded

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.mysql import binlog
-from airflow_cdc_provider.connectors.mysql.binlog import Event, Query, events, gtid_of
-from airflow_cdc_provider.connectors.mysql.decode import Decoder, Setting
-from airflow_cdc_provider.connectors.mysql.positions import Place, number_of, place_of
-from airflow_cdc_provider.connectors.mysql.statements import Means, meaning
-from airflow_cdc_provider.connectors.source import Boundary, HoleMet, StreamItem
-from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.connectors.source import Boundary, HoleFound, StreamItem
+from airflow_cdc_provider.connectors.sources.mysql import binlog
+from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, Query, events, gtid_of
+from airflow_cdc_provider.connectors.sources.mysql.decode import BinlogDecoder, DecoderSettings
+from airflow_cdc_provider.connectors.sources.mysql.positions import BinlogPosition, binlog_position, number_of
+from airflow_cdc_provider.connectors.sources.mysql.statements import Means, meaning
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 
 SCHEMA = TableSchema("shop.t", (Column("id", LogicalType(Kind.INT32), False, "int(11)"),), ("id",))
 TASK = TableTask("shop.t", "t", SCHEMA, TableRule("shop.t"), "0" * 64, TableState.REPLICATING)
@@ -28,22 +28,22 @@ MAP = (
 ROW = (9).to_bytes(6, "little") + b"\x01\x00\x02\x00" + b"\x01\xff" + b"\x00" + struct.pack("<i", -7)
 
 
-def event(kind: int, start: int, body: bytes = b"", file: str = "log.000009") -> Event:
-    return Event(kind, 1_767_225_600, 1, file, start, start + 19 + len(body), body)
+def event(kind: int, start: int, body: bytes = b"", file: str = "log.000009") -> BinlogEvent:
+    return BinlogEvent(kind, 1_767_225_600, 1, file, start, start + 19 + len(body), body)
 
 
-def fed(*told: Event) -> list[StreamItem]:
-    decoder = Decoder([TASK], Setting({}, {}, False), 1, "", Place(99, 0))
+def fed(*told: BinlogEvent) -> list[StreamItem]:
+    decoder = BinlogDecoder([TASK], DecoderSettings({}, {}, False), 1, "", BinlogPosition(99, 0))
     for one in told:
         decoder.feed(one)
     return decoder.items
 
 
-def query(start: int, text: bytes) -> Event:
+def query(start: int, text: bytes) -> BinlogEvent:
     return event(binlog.QUERY, start, struct.pack("<IIBHH", 1, 0, 0, 0, 0) + b"\0" + text)
 
 
-def begin(start: int) -> Event:
+def begin(start: int) -> BinlogEvent:
     return query(start, b"BEGIN")
 
 
@@ -62,13 +62,13 @@ def test_a_row_of_mysql_is_read_by_what_the_binlog_tells_of_its_table() -> None:
 @pytest.mark.parametrize("kind", [binlog.TRANSACTION_PAYLOAD, binlog.INCIDENT])
 def test_what_is_told_compressed_or_lost_is_a_hole_of_every_table(kind: int) -> None:
     hole, end = fed(event(kind, 100))
-    assert isinstance(hole, HoleMet) and hole.table == "" and hole.kind == "untold"
+    assert isinstance(hole, HoleFound) and hole.table == "" and hole.kind == "untold"
     assert isinstance(end, Boundary)
 
 
 def test_a_document_told_as_a_difference_is_a_hole_of_its_table() -> None:
     hole, end = fed(begin(100), event(19, 300, MAP), event(binlog.PARTIAL_UPDATE, 400, ROW), event(binlog.XID, 500))
-    assert isinstance(hole, HoleMet) and hole.table == "shop.t" and "PARTIAL_JSON" in hole.detail
+    assert isinstance(hole, HoleFound) and hole.table == "shop.t" and "PARTIAL_JSON" in hole.detail
     assert isinstance(end, Boundary)
 
 
@@ -76,14 +76,14 @@ def test_a_document_told_as_a_difference_is_a_hole_of_its_table() -> None:
 def test_rows_that_are_told_and_then_rolled_back_are_a_hole(text: bytes) -> None:
     """So a server tells of tables that know no transactions, among others that do."""
     told = fed(begin(100), event(19, 300, MAP), event(30, 400, ROW), query(500, text), event(binlog.XID, 600))
-    assert [one.table for one in told if isinstance(one, HoleMet)] == ["shop.t"]
+    assert [one.table for one in told if isinstance(one, HoleFound)] == ["shop.t"]
 
 
 def test_rows_of_a_transaction_that_a_crash_cut_off_are_a_hole() -> None:
-    rotate = Event(binlog.ROTATE, 0, 1, "log.000009", 519, 519, struct.pack("<Q", 4) + b"log.000010")
+    rotate = BinlogEvent(binlog.ROTATE, 0, 1, "log.000009", 519, 519, struct.pack("<Q", 4) + b"log.000010")
     *_, hole, end = fed(begin(100), event(19, 300, MAP), event(30, 400, ROW), rotate)
-    assert isinstance(hole, HoleMet) and hole.detail == "the server ended in the middle of a transaction"
-    assert isinstance(end, Boundary) and place_of(end.position) == Place(10, 4)
+    assert isinstance(hole, HoleFound) and hole.detail == "the server ended in the middle of a transaction"
+    assert isinstance(end, Boundary) and binlog_position(end.position) == BinlogPosition(10, 4)
 
 
 def test_an_event_that_cannot_be_understood_stops_the_stream_and_is_named_without_its_bytes() -> None:
@@ -96,7 +96,7 @@ def test_an_event_that_cannot_be_understood_stops_the_stream_and_is_named_withou
 
 def test_files_are_in_the_order_of_their_numbers() -> None:
     assert number_of("binlog.999999") < number_of("binlog.1000000")
-    assert Place(2, 4) < Place(2, 5) < Place(10, 4)
+    assert BinlogPosition(2, 4) < BinlogPosition(2, 5) < BinlogPosition(10, 4)
     with pytest.raises(ValueError, match="no number"):
         number_of("binlog")
 
@@ -147,8 +147,8 @@ def test_positions_go_on_behind_four_gibibytes_and_no_boundary_is_told_there() -
         ("log.000009", wrap + 80, wrap + 117),
         ("log.000010", 4, 104),
     ]
-    ends = [place_of(item.position) for item in fed(*told) if isinstance(item, Boundary)]
-    assert ends == [Place(10, 4), Place(10, 104)]
+    ends = [binlog_position(item.position) for item in fed(*told) if isinstance(item, Boundary)]
+    assert ends == [BinlogPosition(10, 4), BinlogPosition(10, 104)]
 
 
 @pytest.mark.parametrize(

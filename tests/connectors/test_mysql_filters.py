@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from airflow_cdc_provider.core.definition import Columns, Comparison, Condition, OnUnrepresentable, Scalar
 from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition, OnUnrepresentable, Scalar
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Rows, Shop, fold, records
 from tests.mariadb import embedded

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.connectors.source import Boundary
-from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Rows, Shop, fold, records
 from tests.mariadb import embedded

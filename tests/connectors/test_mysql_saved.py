@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.connectors.mysql.saved import MAGIC, decoded
 from airflow_cdc_provider.connectors.source import Boundary, StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.connectors.sources.mysql.binlog_files import MAGIC, decoded
 from airflow_cdc_provider.core.errors import CommandRefused
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.connectors.mysql_database import Shop, records
 from tests.mariadb import embedded
 

@@ -9,13 +9,13 @@ from typing import Any
 import pymysql
 import pytest
 
-from airflow_cdc_provider.connectors.mysql.options import read_options
-from airflow_cdc_provider.connectors.mysql.positions import place_of
 from airflow_cdc_provider.connectors.source import Boundary, Ignored
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.definition import Columns, Comparison, Condition
+from airflow_cdc_provider.connectors.sources.mysql.options import read_options
+from airflow_cdc_provider.connectors.sources.mysql.positions import binlog_position
 from airflow_cdc_provider.core.errors import CheckFailed, PositionLost, SourceUnavailable
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition
+from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Shop, holes, records
 from tests.mariadb import embedded
@@ -50,10 +50,10 @@ def test_a_changed_key_is_a_row_that_leaves_and_a_row_that_comes(shop: Shop) -> 
 
 def test_a_window_ends_with_a_whole_transaction_and_never_passes_its_limit(shop: Shop) -> None:
     shop.sql("INSERT INTO t VALUES (1, 'a', 1)")
-    limit = shop.news("t").limit
+    limit = shop.status("t").limit
     shop.sql("BEGIN", "INSERT INTO t VALUES (2, 'b', 2)", "INSERT INTO t VALUES (3, 'c', 3)", "COMMIT")
     first = shop.window(shop.task("t"), limit=limit)
-    assert ops(first) == [("insert", "[1]")] and place_of(shop.position) == place_of(limit)
+    assert ops(first) == [("insert", "[1]")] and binlog_position(shop.position) == binlog_position(limit)
     second = shop.window(shop.task("t"))
     assert ops(second) == [("insert", "[2]"), ("insert", "[3]")]
     assert isinstance(second[-1], Boundary) and sum(isinstance(item, Boundary) for item in second) == 1
@@ -209,30 +209,30 @@ def test_windows_go_on_through_files_and_a_restart(mariadb: EmbeddedMariaDB, sho
     shop.connection = shop.connect()
     shop.sql(f"USE {shop.name}", "INSERT INTO t VALUES (3, '', 1)")
     assert ops(shop.window(task)) == [("insert", "[3]")]
-    assert shop.news("t").anything is False
+    assert shop.status("t").has_changes is False
 
 
 def test_news_tells_of_our_tables_only_and_an_idle_position_moves_on(shop: Shop) -> None:
     shop.sql("CREATE TABLE other (id int PRIMARY KEY, filler longtext)")
-    assert not shop.news("t").anything
+    assert not shop.status("t").has_changes
     shop.sql("INSERT INTO other VALUES (1, 'x')")
-    quiet = shop.news("t")
-    assert (quiet.anything, quiet.idle) == (False, None), "not far enough for a window of its own"
+    quiet = shop.status("t")
+    assert (quiet.has_changes, quiet.idle) == (False, None), "not far enough for a window of its own"
     shop.sql("FLUSH BINARY LOGS")
-    moved = shop.news("t")
-    assert not moved.anything and moved.idle == moved.limit
+    moved = shop.status("t")
+    assert not moved.has_changes and moved.idle == moved.limit
     shop.position = dict(moved.limit)
     shop.sql("INSERT INTO t VALUES (1, '', 1)")
-    assert shop.news("t").anything
+    assert shop.status("t").has_changes
     assert ops(shop.window(shop.task("t"))) == [("insert", "[1]")]
 
 
 def test_the_server_says_how_much_of_its_binlog_is_unread_and_how_far_back_it_serves(shop: Shop) -> None:
-    assert shop.source.kept(None).bytes is None, "no window, nothing to count from"
-    before = shop.source.kept(shop.position)
+    assert shop.source.retained_log(None).bytes is None, "no window, nothing to count from"
+    before = shop.source.retained_log(shop.position)
     shop.sql("CREATE TABLE b (id int PRIMARY KEY, t longtext)", "INSERT INTO b VALUES (1, repeat('x', 2000000))")
     shop.sql("FLUSH BINARY LOGS", "INSERT INTO b VALUES (2, repeat('x', 1000000))")
-    after = shop.source.kept(shop.position)
+    after = shop.source.retained_log(shop.position)
     assert before.bytes is not None and after.bytes is not None and after.since is not None
     assert 3_000_000 < after.bytes - before.bytes < 3_100_000
     ((started,),) = shop.ask(
@@ -240,7 +240,7 @@ def test_the_server_says_how_much_of_its_binlog_is_unread_and_how_far_back_it_se
     )
     assert abs(after.since.timestamp() - float(started)) < 600
     shop.window()
-    rest = shop.source.kept(shop.position).bytes
+    rest = shop.source.retained_log(shop.position).bytes
     assert rest is not None and rest < 10_000
 
 
@@ -248,7 +248,7 @@ def test_without_the_right_to_see_it_what_the_server_keeps_is_not_known(shop: Sh
     login = f"blind_{shop.name}"
     shop.sql(f"CREATE USER {login}@'127.0.0.1' IDENTIFIED BY 'sesame-42'")
     with pytest.raises(CheckFailed, match="a right is missing"):
-        shop.source_as(login, "sesame-42").kept(shop.position)
+        shop.source_as(login, "sesame-42").retained_log(shop.position)
 
 
 def test_a_file_that_is_gone_is_a_lost_position(shop: Shop) -> None:
@@ -262,7 +262,7 @@ def test_a_file_that_is_gone_is_a_lost_position(shop: Shop) -> None:
 
     until(purged, "an older binlog purged")
     with pytest.raises(PositionLost, match="SRC013"):
-        shop.news("t")
+        shop.status("t")
     with pytest.raises(PositionLost, match="SRC013"):
         shop.window(shop.task("t"), limit={"file": last, "pos": "400", "gtid": ""})
 
@@ -275,7 +275,7 @@ def test_a_binlog_that_was_reset_is_a_lost_position_though_its_files_bear_the_sa
         shop.window(task)
         shop.sql("RESET MASTER", "SET GLOBAL gtid_domain_id = 0")
         with pytest.raises(PositionLost, match="before our position"):
-            shop.news("t")
+            shop.status("t")
         shop.sql(*[f"INSERT INTO t VALUES ({n})" for n in range(10, 40)])
         with pytest.raises(PositionLost, match="SRC013"):
             shop.window(task)
@@ -288,9 +288,9 @@ def test_a_binlog_that_was_reset_is_noticed_though_a_transaction_ends_at_our_pla
         task = shop.task("t")
 
         def insert(number: int, length: int) -> int:
-            before = place_of(shop.source.open_stream([])).pos
+            before = binlog_position(shop.source.open_stream([])).pos
             shop.sql("SET binlog_annotate_row_events = OFF", f"INSERT INTO t VALUES ({number}, '{'x' * length}')")
-            return place_of(shop.source.open_stream([])).pos - before
+            return binlog_position(shop.source.open_stream([])).pos - before
 
         frame = insert(1, 300) - 300
         shop.sql("RESET MASTER")
@@ -300,10 +300,10 @@ def test_a_binlog_that_was_reset_is_noticed_though_a_transaction_ends_at_our_pla
         insert(3, 300)
         insert(4, 300)
         again = shop.source.open_stream([])
-        assert place_of(again) == place_of(shop.position), "the test has built what it is about"
+        assert binlog_position(again) == binlog_position(shop.position), "the test has built what it is about"
         insert(5, 300)
         with pytest.raises(PositionLost, match="the binlog was reset"):
-            shop.news("t")
+            shop.status("t")
         with pytest.raises(PositionLost, match="the binlog was reset"):
             shop.window(task, limit=shop.source.open_stream([]))
 
@@ -372,10 +372,10 @@ def test_a_reader_that_was_sent_away_tries_again_and_does_not_take_its_place_for
 
 def test_looking_for_news_does_not_send_a_reader_away(shop: Shop) -> None:
     shop.sql(*[f"INSERT INTO t VALUES ({n}, 'x', 1)" for n in range(20)])
-    (partition,) = shop.source.partitions(shop.position, shop.news("t").limit)
+    (partition,) = shop.source.partitions(shop.position, shop.status("t").limit)
     reading = shop.source.read(partition, [shop.task("t")], 1)
     first = next(reading)
-    assert shop.news("t").anything
+    assert shop.status("t").has_changes
     assert len(records([first, *reading])) == 20
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from airflow_cdc_provider.connectors.mysql.json_binary import text_of
-from airflow_cdc_provider.connectors.mysql.types import Described, keeps_values
-from airflow_cdc_provider.connectors.source import PagedRead
-from airflow_cdc_provider.core.definition import Comparison, Condition, OnUnrepresentable
+from airflow_cdc_provider.connectors.source import SplitRead
+from airflow_cdc_provider.connectors.sources.mysql.json_binary import text_of
+from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn, keeps_values
+from airflow_cdc_provider.core.spec.definition import Comparison, Condition, OnUnrepresentable
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Shop, fold, holes, records
 from tests.mariadb import embedded
@@ -111,8 +111,8 @@ def test_shares_of_a_copy_hold_each_row_once_and_obey_the_filter(server: Embedde
         "INSERT INTO big SELECT CAST(seq AS SIGNED) - 20000, IF(seq % 2, 'a', 'A%'), '2026-01-01' FROM seq_1_to_45000"
     )
     copy, rows = shop.copied(shop.task("big"))
-    assert isinstance(copy.read, PagedRead)
-    assert len(copy.read.shares) == 4 and copy.rows == len(rows) == 45000
+    assert isinstance(copy.read, SplitRead)
+    assert len(copy.read.splits) == 4 and copy.rows == len(rows) == 45000
     where = [Condition("word", Comparison.IN, ("A%", "b")), Condition("at", Comparison.GREATER, "2025-12-31T00:00:00")]
     _, some = shop.copied(shop.task("big", where=where))
     assert len(some) == 22500, "by bytes, not by the collation"
@@ -127,8 +127,8 @@ def test_a_copy_holds_what_was_committed_before_its_place_and_the_stream_tells_t
     task = shop.task("t")
     with shop.source.copy(task, 1, shop.position, 4) as copy:
         shop.sql("UPDATE t SET n = 2 WHERE id = 1", "DELETE FROM t WHERE id = 2", "INSERT INTO t VALUES (3, 1)")
-        assert isinstance(copy.read, PagedRead)
-        found = [row for share in copy.read.shares for part in shop.source.read_share(share, copy.schema)
+        assert isinstance(copy.read, SplitRead)
+        found = [row for share in copy.read.splits for part in shop.source.read_split(share, copy.schema)
                  for row in part.to_pylist()]  # fmt: skip
     rows = {f"[{row['id']}]": row for row in found}
     told = records(shop.window(task))
@@ -168,7 +168,7 @@ def test_binary_documents_of_mysql_are_written_as_the_server_writes_them() -> No
 
 def test_an_altered_type_keeps_values_or_does_not() -> None:
     def kept(before: str, after: str) -> bool:
-        return keeps_values(before, Described("c", after.partition("(")[0], after, True))
+        return keeps_values(before, CatalogColumn("c", after.partition("(")[0], after, True))
 
     assert kept("int(11)", "int(10) unsigned") and kept("smallint(6)", "int(11)") and not kept("int(11)", "smallint(6)")
     assert kept("varchar(10)", "varchar(20)") and not kept("varchar(20)", "varchar(10)")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.core.definition import Columns, OnUnrepresentable
 from airflow_cdc_provider.core.errors import BadRecordMet
-from airflow_cdc_provider.core.quarantine import told
+from airflow_cdc_provider.core.log.quarantine import undecoded
+from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Rows, Shop, fold, records
 
@@ -42,7 +42,7 @@ def test_without_a_word_in_the_definition_it_stops_its_table(
     shop = filled(mariadb, native, value, key)
     task = shop.task("odd")
     bad, good = records(shop.window(task))
-    why = told(bad)
+    why = undecoded(bad)
     assert why is not None and why.columns == ("v",) and why.known == {"id": 0} and good.op == "insert"
     assert bad.key == ("[0]" if key == "id" else None)
     assert ("in the key" in why.reason) == (key != "id") and "cast: {v: text}" in why.reason

@@ -9,11 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.polling.intervals import shares
-from airflow_cdc_provider.connectors.polling.options import PollingOptions
-from airflow_cdc_provider.connectors.polling.pages import Query, Row, pages
-from airflow_cdc_provider.connectors.polling.places import After, Place, order_key, place_of, places_of, text_of
 from airflow_cdc_provider.connectors.source import Boundary
+from airflow_cdc_provider.connectors.sources.polling.intervals import split_intervals
+from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
+from airflow_cdc_provider.connectors.sources.polling.pages import Query, Row, pages
+from airflow_cdc_provider.connectors.sources.polling.positions import (
+    After,
+    PollPosition,
+    order_key,
+    poll_position,
+    poll_positions,
+    text_of,
+)
 from airflow_cdc_provider.core.errors import CheckFailed, PositionLost
 from tests.connectors.polled import START, Polled, Write, holes, records
 
@@ -58,8 +65,8 @@ def test_case_35_whatever_is_committed_late_the_copy_ends_as_the_table_stands(
     copied = False
     for at, (seconds, boundaries) in enumerate(ticks):
         table.now_s += seconds
-        news, sealed = table.news(), table.position
-        if news.anything:
+        news, sealed = table.status(), table.position
+        if news.has_changes:
             table.window(news.limit, boundaries)
         elif news.idle:
             table.position = news.idle
@@ -84,7 +91,7 @@ def test_case_35_a_commit_behind_the_high_mark_is_found_within_the_latencies() -
     table.copy(table.position)
     table.now_s = 1180
     table.catch_up()
-    assert place_of(table.position["s.t"]).upto > START + timedelta(seconds=late.at - (late.late or 0))
+    assert poll_position(table.position["s.t"]).upto > START + timedelta(seconds=late.at - (late.late or 0))
     assert table.held == {"a": 1}, "b is too young to be read"
     table.now_s = 1200
     table.catch_up()
@@ -95,9 +102,9 @@ def test_a_row_is_not_read_before_its_timestamp_is_old_enough() -> None:
     table = Polled(options(), [Write(100, "a", 0, 1)])
     table.open()
     table.now_s = 100 + COMMIT_S - 1
-    assert not table.news().anything
+    assert not table.status().has_changes
     table.now_s += 1
-    assert table.news().anything
+    assert table.status().has_changes
 
 
 def test_case_36_ties_that_are_larger_than_a_page_and_a_window_lose_nothing() -> None:
@@ -105,7 +112,7 @@ def test_case_36_ties_that_are_larger_than_a_page_and_a_window_lose_nothing() ->
     table.open()
     table.now_s = 1000
     windows = 0
-    while (news := table.news()).anything and windows < 100:
+    while (news := table.status()).has_changes and windows < 100:
         table.window(news.limit, 2)
         table.apply()
         windows += 1
@@ -121,22 +128,22 @@ def test_case_38_the_mark_never_stands_ahead_of_rows_that_were_not_read() -> Non
     table = Polled(options(2), [Write(10 * number, f"k{number}", 0, number) for number in range(1, 8)])
     table.open()
     table.now_s = 1000
-    table.window(table.news().limit, 1)
-    place = place_of(table.position["s.t"])
+    table.window(table.status().limit, 1)
+    place = poll_position(table.position["s.t"])
     assert place.after == After(START + timedelta(seconds=20), '["k2"]')
     table.now_s = 5000
-    limit = table.news().limit
-    assert place_of(limit["s.t"]).upto == place.upto == START + timedelta(seconds=1000 - COMMIT_S)
+    limit = table.status().limit
+    assert poll_position(limit["s.t"]).upto == place.upto == START + timedelta(seconds=1000 - COMMIT_S)
 
 
 def test_rows_without_timestamp_are_swept_behind_the_others_and_a_window_may_end_among_them() -> None:
     table = Polled(options(1), [Write(10, "a", 0, 1), *(Write(10, key, None, 2) for key in "xyz")])
     table.open()
     table.now_s = 1000
-    taken = table.window(table.news().limit, 2)
+    taken = table.window(table.status().limit, 2)
     assert [record.key for record in records(taken)] == ['["a"]', '["x"]']
-    assert place_of(table.position["s.t"]).after == After(None, '["x"]')
-    taken = table.window(table.news().limit, 9)
+    assert poll_position(table.position["s.t"]).after == After(None, '["x"]')
+    taken = table.window(table.status().limit, 9)
     assert [record.key for record in records(taken)] == ['["y"]', '["z"]']
 
 
@@ -144,8 +151,8 @@ def test_the_sweep_behind_an_interval_that_goes_on_begins_with_the_first_key() -
     table = Polled(options(1), [Write(10, "m", 0, 1), Write(10, "b", None, 2)])
     table.open()
     table.now_s = 1000
-    table.window(table.news().limit, 1)
-    taken = table.window(table.news().limit, 9)
+    table.window(table.status().limit, 1)
+    taken = table.window(table.status().limit, 9)
     assert [record.key for record in records(taken)] == ['["b"]']
 
 
@@ -155,7 +162,7 @@ def test_what_was_read_before_a_copy_began_does_not_come_on_top_of_it() -> None:
     table.open()
     table.now_s = 400
     sealed = table.position
-    table.window(table.news().limit, 9)
+    table.window(table.status().limit, 9)
     table.now_s = 600
     table.copy(sealed)
     assert table.behind
@@ -167,58 +174,58 @@ def test_a_clock_that_goes_back_takes_neither_place_nor_order_back() -> None:
     table = Polled(options(), [Write(650, "a", 0, 1)])
     table.open()
     table.now_s = 1000
-    first = records(table.window(table.news().limit, 9))
-    before = place_of(table.position["s.t"])
+    first = records(table.window(table.status().limit, 9))
+    before = poll_position(table.position["s.t"])
     table.now_s = -100_000
-    assert not table.news().anything
-    assert table.clock.planned(before, "s.t") == Place(before.round + 1, before.upto, before.audited)
+    assert not table.status().has_changes
+    assert table.clock.planned(before, "s.t") == PollPosition(before.round + 1, before.upto, before.audited)
     table.now_s = 1400
-    assert records(table.window(table.news().limit, 9))[0].order_key > first[0].order_key
+    assert records(table.window(table.status().limit, 9))[0].order_key > first[0].order_key
 
 
 def test_an_idle_table_is_moved_on_by_the_hour_and_not_at_every_tick() -> None:
     table = Polled(options(), [])
     table.open()
     table.now_s = 3599
-    assert (table.news().anything, table.news().idle) == (False, None)
+    assert (table.status().has_changes, table.status().idle) == (False, None)
     table.now_s = 3600
-    idle = table.news().idle
-    assert idle and place_of(idle["s.t"]).upto == START + timedelta(seconds=3600 - COMMIT_S)
+    idle = table.status().idle
+    assert idle and poll_position(idle["s.t"]).upto == START + timedelta(seconds=3600 - COMMIT_S)
 
 
 def test_a_table_that_comes_later_starts_where_the_first_of_the_others_stands() -> None:
     """Its copy is not older than the window that ended there."""
-    one, two = Place(5, START, START), Place(7, START + timedelta(hours=1), START)
+    one, two = PollPosition(5, START, START), PollPosition(7, START + timedelta(hours=1), START)
     position = {"s.a": text_of(one), "s.b": text_of(two)}
-    assert places_of(position, ["s.a", "s.b", "s.c"])["s.c"] == Place(7, START, START)
-    limit = {"s.c": text_of(Place(9, START + timedelta(hours=2), START))}
-    (share,) = shares(position, limit)
-    assert place_of(share.lo["s.c"]).upto == START and share.table == "s.c"
+    assert poll_positions(position, ["s.a", "s.b", "s.c"])["s.c"] == PollPosition(7, START, START)
+    limit = {"s.c": text_of(PollPosition(9, START + timedelta(hours=2), START))}
+    (share,) = split_intervals(position, limit)
+    assert poll_position(share.lo["s.c"]).upto == START and share.table == "s.c"
 
 
 def test_a_new_table_gets_its_place_in_the_log_though_nothing_happens() -> None:
     table = Polled(options(), [])
-    table.position = {"s.other": text_of(Place(5, START, START))}
+    table.position = {"s.other": text_of(PollPosition(5, START, START))}
     table.now_s = 60
-    news = table.news()
-    assert not news.anything and news.idle and news.idle.keys() == {"s.other", "s.t"}
+    news = table.status()
+    assert not news.has_changes and news.idle and news.idle.keys() == {"s.other", "s.t"}
 
 
 @pytest.mark.parametrize("position", [{}, {"slot": "0/16B3748"}, {"s.t": "7 AAA= 2026-01-01T00:00:00Z"}])
 def test_a_position_of_another_kind_is_lost_and_not_guessed_at(position: dict[str, str]) -> None:
     with pytest.raises(PositionLost, match="SRC013"):
-        places_of(position, ["s.t"])
+        poll_positions(position, ["s.t"])
 
 
 def test_an_audit_that_is_due_is_a_hole_of_its_own_and_no_interval_is_left_out_for_it() -> None:
     table = Polled(options(key_audit=timedelta(hours=1)), [Write(10, "a", 0, 1)])
     table.open()
     table.now_s = 3600
-    taken = table.window(table.news().limit, 9)
+    taken = table.window(table.status().limit, 9)
     (hole,) = holes(taken)
     assert hole.kind == "audit" and not records(taken)
-    assert hole.order_key == order_key(1, place_of(table.position["s.t"]).round, 0)
-    taken = table.window(table.news().limit, 9)
+    assert hole.order_key == order_key(1, poll_position(table.position["s.t"]).round, 0)
+    taken = table.window(table.status().limit, 9)
     assert [record.key for record in records(taken)] == ['["a"]'] and not holes(taken)
 
 
@@ -239,15 +246,15 @@ def test_a_place_comes_back_from_its_text(number: int, upto: object, after: obje
     made = None
     if isinstance(after, tuple):
         made = After(after[0] and after[0].replace(tzinfo=UTC), json.dumps([after[1]]))
-    place = Place(number, upto.replace(tzinfo=UTC), START, made)
-    assert place_of(text_of(place)) == place
+    place = PollPosition(number, upto.replace(tzinfo=UTC), START, made)
+    assert poll_position(text_of(place)) == place
 
 
 def test_every_page_ends_with_a_boundary_and_the_last_stands_at_the_limit() -> None:
     table = Polled(options(2), [Write(10, key, 0, 1) for key in "abcde"])
     table.open()
     table.now_s = 1000
-    limit = table.news().limit
+    limit = table.status().limit
     taken = table.window(limit, 99)
     assert [type(item).__name__ for item in taken].count("Boundary") == 4
     assert isinstance(taken[-1], Boundary) and taken[-1].position == limit

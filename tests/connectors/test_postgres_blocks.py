@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.connectors.postgres.decode import Decoder
-from airflow_cdc_provider.connectors.postgres.runs import FEW
-from airflow_cdc_provider.connectors.postgres.schemas import Catalogue
-from airflow_cdc_provider.connectors.postgres.types import logical_type
 from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.definition import Columns, TableRule
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column, TableSchema
+from airflow_cdc_provider.connectors.sources.postgres.change_runs import FEW
+from airflow_cdc_provider.connectors.sources.postgres.decode import PgoutputDecoder
+from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalogue
+from airflow_cdc_provider.connectors.sources.postgres.types import logical_type
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import Columns, TableRule
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 from tests.blocks import unpacked
 
 OIDS = (16, 17, 20, 21, 25, 700, 701, 1082, 1114, 1184, 1700, 2950, 3802)
@@ -148,7 +148,7 @@ def records(items: Iterable[StreamItem]) -> dict[str, list[ChangeRecord]]:
 def decoded(
     tasks: list[TableTask], stream: list[tuple[int, bytes]], together: int, limit: int = BEYOND
 ) -> list[StreamItem]:
-    decoder = Decoder(tasks, Catalogue({}, {}), 1, 0, limit)
+    decoder = PgoutputDecoder(tasks, Catalogue({}, {}), 1, 0, limit)
     for at in range(0, len(stream), together):
         decoder.feed(stream[at : at + together])
         if decoder.ended:

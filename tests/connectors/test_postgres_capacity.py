@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.connectors.postgres import slots
-from airflow_cdc_provider.connectors.postgres.capacity import Capacity, capacity_problems
+from airflow_cdc_provider.connectors.sources.postgres import create_slots
+from airflow_cdc_provider.connectors.sources.postgres.capacity import Capacity, capacity_problems
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.connectors.conftest import Database
@@ -38,13 +38,13 @@ def test_a_copy_waits_for_a_slot_and_says_so_where_none_gets_free(monkeypatch: p
         source, client = database.source, database.source.client
         assert source.copies_at_once() == 1
         for number in range(5):
-            with slots.exported_snapshot(client, f"copy_{number}"):
+            with create_slots.exported_snapshot(client, f"copy_{number}"):
                 pass
-        monkeypatch.setattr(slots, "FREE_LIMIT_S", 1)
+        monkeypatch.setattr(create_slots, "FREE_LIMIT_S", 1)
         with (
-            slots.exported_snapshot(client, "first"),
+            create_slots.exported_snapshot(client, "first"),
             pytest.raises(SourceUnavailable, match=r"SRC026 no replication slot is free.*max_replication_slots"),
-            slots.exported_snapshot(client, "second"),
+            create_slots.exported_snapshot(client, "second"),
         ):
             pass
         database.connection.close()

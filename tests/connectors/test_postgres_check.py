@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from airflow_cdc_provider.connectors.postgres.source import PostgresSource
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Comparison, Condition, Source
+from airflow_cdc_provider.connectors.sources.postgres.source import PostgresSource
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
+from airflow_cdc_provider.core.spec.definition import Comparison, Condition, Source
 from airflow_cdc_provider.sandbox.ports import free_ports
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.connectors.conftest import Database, ends
@@ -130,11 +130,11 @@ def test_a_role_with_no_more_than_the_granted_rights_can_do_everything(
     start = source.open_stream(["public.item"])
     database.sql("INSERT INTO item VALUES (1)")
     assert source.identity() == database.source.identity()
-    assert source.news(start, ["public.item"]).anything
+    assert source.status(start, ["public.item"]).has_changes
     (partition,) = source.partitions(start, database.now())
     items = list(source.read(partition, [task], 1))
     with source.copy(task, 1, {}, 1) as copy:
-        (rows,) = source.read_share(copy.read.shares[0], copy.schema)
+        (rows,) = source.read_split(copy.read.splits[0], copy.schema)
         assert rows.to_pylist() == [{"id": 1}]
     source.acknowledge(ends(items)[-1])
     with pytest.raises(CheckFailed, match=r'SRC008.*ALTER PUBLICATION "cdc" ADD TABLE "public"\."outside"'):

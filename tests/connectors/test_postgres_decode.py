@@ -11,27 +11,27 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.postgres.copy import PART_BYTES, block_ranges, parts
-from airflow_cdc_provider.connectors.postgres.decode import Decoder
-from airflow_cdc_provider.connectors.postgres.messages import (
+from airflow_cdc_provider.connectors.source import Boundary, StreamItem
+from airflow_cdc_provider.connectors.sources.postgres.copy import PART_BYTES, block_ranges, parts
+from airflow_cdc_provider.connectors.sources.postgres.dead_letters import reread
+from airflow_cdc_provider.connectors.sources.postgres.decode import PgoutputDecoder
+from airflow_cdc_provider.connectors.sources.postgres.messages import (
     MALFORMED,
     parse_begin,
     parse_commit,
     parse_relation,
     parse_truncate,
 )
-from airflow_cdc_provider.connectors.postgres.positions import floor_key, lsn_text, parse_lsn
-from airflow_cdc_provider.connectors.postgres.schemas import Catalogue
-from airflow_cdc_provider.connectors.postgres.unreadable import reread
-from airflow_cdc_provider.connectors.source import Boundary, StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord, canonical
-from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.connectors.sources.postgres.positions import floor_key, lsn_text, parse_lsn
+from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalogue
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.quarantine import told
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
+from airflow_cdc_provider.core.log.quarantine import undecoded
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 
 GOLDEN = [
     (lsn, bytes.fromhex(text))
@@ -67,8 +67,8 @@ def task(schema: TableSchema) -> TableTask:
     return TableTask(schema.table, schema.table, schema, TableRule(schema.table), "0" * 64, TableState.REPLICATING)
 
 
-def decoder(lo: int = 0, limit: int = BEYOND) -> Decoder:
-    return Decoder([task(ITEM), task(VISIT)], Catalogue({}, {}), 7, lo, limit)
+def decoder(lo: int = 0, limit: int = BEYOND) -> PgoutputDecoder:
+    return PgoutputDecoder([task(ITEM), task(VISIT)], Catalogue({}, {}), 7, lo, limit)
 
 
 def decoded(lo: int = 0, limit: int = BEYOND) -> list[StreamItem]:
@@ -80,7 +80,7 @@ def decoded(lo: int = 0, limit: int = BEYOND) -> list[StreamItem]:
     return made.items
 
 
-def in_a_transaction() -> Decoder:
+def in_a_transaction() -> PgoutputDecoder:
     """One that knows both relations and waits for rows."""
     made = decoder()
     for lsn, data in GOLDEN:
@@ -161,7 +161,7 @@ def test_lsn_texts_read_back(lsn: int) -> None:
     assert parse_lsn(lsn_text(lsn)) == lsn
 
 
-def up_to(message: tuple[int, bytes]) -> Decoder:
+def up_to(message: tuple[int, bytes]) -> PgoutputDecoder:
     """One that waits for this message and has given out all before."""
     made = decoder()
     for lsn, data in GOLDEN[: GOLDEN.index(message)]:
@@ -170,11 +170,11 @@ def up_to(message: tuple[int, bytes]) -> Decoder:
     return made
 
 
-def put_aside(made: Decoder, lsn: int, data: bytes) -> list[ChangeRecord]:
+def put_aside(made: PgoutputDecoder, lsn: int, data: bytes) -> list[ChangeRecord]:
     """What the decoder says of a change it cannot read: every byte of it is there."""
     made.feed([(lsn, data)])
     found = [item for item in made.items if isinstance(item, ChangeRecord) and item.op != "schema"]
-    what = told(found[-1])
+    what = undecoded(found[-1])
     assert what is not None and b64decode(what.raw) == data and what.reason
     return found
 
@@ -249,7 +249,7 @@ def test_of_a_row_with_one_bad_cell_key_and_other_columns_are_told() -> None:
     assert record.key is None, "the key itself is what cannot be read"
     lsn, update = ROWS[2]
     (record,) = put_aside(up_to(ROWS[2]), lsn, update.replace(b"\x042.00", b"\x042.0x", 1))
-    what = told(record)
+    what = undecoded(record)
     assert what is not None
     assert (record.key, what.op, what.columns) == ("[1]", "update", ("price",))
     assert what.known.keys() == {"id", "name", "at", "mood"} and "2.0x" not in what.reason
@@ -275,7 +275,7 @@ def test_read_once_more_a_change_is_what_it_would_have_been() -> None:
         found = put_aside(up_to((lsn, data)), lsn, data + b"x")
         schema = schemas[found[-1].schema_id]
         assert reread(found[-1], task(schema), schema) == [found[-1]]
-        what = told(found[-1])
+        what = undecoded(found[-1])
         assert what is not None
         mended = replace(found[-1], after=canonical(to_plain(replace(what, raw=b64encode(data).decode()))))
         assert reread(mended, task(schema), schema) == [replace(one, event_id=mended.event_id) for one in wanted]

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from airflow_cdc_provider.core.definition import Comparison, Condition
+from airflow_cdc_provider.core.spec.definition import Comparison, Condition
 from tests.connectors.conftest import Database, records
 
 NOCASE = "CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.definition import Comparison, Condition, OnUnrepresentable
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import Comparison, Condition, OnUnrepresentable
+from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.connectors.conftest import Database, records
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.connectors.postgres.source import PostgresSource
-from airflow_cdc_provider.core.identity import unseen_changes
+from airflow_cdc_provider.connectors.sources.postgres.source import PostgresSource
+from airflow_cdc_provider.core.table.identity import unseen_changes
 from tests.connectors.conftest import Database
 
 TABLE = "public.t"

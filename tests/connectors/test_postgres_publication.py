@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.connectors.postgres.publication import memberships
 from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.connectors.sources.postgres.publication import memberships
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.core.identity import unseen_changes
+from airflow_cdc_provider.core.table.identity import unseen_changes
 from tests.connectors.conftest import Database, records
 
 ITEM, OTHER = "public.item", "public.other"
@@ -24,7 +24,7 @@ def test_a_publication_that_is_gone_stops_the_stream_before_anything_is_passed_o
     start = shop.source.open_stream([ITEM])
     shop.sql("DROP PUBLICATION cdc", "INSERT INTO item VALUES (1, 'x', 0)")
     with pytest.raises(CheckFailed, match=r"SRC004.*CREATE PUBLICATION"):
-        shop.source.news(start, [ITEM])
+        shop.source.status(start, [ITEM])
     with pytest.raises(CheckFailed, match="SRC004"):
         shop.read(start, shop.task(ITEM))
 
@@ -35,8 +35,8 @@ def test_a_table_taken_out_of_the_publication_is_named_and_its_siblings_are_read
     tasks = [shop.task(table, held=shop.task(table).schema) for table in (ITEM, OTHER)]
     shop.sql("ALTER PUBLICATION cdc DROP TABLE item", "INSERT INTO item VALUES (1, 'x', 0)")
     shop.sql("INSERT INTO other VALUES (2)")
-    news = shop.source.news(start, [ITEM, OTHER])
-    assert news.anything and news.outside.keys() == {ITEM}
+    news = shop.source.status(start, [ITEM, OTHER])
+    assert news.has_changes and news.outside.keys() == {ITEM}
     problem = news.outside[ITEM]
     assert problem.code == "SRC008" and problem.do.startswith('ALTER PUBLICATION "cdc" ADD TABLE "public"."item";')
     assert [record.table for record in records(shop.read(start, *tasks))] == [OTHER]

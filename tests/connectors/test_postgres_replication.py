@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from psycopg.pq import ExecStatus
 
-from airflow_cdc_provider.connectors.postgres import messages, replication
-from airflow_cdc_provider.connectors.postgres.positions import lsn_of
-from airflow_cdc_provider.connectors.postgres.replication import stream_messages
-from airflow_cdc_provider.connectors.source import Partition
+from airflow_cdc_provider.connectors.source import StreamSplit
+from airflow_cdc_provider.connectors.sources.postgres import messages, replication
+from airflow_cdc_provider.connectors.sources.postgres.positions import lsn_of
+from airflow_cdc_provider.connectors.sources.postgres.replication import stream_messages
 from airflow_cdc_provider.core.errors import SourceUnavailable
-from airflow_cdc_provider.core.positions import Position
+from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.sandbox.server import STOP_LIMIT_S
 from tests.blocks import unpacked
@@ -111,7 +111,7 @@ def test_a_server_that_is_shut_down_does_not_wait_for_a_window() -> None:
         database = Database(server)
         start = prepared(database)
         database.sql("INSERT INTO item VALUES (1, 'x')")
-        read = database.source.read(Partition(start, {"slot": "FF/0"}, {}), [database.task(ITEM)], 1)
+        read = database.source.read(StreamSplit(start, {"slot": "FF/0"}, {}), [database.task(ITEM)], 1)
         with ThreadPoolExecutor(1) as pool:
             reading = pool.submit(list, read)
             while not database.ask("SELECT count(*) FROM pg_replication_slots WHERE active"):

@@ -8,12 +8,12 @@ import threading
 
 import pytest
 
-from airflow_cdc_provider.connectors.postgres import rows, slots, stream
-from airflow_cdc_provider.connectors.postgres.positions import lsn_of
-from airflow_cdc_provider.connectors.postgres.types import Converter, converters
 from airflow_cdc_provider.connectors.source import Boundary, Ignored
+from airflow_cdc_provider.connectors.sources.postgres import create_slots, row_images, stream
+from airflow_cdc_provider.connectors.sources.postgres.positions import lsn_of
+from airflow_cdc_provider.connectors.sources.postgres.types import Converter, converters
 from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres, bundle_folder
 from tests.connectors.conftest import Database, ends, records
 
@@ -102,7 +102,7 @@ def test_a_row_that_no_decoder_knows_stops_nothing_and_is_read_once_one_does(
     shop.sql("INSERT INTO item VALUES (1, 'a', 0), (2, 'news', 0)", "UPDATE item SET id = 3 WHERE id = 2")
     task = shop.task(ITEM)
     wanted = records(shop.read(start, task))
-    monkeypatch.setattr(rows, "converters", too_old)
+    monkeypatch.setattr(row_images, "converters", too_old)
     found = records(shop.read(start, task))
     assert [(record.op, record.key_before, record.key) for record in found] == [
         ("insert", None, "[1]"),
@@ -122,15 +122,15 @@ def test_windows_follow_each_other_without_gap_or_overlap(shop: Database) -> Non
     seen = []
     for number in range(6):
         shop.sql(f"INSERT INTO item VALUES ({number}, 'x', 0)")
-        news = shop.source.news(start, [ITEM])
-        assert news.anything
+        news = shop.source.status(start, [ITEM])
+        assert news.has_changes
         items = shop.read(start, task, limit=news.limit)
         seen += [record.key for record in records(items)]
         start = ends(items)[-1]
         if number % 2:
             shop.source.acknowledge(start)
     assert seen == [f"[{number}]" for number in range(6)]
-    assert not shop.source.news(start, [ITEM]).anything
+    assert not shop.source.status(start, [ITEM]).has_changes
 
 
 def test_a_window_ends_at_its_limit(shop: Database) -> None:
@@ -201,23 +201,23 @@ def test_changes_of_other_tables_are_counted_and_are_no_news(shop: Database) -> 
     shop.sql("CREATE TABLE other (id int PRIMARY KEY)", "ALTER PUBLICATION cdc ADD TABLE other")
     start = shop.source.open_stream([ITEM])
     shop.sql("INSERT INTO other SELECT generate_series(1, 7)")
-    assert not shop.source.news(start, [ITEM]).anything
+    assert not shop.source.status(start, [ITEM]).has_changes
     shop.sql("INSERT INTO item VALUES (1, 'a', 1)")
-    assert shop.source.news(start, [ITEM]).anything
+    assert shop.source.status(start, [ITEM]).has_changes
     items = shop.read(start, shop.task(ITEM))
     assert [item.count for item in items if isinstance(item, Ignored)] == [7]
     assert len(records(items)) == 1
 
 
 def test_the_server_says_how_much_it_keeps_for_the_slot(shop: Database) -> None:
-    assert shop.source.kept(None).bytes is None, "no slot, nothing kept"
+    assert shop.source.retained_log(None).bytes is None, "no slot, nothing kept"
     start = shop.source.open_stream([ITEM])
-    before = shop.source.kept(None).bytes
+    before = shop.source.retained_log(None).bytes
     shop.sql(
         "CREATE TABLE noise (t text)",
         "INSERT INTO noise SELECT repeat(md5(n::text), 40) FROM generate_series(1, 2000) n",
     )
-    after = shop.source.kept(None).bytes
+    after = shop.source.retained_log(None).bytes
     assert before is not None and after is not None and after - before > 1024 * 1024
     assert start
 
@@ -225,13 +225,13 @@ def test_the_server_says_how_much_it_keeps_for_the_slot(shop: Database) -> None:
 def test_an_idle_stream_says_how_far_it_moved_only_when_that_is_far(shop: Database) -> None:
     start = shop.source.open_stream([ITEM])
     shop.sql("CREATE TABLE noise (t text)", "INSERT INTO noise VALUES ('little')")
-    assert shop.source.news(start, [ITEM]).idle is None
+    assert shop.source.status(start, [ITEM]).idle is None
     shop.sql("INSERT INTO noise SELECT repeat(md5(n::text), 40) FROM generate_series(1, 16000) n")
-    news = shop.source.news(start, [ITEM])
-    assert not news.anything and news.idle is not None
+    news = shop.source.status(start, [ITEM])
+    assert not news.has_changes and news.idle is not None
     shop.sql("INSERT INTO item VALUES (1, 'after', 0)")
     shop.source.acknowledge(news.idle)
-    assert shop.source.news(news.idle, [ITEM]).anything
+    assert shop.source.status(news.idle, [ITEM]).has_changes
     assert [record.key for record in records(shop.read(news.idle, shop.task(ITEM)))] == ["[1]"]
 
 
@@ -249,7 +249,7 @@ def test_a_slot_that_is_gone_is_a_lost_position(shop: Database) -> None:
     shop.source.drop_stream()
     shop.source.drop_stream()
     for act in (
-        lambda: shop.source.news(start, [ITEM]),
+        lambda: shop.source.status(start, [ITEM]),
         lambda: shop.read(start, shop.task(ITEM)),
         lambda: shop.source.acknowledge(start),
     ):
@@ -267,7 +267,7 @@ def test_a_slot_whose_wal_is_gone_is_a_lost_position() -> None:
             database.sql("INSERT INTO noise VALUES (1)", "SELECT pg_switch_wal()")
         database.sql("CHECKPOINT")
         with pytest.raises(PositionLost, match="the server removed WAL"):
-            database.source.news(start, [ITEM])
+            database.source.status(start, [ITEM])
         with pytest.raises(PositionLost, match="the server removed WAL"):
             database.read(start, database.task(ITEM))
         (problem,) = database.source.check([database.task(ITEM)])
@@ -281,7 +281,7 @@ def test_a_prepared_transaction_counts_when_it_is_committed(shop: Database) -> N
         connection.execute("BEGIN")
         connection.execute("INSERT INTO item VALUES (1, 'prepared', 0)")
         connection.execute("PREPARE TRANSACTION 'p'")
-    assert not shop.source.news(start, [ITEM]).anything
+    assert not shop.source.status(start, [ITEM]).has_changes
     shop.sql("INSERT INTO item VALUES (2, 'plain', 0)", "COMMIT PREPARED 'p'")
     assert [record.key for record in records(shop.read(start, shop.task(ITEM)))] == ["[2]", "[1]"]
 
@@ -291,7 +291,7 @@ def test_a_slot_that_somebody_else_read_is_a_lost_position(shop: Database) -> No
     shop.sql("INSERT INTO item VALUES (1, 'x', 0)")
     shop.sql(f"SELECT * FROM pg_replication_slot_advance('cdc_{shop.replicator}', pg_current_wal_flush_lsn())")
     with pytest.raises(PositionLost, match="somebody else"):
-        shop.source.news(start, [ITEM])
+        shop.source.status(start, [ITEM])
     with pytest.raises(PositionLost, match="somebody else"):
         shop.read(start, shop.task(ITEM))
 
@@ -299,7 +299,7 @@ def test_a_slot_that_somebody_else_read_is_a_lost_position(shop: Database) -> No
 def test_a_slot_that_cannot_be_made_in_time_names_who_blocks_it(
     shop: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slots, "CREATE_LIMIT_S", 1)
+    monkeypatch.setattr(create_slots, "CREATE_LIMIT_S", 1)
     writer = shop.connect(autocommit=False)
     writer.execute("INSERT INTO item VALUES (1, 'a secret value', 42)")
     with pytest.raises(SourceUnavailable, match="SRC021") as caught:
@@ -318,7 +318,7 @@ def test_a_session_of_a_dead_process_is_ended(shop: Database) -> None:
     start = shop.source.open_stream([ITEM])
     purpose = shop.source.client.application_name("read").rpartition(".")[0]
     holder = hold_slot(shop, f"{purpose}.4194305")
-    assert not shop.source.news(start, [ITEM]).anything
+    assert not shop.source.status(start, [ITEM]).has_changes
     holder.join(5)
     assert not holder.is_alive()
 
@@ -328,7 +328,7 @@ def test_a_slot_held_by_a_stranger_may_be_tried_again(shop: Database, monkeypatc
     start = shop.source.open_stream([ITEM])
     holder = hold_slot(shop, "somebody")
     with pytest.raises(SourceUnavailable, match=r"SRC015.*somebody"):
-        shop.source.news(start, [ITEM])
+        shop.source.status(start, [ITEM])
     shop.sql("SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots WHERE active_pid IS NOT NULL")
     holder.join(5)
 
@@ -362,7 +362,7 @@ def test_changes_made_while_the_publication_was_away_are_a_lost_position(shop: D
     shop.sql("INSERT INTO item VALUES (1, 'told', 0)", "ALTER PUBLICATION cdc RENAME TO mislaid")
     shop.sql("INSERT INTO item VALUES (2, 'passed over', 0)", "ALTER PUBLICATION mislaid RENAME TO cdc")
     with pytest.raises(PositionLost, match=r"SRC013.*publication.*airflow cdc resync"):
-        shop.source.news(start, [ITEM])
+        shop.source.status(start, [ITEM])
     with pytest.raises(PositionLost, match=r"SRC013.*publication"):
         shop.read(start, shop.task(ITEM))
 
@@ -371,5 +371,5 @@ def test_a_publication_that_was_away_while_nothing_changed_has_lost_nothing(shop
     start = shop.source.open_stream([ITEM])
     shop.sql("INSERT INTO item VALUES (1, 'told', 0)", "ALTER PUBLICATION cdc RENAME TO mislaid")
     shop.sql("ALTER PUBLICATION mislaid RENAME TO cdc", "INSERT INTO item VALUES (2, 'told, too', 0)")
-    assert shop.source.news(start, [ITEM]).anything
+    assert shop.source.status(start, [ITEM]).has_changes
     assert [record.key for record in records(shop.read(start, shop.task(ITEM)))] == ["[1]", "[2]"]

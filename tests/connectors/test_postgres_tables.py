@@ -8,14 +8,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_cdc_provider.connectors.postgres import copy as copying
-from airflow_cdc_provider.connectors.postgres.shares import share_of, under_snapshot
 from airflow_cdc_provider.connectors.source import StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.definition import Columns
+from airflow_cdc_provider.connectors.sources.postgres import copy as copying
+from airflow_cdc_provider.connectors.sources.postgres.splits import split_of, under_snapshot
 from airflow_cdc_provider.core.errors import SourceUnavailable
-from airflow_cdc_provider.core.plain import from_plain
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.spec.definition import Columns
+from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.connectors.conftest import Database, records
 
 LARGE = "(SELECT string_agg(md5(n::text), '') FROM generate_series(1, 300) n)"
@@ -271,11 +271,11 @@ def test_a_partitioned_table_is_one_table(database: Database, monkeypatch: pytes
     monkeypatch.setattr(copying, "ONE_PART_BYTES", 0)
     with database.source.copy(task, 1, {}, 5) as copy:
         rows = [row["id"] for row in database.copied(copy)]
-        share = share_of(copy.read.shares[1])
+        share = split_of(copy.read.splits[1])
         plan = database.connection.execute(
             f"EXPLAIN SELECT id FROM ({share.rows}) AS rows WHERE {share.within}".encode()
         ).fetchall()
-    assert sorted(rows) == list(range(1, 3001)) and len(copy.read.shares) == 5
+    assert sorted(rows) == list(range(1, 3001)) and len(copy.read.splits) == 5
     assert sum("Tid Range Scan" in line for (line,) in plan) == 2
     before = database.now()
     database.sql("TRUNCATE sale")
@@ -292,7 +292,7 @@ def test_a_table_joins_the_stream_later(database: Database) -> None:
     task = database.task("public.late")
     with database.source.copy(task, 1, {}, 1) as copy:
         database.sql("INSERT INTO late VALUES (2)", "INSERT INTO item VALUES (2)")
-        assert copy.rows == 0 and [share_of(one).within for one in copy.read.shares] == ["TRUE"]
+        assert copy.rows == 0 and [split_of(one).within for one in copy.read.splits] == ["TRUE"]
     items = database.read(start, database.task("public.item"), task)
     late = [r.key for r in records(items) if r.table == "public.late" and r.order_key > copy.floor]
     assert late == ["[2]"]
@@ -319,7 +319,7 @@ def test_a_table_rewritten_between_two_parts_of_its_copy_fails_the_copy(
     database.sql("INSERT INTO item VALUES (1, 1)", "SET lock_timeout TO '200ms'")
     database.publish("item")
     with database.source.copy(database.task("public.item"), 1, {}, 1) as copy:
-        viewed = share_of(copy.read.shares[0]).viewed
+        viewed = split_of(copy.read.splits[0]).viewed
         with under_snapshot(database.source.client, viewed), pytest.raises(psycopg.errors.LockNotAvailable):
             database.sql(statement)
         assert [row["id"] for row in database.copied(copy)] == [1]
@@ -346,4 +346,4 @@ def test_a_copy_says_which_columns_vary_and_in_whose_order_the_rows_are(database
     )
     database.publish("big")
     with database.source.copy(database.task("public.big"), 1, {}, 1) as copy:
-        assert (sorted(copy.various), copy.in_order) == (["id", "mixed"], ("id",))
+        assert (sorted(copy.high_cardinality), copy.clustered_by) == (["id", "mixed"], ("id",))

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airflow_cdc_provider.connectors.postgres.types import as_cell, converter
 from airflow_cdc_provider.connectors.source import Copy
-from airflow_cdc_provider.core.tables import Kind, TableSchema
+from airflow_cdc_provider.connectors.sources.postgres.types import as_cell, converter
+from airflow_cdc_provider.core.table.schema import Kind, TableSchema
 from tests.connectors.conftest import Database, records
 
 EXTRA_TYPES = (

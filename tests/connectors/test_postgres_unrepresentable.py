@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.connectors.source import Copy
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.definition import Columns, OnUnrepresentable
 from airflow_cdc_provider.core.errors import BadRecordMet
-from airflow_cdc_provider.core.quarantine import told
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.quarantine import undecoded
+from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable
 from tests.connectors.conftest import Database, records
 
 BEYOND = [
@@ -54,7 +54,7 @@ def test_outside_the_key_its_record_is_a_bad_one_unless_the_definition_says_more
     with_values(database, native, value)
     task = database.task("public.odd")
     bad, good = records(database.read(start, task))
-    why = told(bad)
+    why = undecoded(bad)
     assert why is not None and good.op == "insert"
     assert (bad.key, why.columns, why.known) == ("[0]", ("v",), {"id": 0})
     assert "columns: {cast: {v: text}}" in why.reason and "set_null" in why.reason
@@ -91,7 +91,7 @@ def test_in_the_key_it_stops_its_table(database: Database, native: str, value: s
     task = database.task("public.odd", on_unrepresentable=rule)
     assert task.schema.names == ("id", "v")
     bad, good = records(database.read(start, task))
-    why = told(bad)
+    why = undecoded(bad)
     assert why is not None and bad.key is None and good.key is not None
     assert "in the key" in why.reason and "cast: {v: text}" in why.reason and "set_null" not in why.reason
     with database.source.copy(task, 1, {}, 1) as copy, pytest.raises(BadRecordMet, match="in the key"):

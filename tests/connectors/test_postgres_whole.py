@@ -11,9 +11,9 @@ from typing import Any
 import psycopg
 
 from airflow_cdc_provider.connectors.source import Copy
-from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import SourceUnavailable
-from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from tests.connectors.conftest import Database, ends, records
 from tests.connectors.test_postgres_types import copied
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.salesforce.bitmaps import Marked, marked
-from airflow_cdc_provider.connectors.salesforce.unreadable import Unreadable
+from airflow_cdc_provider.connectors.sources.salesforce.bitmaps import Marked, marked
+from airflow_cdc_provider.connectors.sources.salesforce.dead_letter_codec import DecodeError
 
 VECTORS = {
     "merged update": (["0x400800"], Marked((11, 22))),
@@ -49,10 +49,10 @@ def test_no_element_means_no_field() -> None:
 
 @pytest.mark.parametrize("element", ["", "Name", "400800", "-0x1", "0x1G", "4-", "4-6-0x1", "0x1\n", "²-0x1"])
 def test_what_is_no_bitmap_is_said_to_be_none(element: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(DecodeError):
         marked([element])
 
 
 def test_two_elements_for_one_field_contradict_each_other() -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(DecodeError):
         marked(["0x1", "0x2"])

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.salesforce.bulk import TRIES_PER_PAGE, Bulk, BulkRefused, Job
-from airflow_cdc_provider.connectors.salesforce.columns import typed, typed_rows
-from airflow_cdc_provider.connectors.salesforce.csv_result import BrokenPage, read_page
-from airflow_cdc_provider.connectors.salesforce.fetch import fetched_image
+from airflow_cdc_provider.connectors.sources.salesforce.bulk import TRIES_PER_PAGE, Bulk, BulkJob, BulkRefused
+from airflow_cdc_provider.connectors.sources.salesforce.columns import typed, typed_rows
+from airflow_cdc_provider.connectors.sources.salesforce.csv_result import BrokenPage, read_page
+from airflow_cdc_provider.connectors.sources.salesforce.fetch import fetched_image
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from tests.connectors import salesforce_events as org
 from tests.connectors.salesforce_http import ROOT, VERSION, Answer, HttpServer, http, refused
@@ -183,7 +183,7 @@ def test_a_job_that_is_given_up_is_aborted(server: HttpServer) -> None:
 def test_a_job_that_cannot_be_taken_away_does_no_harm(server: HttpServer, bulk: Bulk) -> None:
     server.on("DELETE", JOB, Answer(status=500))
     with bulk.query(INVOICE) as job:
-        assert isinstance(job, Job)
+        assert isinstance(job, BulkJob)
 
 
 @pytest.mark.server

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.salesforce.channels import ChannelFacts, channel_facts, own_entity
-from airflow_cdc_provider.connectors.salesforce.check import find_problems
-from airflow_cdc_provider.connectors.salesforce.event_schema import change_event, entity_of
-from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
-from airflow_cdc_provider.connectors.salesforce.org import Org
-from airflow_cdc_provider.connectors.salesforce.positions import Place, require_instance
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Comparison, Condition
+from airflow_cdc_provider.connectors.sources.salesforce.channels import ChannelFacts, channel_facts, own_entity
+from airflow_cdc_provider.connectors.sources.salesforce.check import find_problems
+from airflow_cdc_provider.connectors.sources.salesforce.event_schema import change_event, entity_of
+from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
+from airflow_cdc_provider.connectors.sources.salesforce.org import Org
+from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition, require_instance
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavailable
-from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.spec.definition import Comparison, Condition
 from tests.connectors import salesforce_events as events
 from tests.connectors.salesforce_events import CHANNEL, task
 from tests.connectors.salesforce_http import ORG, ROOT, Answer, HttpServer, refused
@@ -186,9 +186,9 @@ def test_case_27_an_org_is_known_by_its_id_and_a_position_by_the_instance_it_liv
     world.rest.on("GET", f"{ROOT}/query", Answer({"done": True, "records": [row]}))
     org = world.org()
     assert (org.identity(), org.instance) == ({"org_id": ORG}, "EU44")
-    require_instance(Place(b"x", instance="EU44"), org.instance, CHANNEL)
+    require_instance(ChannelPosition(b"x", instance="EU44"), org.instance, CHANNEL)
     with pytest.raises(PositionLost, match=r"SRC013.*EU44.*EU43"):
-        require_instance(Place(b"x", instance="EU43"), org.instance, CHANNEL)
+        require_instance(ChannelPosition(b"x", instance="EU43"), org.instance, CHANNEL)
 
 
 def test_a_channel_without_members_carries_nothing() -> None:

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_cdc_provider.connectors.salesforce.types import described
 from airflow_cdc_provider.connectors.source import Ignored
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.tables import Kind, LogicalType, TableSchema
+from airflow_cdc_provider.connectors.sources.salesforce.types import described
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
 from tests.connectors import salesforce_events as org
 from tests.connectors.salesforce_events import ADA, BOB, EVE, NOON_MS, Reading, event, task, updated
 

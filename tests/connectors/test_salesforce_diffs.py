@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.salesforce.diffs import patched
+from airflow_cdc_provider.connectors.sources.salesforce.diffs import patched
 
 OLD = "first line\r\nsecond line\r\nthird line"
 NEW = "first line\r\n2nd line\r\nthird line\r\nfourth line"

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.salesforce.fetch import Fetched, Found, fetch
-from airflow_cdc_provider.connectors.salesforce.rest import Rest
-from airflow_cdc_provider.connectors.salesforce.types import Described, described
-from airflow_cdc_provider.connectors.salesforce.untold import rows_of
-from airflow_cdc_provider.core.changes import ChangeRecord, canonical
+from airflow_cdc_provider.connectors.sources.salesforce.fetch import Fetched, Found, fetch
+from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, described
+from airflow_cdc_provider.connectors.sources.salesforce.unlogged_rows import rows_of
 from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
 from tests.connectors import salesforce_events as org
 from tests.connectors.salesforce_events import ADA, BOB, EVE
 from tests.connectors.salesforce_http import ROOT, VERSION, Answer, HttpServer, http, refused
@@ -61,7 +61,7 @@ def server() -> Iterator[HttpServer]:
         yield server
 
 
-def fetched(server: HttpServer, *ids: str, described_as: Described = TASK) -> Fetched:
+def fetched(server: HttpServer, *ids: str, described_as: ObjectSchema = TASK) -> Fetched:
     return fetch(Rest(http(server), VERSION), TASK.schema, ids, lambda entity: described_as)
 
 

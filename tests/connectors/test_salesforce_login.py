@@ -16,11 +16,11 @@ import requests
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from airflow_cdc_provider.connectors.salesforce.access import Access, Flow, access_of
-from airflow_cdc_provider.connectors.salesforce.oauth import Login
-from airflow_cdc_provider.connectors.salesforce.options import Environment, SalesforceOptions, read_options
-from airflow_cdc_provider.connectors.salesforce.org import Org
-from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.connectors.sources.salesforce.access import Access, Flow, access_of
+from airflow_cdc_provider.connectors.sources.salesforce.oauth import Login
+from airflow_cdc_provider.connectors.sources.salesforce.options import Environment, SalesforceOptions, read_options
+from airflow_cdc_provider.connectors.sources.salesforce.org import Org
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, IdentityChanged, SourceUnavailable
 from tests.connectors.salesforce_http import ORG, Answer, HttpServer, access
 

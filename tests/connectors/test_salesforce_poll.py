@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.salesforce.values import from_json
-from airflow_cdc_provider.connectors.salesforce_poll import reading
-from airflow_cdc_provider.connectors.salesforce_poll import rows as rows_module
-from airflow_cdc_provider.connectors.salesforce_poll.source import SalesforcePollSource
-from airflow_cdc_provider.connectors.source import Boundary, HoleMet, PagedRead, StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Comparison, Condition, Source, TableRule
+from airflow_cdc_provider.connectors.source import Boundary, HoleFound, SplitRead, StreamItem
+from airflow_cdc_provider.connectors.sources.salesforce.values import from_json
+from airflow_cdc_provider.connectors.sources.salesforce_poll import reading
+from airflow_cdc_provider.connectors.sources.salesforce_poll import rows as rows_module
+from airflow_cdc_provider.connectors.sources.salesforce_poll.source import SalesforcePollSource
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.selection import selected_schema
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.spec.definition import Comparison, Condition, Source, TableRule
+from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from tests.connectors.salesforce_copy import CHANGES, TABLES, plain
@@ -68,15 +68,15 @@ class Crm:
     def copy(self, *tables: str) -> None:
         for table in tables:
             with self.source.copy(self.task(table), 1, self.position, 4) as copy:
-                assert isinstance(copy.read, PagedRead)
-                pages = [page for share in copy.read.shares for page in self.source.read_share(share, copy.schema)]
+                assert isinstance(copy.read, SplitRead)
+                pages = [page for share in copy.read.splits for page in self.source.read_split(share, copy.schema)]
             self.rows[table] = {
                 row["Id"]: {n: plain(v) for n, v in row.items()} for p in pages for row in p.to_pylist()
             }
 
     def window(self) -> list[StreamItem]:
-        news = self.source.news(self.position, self.tables)
-        if not news.anything:
+        news = self.source.status(self.position, self.tables)
+        if not news.has_changes:
             self.position = news.idle or self.position
             return []
         items: list[StreamItem] = []
@@ -179,7 +179,7 @@ def test_case_38_a_window_that_ends_in_an_interval_goes_on_where_it_ended(org: S
     copy = crm(org, page_rows=100)
     fill(org, "Account", 250)
     org.clock.advance(LATER_S)
-    news = copy.source.news(copy.position, ["Account"])
+    news = copy.source.status(copy.position, ["Account"])
     (partition,) = copy.source.partitions(copy.position, news.limit)
     told: list[str | None] = []
     for item in copy.source.read(partition, [copy.task("Account")], 1):
@@ -234,20 +234,20 @@ def test_case_47_deletes_that_nobody_tells_any_more_are_looked_for_by_keys(org: 
         org.clock.advance(20 * DAY_S)
         fill(org, "Invoice__c", 1)
         org.clock.advance(LATER_S)
-    (hole,) = [item for item in copy.window() if isinstance(item, HoleMet)]
+    (hole,) = [item for item in copy.window() if isinstance(item, HoleFound)]
     assert (hole.table, hole.kind) == ("Invoice__c", "audit")
     if why == "purged":
         org.clock.advance(3600)
-        assert [type(item) for item in copy.window()] == [HoleMet, Boundary], "late deletes may lie before the purge"
+        assert [type(item) for item in copy.window()] == [HoleFound, Boundary], "late deletes may lie before the purge"
     items = copy.window()
-    assert len(records(items)) >= 1 and not [item for item in items if isinstance(item, HoleMet)]
+    assert len(records(items)) >= 1 and not [item for item in items if isinstance(item, HoleFound)]
     assert copy.differences() == []
 
 
 def test_an_audit_comes_when_it_is_due(org: SalesforceOrg) -> None:
     copy = crm(org, key_audit=DAY_S)
     org.clock.advance(DAY_S)
-    holes = [item for item in copy.window() if isinstance(item, HoleMet)]
+    holes = [item for item in copy.window() if isinstance(item, HoleFound)]
     assert [hole.table for hole in holes] == sorted(TABLES)
     assert copy.window() == []
 
@@ -300,7 +300,7 @@ def test_an_object_without_any_timestamp_is_copied_as_a_whole_in_every_run(
     for _ in range(2):
         org.clock.advance(1)
         (hole, end) = copy.window()
-        assert isinstance(hole, HoleMet) and hole.kind == "reload" and isinstance(end, Boundary)
+        assert isinstance(hole, HoleFound) and hole.kind == "reload" and isinstance(end, Boundary)
 
 
 def test_a_right_that_is_lost_in_mid_life_says_so_and_no_row_is_told_as_deleted(org: SalesforceOrg) -> None:
@@ -308,7 +308,7 @@ def test_a_right_that_is_lost_in_mid_life_says_so_and_no_row_is_told_as_deleted(
     copy = crm(org, objects=["Account"])
     task = copy.task("Account")
     org.clock.advance(LATER_S)
-    limit = copy.source.news(copy.position, ["Account"]).limit
+    limit = copy.source.status(copy.position, ["Account"]).limit
     (partition,) = copy.source.partitions(copy.position, limit)
     org.faults.http.append(HttpFault("GET .*/query", 403, "INSUFFICIENT_ACCESS", "no", times=9))
     with pytest.raises(CheckFailed, match="SRC010"):

@@ -8,11 +8,11 @@ from itertools import islice
 import grpc
 import pytest
 
-from airflow_cdc_provider.connectors.salesforce.events import Delivery, Event
-from airflow_cdc_provider.connectors.salesforce.failures import PUBSUB, pubsub_failure
-from airflow_cdc_provider.connectors.salesforce.proto import CUSTOM, EARLIEST, LATEST, message
-from airflow_cdc_provider.connectors.salesforce.pubsub import TRIES, Connection
-from airflow_cdc_provider.connectors.salesforce.unreadable import Unreadable
+from airflow_cdc_provider.connectors.sources.salesforce.dead_letter_codec import DecodeError
+from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent, Delivery
+from airflow_cdc_provider.connectors.sources.salesforce.failures import PUBSUB, pubsub_failure
+from airflow_cdc_provider.connectors.sources.salesforce.proto import CUSTOM, EARLIEST, LATEST, message
+from airflow_cdc_provider.connectors.sources.salesforce.pubsub import TRIES, Connection
 from airflow_cdc_provider.core.errors import Blocked, CdcError, CheckFailed, PositionLost, SourceUnavailable
 from tests.connectors.salesforce_events import CHANNEL, event
 from tests.connectors.salesforce_pubsub import SECRET, EventServer, Failure, Tokens, numbered
@@ -40,8 +40,8 @@ def connection(server: EventServer, tokens: Tokens) -> Iterator[Connection]:
         yield connection
 
 
-def until_quiet(connection: Connection, start: bytes = b"start", preset: int = CUSTOM) -> list[Event]:
-    found: list[Event] = []
+def until_quiet(connection: Connection, start: bytes = b"start", preset: int = CUSTOM) -> list[ChannelEvent]:
+    found: list[ChannelEvent] = []
     for delivery in connection.deliveries(CHANNEL, preset, start, 5):
         found += delivery.events
         if not delivery.events:
@@ -211,7 +211,7 @@ def test_a_schema_is_asked_for_once_for_all_connections(server: EventServer, tok
 
 
 def test_what_is_no_schema_is_unreadable(connection: Connection) -> None:
-    with pytest.raises(Unreadable, match="schema elsewhere"):
+    with pytest.raises(DecodeError, match="schema elsewhere"):
         connection.schema("elsewhere")
 
 

@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.salesforce.events import Event
-from airflow_cdc_provider.connectors.salesforce.positions import Place, place_of
-from airflow_cdc_provider.connectors.salesforce.put_aside import kept, reread
-from airflow_cdc_provider.connectors.salesforce.types import described
 from airflow_cdc_provider.connectors.source import Boundary
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.quarantine import begins_row, told
+from airflow_cdc_provider.connectors.sources.salesforce.dead_letters import kept, reread
+from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent
+from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition, channel_position
+from airflow_cdc_provider.connectors.sources.salesforce.types import described
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.quarantine import begins_row, undecoded
 from tests.connectors import salesforce_events as org
 from tests.connectors.salesforce_events import ADA, BOB, Reading, event, task, updated
 
 UNKNOWN_TYPE = "SNAPSHOT"
 
 
-def put_aside(made: Event, *tables: str) -> list[ChangeRecord]:
+def put_aside(made: ChannelEvent, *tables: str) -> list[ChangeRecord]:
     """The records that are kept unread."""
     items = Reading(*map(task, tables)).items(made)
     return [item for item in items if isinstance(item, ChangeRecord) and item.op == "unreadable"]
@@ -33,7 +33,7 @@ def put_aside(made: Event, *tables: str) -> list[ChangeRecord]:
 def test_case_58_an_unknown_change_type_is_kept_whole_and_never_passed_over() -> None:
     made = event(UNKNOWN_TYPE, [ADA])
     (record,) = put_aside(made)
-    what = told(record)
+    what = undecoded(record)
     assert what is not None and b64decode(what.raw) == made.payload and what.op == ""
     assert (record.table, record.key, record.tx_id) == ("Account", f'["{ADA}"]', "tx-1")
 
@@ -43,7 +43,7 @@ def test_case_58_an_event_that_does_not_fit_its_schema_is_kept_with_what_its_hea
     (record,) = put_aside(made._replace(payload=made.payload[:-3]))
     assert (record.key, record.commit_ts) == (f'["{ADA}"]', datetime(2026, 3, 1, 12, tzinfo=UTC))
     (record,) = put_aside(made._replace(payload=made.payload + b"\0"))
-    what = told(record)
+    what = undecoded(record)
     assert what is not None and "1 bytes are left" in what.reason and what.op == "update"
 
 
@@ -100,7 +100,7 @@ def test_an_unreadable_event_keeps_its_transaction_open_so_that_it_is_not_steppe
     assert isinstance(reading.items(broken)[-1], ChangeRecord)
     (end,) = reading.quiet()
     assert isinstance(end, Boundary)
-    assert place_of(end.position, org.CHANNEL) == Place(broken.replay_id, 8)
+    assert channel_position(end.position, org.CHANNEL) == ChannelPosition(broken.replay_id, 8)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_an_unreadable_event_keeps_its_transaction_open_so_that_it_is_not_steppe
     ],
 )
 def test_what_an_event_cannot_mean_is_told_without_its_values(made: Any, reason: str) -> None:
-    what = told(put_aside(made)[-1])
+    what = undecoded(put_aside(made)[-1])
     assert what is not None and reason in what.reason
     assert ADA not in what.reason and "1e300" not in what.reason
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.salesforce.failures import REST, rest_failure
-from airflow_cdc_provider.connectors.salesforce.http import TRIES
-from airflow_cdc_provider.connectors.salesforce.rest import Rest
+from airflow_cdc_provider.connectors.sources.salesforce.failures import REST, rest_failure
+from airflow_cdc_provider.connectors.sources.salesforce.http import TRIES
+from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
 from airflow_cdc_provider.core.errors import Blocked, CdcError, CheckFailed, SourceUnavailable
 from tests.connectors.salesforce_http import ROOT, VERSION, Answer, Asked, HttpServer, http, refused
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.salesforce.rest import Rest
-from airflow_cdc_provider.connectors.salesforce.rest_copy import rows_over_rest
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType
+from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
+from airflow_cdc_provider.connectors.sources.salesforce.rest_copy import rows_over_rest
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 from tests.connectors import salesforce_events as org
 from tests.connectors.salesforce_http import ROOT, VERSION, Answer, HttpServer, http
 

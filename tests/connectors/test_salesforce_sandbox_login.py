@@ -11,9 +11,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
-from airflow_cdc_provider.connectors.salesforce.org import Org
-from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
+from airflow_cdc_provider.connectors.sources.salesforce.org import Org
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.oauth import App

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.salesforce import news
-from airflow_cdc_provider.connectors.salesforce.copying import OVER_REST, read_share
-from airflow_cdc_provider.connectors.salesforce.news import FRESH_S, OLD_S, news_behind
-from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
-from airflow_cdc_provider.connectors.salesforce.positions import Place, place_of, position_of
-from airflow_cdc_provider.connectors.salesforce.source import SalesforceSource
-from airflow_cdc_provider.connectors.source import Boundary, News, PagedRead
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Columns, Comparison, Condition, Source, TableRule
+from airflow_cdc_provider.connectors.source import Boundary, SourceStatus, SplitRead
+from airflow_cdc_provider.connectors.sources.salesforce import channel_status
+from airflow_cdc_provider.connectors.sources.salesforce.channel_status import FRESH_S, OLD_S, read_status
+from airflow_cdc_provider.connectors.sources.salesforce.copy import OVER_REST, read_split
+from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
+from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition, channel_position, position_of
+from airflow_cdc_provider.connectors.sources.salesforce.source import SalesforceSource
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, PositionLost
-from airflow_cdc_provider.core.selection import selected_schema
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition, Source, TableRule
+from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from tests.connectors.salesforce_events import CHANNEL, updated
@@ -62,16 +62,16 @@ def test_its_tables_are_what_the_channel_carries(source: SalesforceSource) -> No
 def test_a_stream_tells_what_is_new_and_then_that_nothing_is(sandbox: SalesforceOrg, source: SalesforceSource) -> None:
     (one,) = sandbox.load("Account", [{"Name": "A"}])
     start = source.open_stream(["Account"])
-    assert not source.news(start, ["Account"]).anything
+    assert not source.status(start, ["Account"]).has_changes
     with sandbox.transaction() as tx:
         tx.update("Account", one, {"Phone": "1"})
-    assert source.news(start, ["Account"]) == News(True, start)
-    (partition,) = source.partitions(start, source.news(start, ["Account"]).limit)
+    assert source.status(start, ["Account"]) == SourceStatus(True, start)
+    (partition,) = source.partitions(start, source.status(start, ["Account"]).limit)
     items = list(source.read(partition, [task(source, "Account")], 1))
     (record,) = [item for item in items if isinstance(item, ChangeRecord)]
     assert (record.op, json.loads(record.after or "")["Phone"]) == ("update", "1")
     end = items[-1]
-    assert isinstance(end, Boundary) and not source.news(end.position, ["Account"]).anything
+    assert isinstance(end, Boundary) and not source.status(end.position, ["Account"]).has_changes
     source.acknowledge(end.position)
     source.drop_stream()
 
@@ -82,7 +82,7 @@ def test_case_26_news_of_a_place_that_is_served_no_more_is_that_it_is_lost(
     start = source.open_stream(["Account"])
     sandbox.migrate()
     with pytest.raises(PositionLost, match="SRC013"):
-        source.news(start, ["Account"])
+        source.status(start, ["Account"])
 
 
 @pytest.mark.parametrize(
@@ -93,19 +93,22 @@ def test_case_26_news_of_a_place_that_is_served_no_more_is_that_it_is_lost(
 def test_case_28_an_old_position_waits_for_a_sign_of_life_and_is_moved_on(
     age_s: int, moved: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(news, "LOOK_S", 0.02)
-    last = position_of(CHANNEL, Place(SOME[-1].replay_id, 2, NOW_S - age_s))
+    monkeypatch.setattr(channel_status, "LOOK_S", 0.02)
+    last = position_of(CHANNEL, ChannelPosition(SOME[-1].replay_id, 2, NOW_S - age_s))
     with EventServer(SOME, keepalive_s=0.2, latest=b"far") as server, Tokens().client(server).connected() as connection:
-        told = news_behind(connection, SalesforceOptions(), last, NOW_S)
-    assert not told.anything and (told.idle is not None) == moved
+        told = read_status(connection, SalesforceOptions(), last, NOW_S)
+    assert not told.has_changes and (told.idle is not None) == moved
     if told.idle:
-        assert place_of(told.idle, CHANNEL).replay_id == b"far" and place_of(told.idle, CHANNEL).transactions == 2
+        assert (
+            channel_position(told.idle, CHANNEL).replay_id == b"far"
+            and channel_position(told.idle, CHANNEL).transactions == 2
+        )
 
 
 def test_news_of_something_tells_no_place_to_move_to() -> None:
-    first = position_of(CHANNEL, Place(SOME[0].replay_id, 1, 0))
+    first = position_of(CHANNEL, ChannelPosition(SOME[0].replay_id, 1, 0))
     with EventServer(SOME) as server, Tokens().client(server).connected() as connection:
-        assert news_behind(connection, SalesforceOptions(), first, NOW_S) == News(True, first)
+        assert read_status(connection, SalesforceOptions(), first, NOW_S) == SourceStatus(True, first)
 
 
 def test_case_14_a_copy_stands_at_the_end_of_the_last_window_and_all_after_it_is_told_again(
@@ -117,11 +120,11 @@ def test_case_14_a_copy_stands_at_the_end_of_the_last_window_and_all_after_it_is
         tx.update("Account", ids[0], {"Phone": "before the copy"})
     table = task(source, "Account")
     with source.copy(table, 1, sealed, 1) as copy:
-        assert isinstance(copy.read, PagedRead)
+        assert isinstance(copy.read, SplitRead)
         rows = [
             row
-            for share in copy.read.shares
-            for part in read_share(source.org, share, copy.schema)
+            for share in copy.read.splits
+            for part in read_split(source.org, share, copy.schema)
             for row in part.to_pylist()
         ]
     assert (copy.position, copy.rows, len(rows)) == (sealed, 10, 10)
@@ -138,16 +141,16 @@ def test_an_object_that_the_bulk_api_refuses_is_copied_over_rest(
     no = "Entity 'Account' is not supported by the Bulk API."
     sandbox.faults.http.append(HttpFault("POST .*jobs/query", 400, "INVALIDENTITY", no))
     with source.copy(task(source, "Account"), 1, source.open_stream([]), 1) as copy:
-        assert copy.read.shares == (OVER_REST,)
-        assert sum(part.num_rows for part in read_share(source.org, OVER_REST, copy.schema)) == 10
+        assert copy.read.splits == (OVER_REST,)
+        assert sum(part.num_rows for part in read_split(source.org, OVER_REST, copy.schema)) == 10
 
 
 def test_columns_that_are_left_out_are_not_asked_for(sandbox: SalesforceOrg, source: SalesforceSource) -> None:
     sandbox.load("Account", [{"Name": "A"}])
     few = task(source, "Account", columns=Columns(include=("Id", "Name")))
     with source.copy(few, 1, source.open_stream([]), 1) as copy:
-        (share,) = copy.read.shares
-        (part,) = read_share(source.org, share, copy.schema)
+        (share,) = copy.read.splits
+        (part,) = read_split(source.org, share, copy.schema)
     assert part.to_pylist() == [{"Id": next(iter(sandbox.ledger.state("Account"))), "Name": "A"}]
 
 

@@ -10,16 +10,16 @@ from typing import Any
 import grpc
 import pytest
 
-from airflow_cdc_provider.connectors.salesforce.events import Event
-from airflow_cdc_provider.connectors.salesforce.options import SalesforceOptions
-from airflow_cdc_provider.connectors.salesforce.positions import Place, place_of, position_of
-from airflow_cdc_provider.connectors.salesforce.rest import Rest
-from airflow_cdc_provider.connectors.salesforce.stream import drained
 from airflow_cdc_provider.connectors.source import Boundary, StreamItem
-from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent
+from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
+from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition, channel_position, position_of
+from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
+from airflow_cdc_provider.connectors.sources.salesforce.stream import drained
 from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.connectors import salesforce_events as org
 from tests.connectors.salesforce_events import CHANNEL, event, task, updated
 from tests.connectors.salesforce_http import ROOT, VERSION, Answer, HttpServer, http, refused
@@ -27,14 +27,14 @@ from tests.connectors.salesforce_pubsub import EventServer, Failure, Tokens, num
 
 pytestmark = pytest.mark.server
 
-START = position_of(CHANNEL, Place(b"start", 0))
+START = position_of(CHANNEL, ChannelPosition(b"start", 0))
 OPTIONS = SalesforceOptions(idle=timedelta(seconds=2))
 EVENTS = numbered([updated(tx=f"tx-{n // 3}", seq=n % 3 + 1, Phone=str(n)) for n in range(30)])
 USED_UP = Failure("Subscribe", grpc.StatusCode.RESOURCE_EXHAUSTED, "subscription.limit.exceeded")
 
 
 @contextmanager
-def channel(events: Sequence[Event], describe: Answer | None = None) -> Iterator[tuple[EventServer, Any]]:
+def channel(events: Sequence[ChannelEvent], describe: Answer | None = None) -> Iterator[tuple[EventServer, Any]]:
     """A server, and a function that drains it from a place on. ``describe``: what REST answers for every object."""
     with HttpServer() as rest, EventServer(list(events), keepalive_s=0.02, latest=b"far") as server:
         for entity, answer in org.DESCRIBES.items():
@@ -53,7 +53,7 @@ def ends(items: Sequence[object]) -> list[Position]:
 
 
 def last(items: Sequence[object]) -> tuple[bytes, int]:
-    place = place_of(ends(items)[-1], CHANNEL)
+    place = channel_position(ends(items)[-1], CHANNEL)
     return place.replay_id, place.transactions
 
 
@@ -108,7 +108,7 @@ def test_a_failure_before_any_transaction_ended_is_raised() -> None:
 
 def test_case_26_a_place_that_is_not_served_any_more_is_lost_for_good() -> None:
     with channel(EVENTS) as (_, drain), pytest.raises(PositionLost, match="SRC013"):
-        list(drain(position_of(CHANNEL, Place(b"aged out", 4))))
+        list(drain(position_of(CHANNEL, ChannelPosition(b"aged out", 4))))
 
 
 def test_a_stream_that_breaks_in_the_middle_of_a_transaction_keeps_it_whole() -> None:

@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.repeats import without_repeats
-from airflow_cdc_provider.connectors.salesforce.events import Delivery
-from airflow_cdc_provider.connectors.salesforce.positions import (
-    Place,
+from airflow_cdc_provider.connectors.source import Boundary, Ignored
+from airflow_cdc_provider.connectors.sources.salesforce.events import Delivery
+from airflow_cdc_provider.connectors.sources.salesforce.positions import (
+    ChannelPosition,
+    channel_position,
     floor_key,
     order_key,
-    place_of,
     position_of,
 )
-from airflow_cdc_provider.connectors.source import Boundary, Ignored
-from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.errors import PositionLost
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from tests.connectors.salesforce_events import (
     ADA,
     BOB,
@@ -37,7 +37,7 @@ NOON_S = NOON_MS // 1000
 
 
 def boundary(behind: bytes, transactions: int, at_s: int = NOON_S) -> Boundary:
-    return Boundary(position_of(CHANNEL, Place(behind, transactions, at_s)))
+    return Boundary(position_of(CHANNEL, ChannelPosition(behind, transactions, at_s)))
 
 
 def ends(items: list[object]) -> list[Boundary]:
@@ -74,7 +74,7 @@ def test_an_overflow_ends_its_window_also_where_nothing_follows() -> None:
 def test_case_09_a_transaction_that_was_not_seen_to_end_leaves_no_position_behind() -> None:
     whole, half = updated(tx="a", Phone="1"), updated(tx="b", Phone="2")
     (end,) = ends(Reading().items(whole, half))
-    again = Reading(place=place_of(end.position, CHANNEL))
+    again = Reading(place=channel_position(end.position, CHANNEL))
     assert [record.tx_id for record in again.says(half)] == ["b"]
 
 
@@ -129,25 +129,29 @@ def test_reading_on_from_a_boundary_gives_the_order_keys_of_reading_through() ->
     items = first.items(*events[:4])
     (end,) = ends(items)
     cut = [item.order_key for item in items if isinstance(item, ChangeRecord)][:6]
-    rest = Reading(place=place_of(end.position, CHANNEL)).says(*events[3:])
+    rest = Reading(place=channel_position(end.position, CHANNEL)).says(*events[3:])
     assert cut + [record.order_key for record in rest] == whole
 
 
 def test_a_floor_lies_behind_everything_up_to_its_place_and_before_everything_after_it() -> None:
-    place = Place(b"x", 41)
+    place = ChannelPosition(b"x", 41)
     assert order_key(1, 41, 0xFFFFFFFF, 0xFFFFFFFF) <= floor_key(1, place) < order_key(1, 42, 0, 1)
     assert floor_key(1, place) < order_key(2, 1, 1, 1), "a later epoch is later"
 
 
 def test_the_instance_goes_along_with_every_place() -> None:
-    reading = Reading(place=Place(b"x", 5, 6, "EU44"))
+    reading = Reading(place=ChannelPosition(b"x", 5, 6, "EU44"))
     found = ends(reading.items(updated(tx="a", Phone="1"), updated(tx="b", Phone="1"))) + ends(reading.quiet(b"z"))
-    assert [place_of(end.position, CHANNEL).instance for end in found] == ["EU44"] * len(found) and len(found) == 2
+    assert [channel_position(end.position, CHANNEL).instance for end in found] == ["EU44"] * len(found) and len(
+        found
+    ) == 2
 
 
 @given(st.binary(max_size=20), st.integers(0, 1 << 60), st.integers(0, 1 << 36))
 def test_a_replay_id_of_any_bytes_comes_back_from_its_position(replay: bytes, count: int, at_s: int) -> None:
-    assert place_of(position_of(CHANNEL, Place(replay, count, at_s)), CHANNEL) == Place(replay, count, at_s)
+    assert channel_position(position_of(CHANNEL, ChannelPosition(replay, count, at_s)), CHANNEL) == ChannelPosition(
+        replay, count, at_s
+    )
 
 
 def test_a_position_tells_an_operator_how_old_it_is() -> None:
@@ -157,12 +161,12 @@ def test_a_position_tells_an_operator_how_old_it_is() -> None:
 
 def test_a_position_of_another_channel_is_refused() -> None:
     with pytest.raises(PositionLost, match=r"SRC013.*Custom__chn"):
-        place_of({CHANNEL: "1 AA== 2026-03-01T12:00:00Z"}, "/data/Custom__chn")
+        channel_position({CHANNEL: "1 AA== 2026-03-01T12:00:00Z"}, "/data/Custom__chn")
 
 
 def test_case_16_an_event_that_comes_again_late_under_a_new_replay_id_is_dropped() -> None:
     (first,) = Reading().says(updated(Phone="1"))
-    reading = Reading(place=Place(b"later", 900))
+    reading = Reading(place=ChannelPosition(b"later", 900))
     items = list(without_repeats(reading.items(updated(Phone="1"), updated([BOB], Phone="2")), {first.event_id}))
     assert Ignored(1) in items
     assert [item.key for item in items if isinstance(item, ChangeRecord)] == [f'["{BOB}"]']

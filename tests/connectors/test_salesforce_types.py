@@ -16,14 +16,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.salesforce.columns import typed
-from airflow_cdc_provider.connectors.salesforce.event_schema import entity_of, parse_event_schema
-from airflow_cdc_provider.connectors.salesforce.ids import full_id, is_id, stands_for_many
-from airflow_cdc_provider.connectors.salesforce.query import name, select
-from airflow_cdc_provider.connectors.salesforce.types import described, logical_type
-from airflow_cdc_provider.connectors.salesforce.unreadable import Unreadable
-from airflow_cdc_provider.connectors.salesforce.values import WrongValue, from_avro, from_json, from_text
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.connectors.sources.salesforce.columns import typed
+from airflow_cdc_provider.connectors.sources.salesforce.dead_letter_codec import DecodeError
+from airflow_cdc_provider.connectors.sources.salesforce.event_schema import entity_of, parse_event_schema
+from airflow_cdc_provider.connectors.sources.salesforce.ids import full_id, is_id, stands_for_many
+from airflow_cdc_provider.connectors.sources.salesforce.query import name, select
+from airflow_cdc_provider.connectors.sources.salesforce.types import described, logical_type
+from airflow_cdc_provider.connectors.sources.salesforce.values import WrongValue, from_avro, from_json, from_text
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.connectors import salesforce_events as org
 from tests.connectors.salesforce_events import NOON_MS, described_field, number
 
@@ -234,7 +234,7 @@ def test_a_value_that_is_none_of_its_type_is_refused_on_every_road(kind: Logical
         with pytest.raises(WrongValue) as told:
             convert(value)
         assert value not in str(told.value)
-    with pytest.raises(Unreadable, match="column f"):
+    with pytest.raises(DecodeError, match="column f"):
         through_arrow(kind, value)
 
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from airflow_cdc_provider.connectors.salesforce.bulk import BulkRefused
-from airflow_cdc_provider.connectors.salesforce.check import find_problems
-from airflow_cdc_provider.connectors.salesforce.rest_copy import rows_over_rest
-from airflow_cdc_provider.connectors.salesforce.stream import drained
 from airflow_cdc_provider.connectors.source import Boundary
-from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.connectors.sources.salesforce.bulk import BulkRefused
+from airflow_cdc_provider.connectors.sources.salesforce.check import find_problems
+from airflow_cdc_provider.connectors.sources.salesforce.rest_copy import rows_over_rest
+from airflow_cdc_provider.connectors.sources.salesforce.stream import drained
 from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.change_events import Rules
 from airflow_cdc_provider.sandbox.salesforce.channels import Member

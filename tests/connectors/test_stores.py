@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from airflow_cdc_provider.core.changelog import Manifest
-from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, StagingUnavailable
-from airflow_cdc_provider.staging.log import ChangeLog
-from airflow_cdc_provider.staging.places import open_store
+from airflow_cdc_provider.core.log.change_log import Manifest
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store, creates_exclusively
 from tests.buckets import ObjectStore
 

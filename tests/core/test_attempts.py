@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_cdc_provider.core.attempts import rivals, still_stands
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.decisions.attempts import conflicting_tables, result_is_current
+from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult, TableResult, TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
 
 A, AB, B = frozenset("a"), frozenset("ab"), frozenset("b")
 SCHEMA = TableSchema("a", (Column("id", LogicalType(Kind.INT64)),), ("id",))
@@ -29,28 +29,28 @@ def holding(step: Step, control: ControlRecord | None) -> Step:
 
 
 def test_a_result_stands_while_its_tables_are_as_the_attempt_found_them() -> None:
-    assert still_stands(STEP, DONE, replace(STEP, attempt="second", folder="2", secrets_path="/t"))
+    assert result_is_current(STEP, DONE, replace(STEP, attempt="second", folder="2", secrets_path="/t"))
 
 
 def test_a_result_stands_while_its_tables_are_as_the_attempt_left_them() -> None:
-    assert still_stands(STEP, DONE, holding(STEP, replace(CONTROL, attempt="first", window=5)))
+    assert result_is_current(STEP, DONE, holding(STEP, replace(CONTROL, attempt="first", window=5)))
 
 
 def test_a_result_is_void_once_somebody_else_committed_to_a_table() -> None:
-    assert not still_stands(STEP, DONE, holding(STEP, replace(CONTROL, attempt="other", window=5)))
+    assert not result_is_current(STEP, DONE, holding(STEP, replace(CONTROL, attempt="other", window=5)))
 
 
 def test_a_result_is_void_once_a_table_was_fenced() -> None:
-    assert not still_stands(STEP, DONE, holding(STEP, CONTROL.fenced(attempt="run merge")))
+    assert not result_is_current(STEP, DONE, holding(STEP, CONTROL.fenced(attempt="run merge")))
 
 
 def test_a_result_is_void_once_a_table_is_gone() -> None:
-    assert not still_stands(STEP, DONE, holding(STEP, None))
+    assert not result_is_current(STEP, DONE, holding(STEP, None))
 
 
 def test_a_result_does_not_speak_for_a_table_it_did_not_know() -> None:
     more = replace(STEP, tables=(*STEP.tables, replace(TASK, table="b")))
-    assert not still_stands(STEP, DONE, more)
+    assert not result_is_current(STEP, DONE, more)
 
 
 @pytest.mark.parametrize(
@@ -67,36 +67,36 @@ def test_a_result_does_not_speak_for_a_table_it_did_not_know() -> None:
     ],
 )
 def test_a_result_is_void_where_the_step_is_now_told_something_else(told: dict[str, object]) -> None:
-    assert not still_stands(STEP, DONE, replace(STEP, attempt="second", **told))  # type: ignore[arg-type]
+    assert not result_is_current(STEP, DONE, replace(STEP, attempt="second", **told))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("outcome", [Outcome.FAILING, Outcome.BLOCKED])
 def test_a_result_with_a_table_in_trouble_is_not_the_end_of_it(outcome: Outcome) -> None:
-    assert not still_stands(STEP, replace(DONE, tables=(TableResult("a", outcome),)), STEP)
+    assert not result_is_current(STEP, replace(DONE, tables=(TableResult("a", outcome),)), STEP)
 
 
 def test_the_result_of_a_step_that_failed_does_not_stand() -> None:
-    assert not still_stands(STEP, replace(DONE, problem=Problem("X001", "no")), STEP)
+    assert not result_is_current(STEP, replace(DONE, problem=Problem("X001", "no")), STEP)
 
 
 def test_a_copy_stands_by_its_commit_whatever_was_sealed_meanwhile() -> None:
     pending = replace(STEP, kind=StepKind.SNAPSHOT, tables=(replace(TASK, control=None),))
     later = replace(pending, window=9)
-    assert not still_stands(pending, DONE, later), "there is no table yet: nothing was committed"
-    assert still_stands(pending, DONE, holding(later, replace(CONTROL, attempt="first")))
+    assert not result_is_current(pending, DONE, later), "there is no table yet: nothing was committed"
+    assert result_is_current(pending, DONE, holding(later, replace(CONTROL, attempt="first")))
 
 
 def test_attempts_that_write_are_rivals_on_the_tables_they_share() -> None:
-    assert rivals(StepKind.STAGE, AB, "merge", A) == A
-    assert rivals(StepKind.MERGE, AB, "resync", B) == B
-    assert rivals(StepKind.STAGE, A, "merge", B) == frozenset()
+    assert conflicting_tables(StepKind.STAGE, AB, "merge", A) == A
+    assert conflicting_tables(StepKind.MERGE, AB, "resync", B) == B
+    assert conflicting_tables(StepKind.STAGE, A, "merge", B) == frozenset()
 
 
 def test_an_attempt_that_only_leaves_files_is_a_rival_of_its_own_kind_alone() -> None:
-    assert rivals(StepKind.STAGE, A, "extract", AB) == frozenset()
-    assert rivals(StepKind.MERGE, A, "stage", AB) == frozenset()
-    assert rivals(StepKind.EXTRACT, AB, "extract", A) == A
+    assert conflicting_tables(StepKind.STAGE, A, "extract", AB) == frozenset()
+    assert conflicting_tables(StepKind.MERGE, A, "stage", AB) == frozenset()
+    assert conflicting_tables(StepKind.EXTRACT, AB, "extract", A) == A
 
 
 def test_extract_fears_no_writer_because_it_touches_no_table() -> None:
-    assert rivals(StepKind.EXTRACT, AB, "merge", A) == frozenset()
+    assert conflicting_tables(StepKind.EXTRACT, AB, "merge", A) == frozenset()

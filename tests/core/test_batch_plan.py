@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.changelog import Hole, manifest_path
-from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.errors import CommandRefused, StagingInvalid
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import StepKind
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.log.change_log import Hole, manifest_path
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
 from spark_jobs.batches.batch_plan import BatchPlan, before_hole, catch_up, repair
 from spark_jobs.extract import land_window
 from spark_jobs.windows.log_reader import cut, verify

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.core import changelog
-from airflow_cdc_provider.core.changelog import DataFile, Hole, Manifest, TableSlice, seal, unseal
 from airflow_cdc_provider.core.errors import StagingInvalid
+from airflow_cdc_provider.core.log import change_log
+from airflow_cdc_provider.core.log.change_log import DataFile, Hole, Manifest, TableSlice, seal, unseal
 
 MANIFEST = Manifest(
     log_id="l1",
@@ -73,27 +73,27 @@ def test_the_same_manifest_has_the_same_bytes() -> None:
 
 @given(st.integers(0, 10**10 - 1), st.integers(0, 10**10 - 1))
 def test_window_folders_sort_as_their_numbers(one: int, other: int) -> None:
-    assert (changelog.window_folder(one) < changelog.window_folder(other)) == (one < other)
+    assert (change_log.window_folder(one) < change_log.window_folder(other)) == (one < other)
 
 
 @given(st.text(min_size=1))
 def test_a_table_name_of_any_characters_is_one_folder_and_comes_back(table: str) -> None:
-    folder = changelog.table_folder(table)
+    folder = change_log.table_folder(table)
     assert "/" not in folder and folder.isascii()
-    assert changelog.table_of_folder(folder) == table
+    assert change_log.table_of_folder(folder) == table
 
 
 @pytest.mark.parametrize("table", ["../../etc", "a/b", "a b", "%2e"])
 def test_a_hostile_table_name_leaves_no_folder(table: str) -> None:
-    for path in (changelog.control_path(table, 1, 2), changelog.batch_folder(table, "a")):
+    for path in (change_log.control_path(table, 1, 2), change_log.batch_folder(table, "a")):
         assert path.count("/") == 2
 
 
 def test_a_run_id_is_one_folder() -> None:
-    folder = changelog.step_folder("manual__2026-01-01T00:00:00+00:00/../x", "merge", 2)
+    folder = change_log.step_folder("manual__2026-01-01T00:00:00+00:00/../x", "merge", 2)
     assert folder.split("/")[0] == "steps" and folder.split("/")[2:] == ["merge", "2"]
-    assert changelog.run_plan_path("r/1") == "steps/r%2F1/plan.json"
+    assert change_log.run_plan_path("r/1") == "steps/r%2F1/plan.json"
 
 
 def test_a_position_reads_the_same_in_any_order() -> None:
-    assert changelog.position_text({"b": "2", "a": "1"}) == "a 1, b 2"
+    assert change_log.position_text({"b": "2", "a": "1"}) == "a 1, b 2"

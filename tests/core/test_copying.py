@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.source import Copy, PagedRead
-from airflow_cdc_provider.core.cursors import ControlRecord, token
+from airflow_cdc_provider.connectors.source import Copy, SplitRead
+from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.errors import Fenced
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import StepKind
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.targets.target import Held
-from spark_jobs.copies.copying import commit_copy, look, record_of
+from airflow_cdc_provider.core.table.control_record import ControlRecord, token
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.targets.target import TargetState
+from spark_jobs.copies.copying import commit_copy, record_of, table_status
 from spark_jobs.runtime.job import Job, TableWork
 from tests.spark.hand_made import HandMade
 
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable=False),), ("id",))
 REPLICATING = State(TableState.REPLICATING, "2026-01-01")
 RECORD = ControlRecord("hand", "public.t", "log", "tests", "a", 3, 0, "f", REPLICATING)
-COPY = Copy("f", {"s": "1"}, SCHEMA, PagedRead(()), 0)
+COPY = Copy("f", {"s": "1"}, SCHEMA, SplitRead(()), 0)
 
 
 @pytest.fixture
@@ -43,13 +43,15 @@ def copying(table: HandMade, **more: Any) -> tuple[Job, TableWork]:
 @pytest.mark.parametrize(
     ("named", "held"),
     [
-        (6, Held(exists=False)),
-        (0, Held(True, replace(RECORD, fence=6), token=token(6, 0))),
-        (2, Held(True, RECORD, token=token(6, 1), restored=True)),
-        (6, Held(True, RECORD, token=RECORD.token)),
+        (6, TargetState(exists=False)),
+        (0, TargetState(True, replace(RECORD, fence=6), token=token(6, 0))),
+        (2, TargetState(True, RECORD, token=token(6, 1), restored=True)),
+        (6, TargetState(True, RECORD, token=RECORD.token)),
     ],
 )
-def test_a_copy_stands_one_fence_above_all_that_are_named_or_recorded(table: HandMade, named: int, held: Held) -> None:
+def test_a_copy_stands_one_fence_above_all_that_are_named_or_recorded(
+    table: HandMade, named: int, held: TargetState
+) -> None:
     job, work = copying(table)
     assert record_of(job, work.task, named, held, COPY, REPLICATING).fence == 7
 
@@ -57,13 +59,13 @@ def test_a_copy_stands_one_fence_above_all_that_are_named_or_recorded(table: Han
 def test_a_fence_that_is_named_after_the_look_stops_the_copy(table: HandMade) -> None:
     job, work = copying(table)
 
-    def held_and_then_paused(*_: str) -> Held:
+    def held_and_then_paused(*_: str) -> TargetState:
         assert table.log.claim_fence(replace(RECORD, fence=4))
-        return Held(True, RECORD, token=RECORD.token)
+        return TargetState(True, RECORD, token=RECORD.token)
 
     assert table.log.claim_fence(RECORD)
-    late: Any = SimpleNamespace(log=table.log, tables=SimpleNamespace(held=held_and_then_paused))
-    record = record_of(job, work.task, *look(late, work.task), COPY, REPLICATING)
+    late: Any = SimpleNamespace(log=table.log, tables=SimpleNamespace(state=held_and_then_paused))
+    record = record_of(job, work.task, *table_status(late, work.task), COPY, REPLICATING)
     with pytest.raises(Fenced, match="CPY001"):
         commit_copy(job, work, None, None, record)  # type: ignore[arg-type]
 
@@ -71,7 +73,7 @@ def test_a_fence_that_is_named_after_the_look_stops_the_copy(table: HandMade) ->
 def test_of_two_first_copies_with_anchors_of_their_own_one_is_shut_out(table: HandMade) -> None:
     for window in (1, 2):
         job, work = copying(table, window=window)
-        record = record_of(job, work.task, 0, Held(exists=False), COPY, REPLICATING)
+        record = record_of(job, work.task, 0, TargetState(exists=False), COPY, REPLICATING)
         if window == 1:
             assert table.log.claim_fence(record)
     with pytest.raises(Fenced, match="CPY001"):

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema
-from airflow_cdc_provider.connectors.postgres import csv_columns
-from airflow_cdc_provider.connectors.postgres.csv_columns import NoneOfItsColumn, csv_table, csv_tables
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.connectors.sources.postgres import csv_columns
+from airflow_cdc_provider.connectors.sources.postgres.csv_columns import NoneOfItsColumn, csv_table, csv_tables
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 
 def schema(*kinds: LogicalType | Kind) -> TableSchema:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.core.cursors import ControlRecord, split_token, token
-from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token, token
+from airflow_cdc_provider.core.table.states import State, TableState
 
 fences = st.integers(0, 2**31 - 1)
 windows = st.integers(0, 2**32 - 1)

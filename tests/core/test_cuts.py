@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.cuts import tables_of_a_cut
-from airflow_cdc_provider.core.index import TableRow
-from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.published_cut import tables_of_a_cut
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import State, TableState
 
 
 def row(table: str, passed: int, state: TableState = TableState.REPLICATING) -> TableRow:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.merge import MergePlan
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.merge_plan import MergePlan
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.database import errors
 from airflow_cdc_provider.targets.database.merge_sql import Effect, merge_statements
 from airflow_cdc_provider.targets.database.names import comment, identity_in, staging_table

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.core.changelog import DataFile, Hole, Manifest, TableSlice
-from airflow_cdc_provider.core.commands import Command, CommandKind
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.decide import Decision, acknowledgeable, decide, effective_window
-from airflow_cdc_provider.core.definition import Definition, Reconcile, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
+from airflow_cdc_provider.core.decisions.facts import Facts, LogFacts, StreamFacts, TableFacts
+from airflow_cdc_provider.core.decisions.run_decision import RunDecision, acknowledgeable, decide, effective_window
+from airflow_cdc_provider.core.decisions.run_plan import Mode
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.facts import Facts, LogFacts, StreamFacts, TableFacts
-from airflow_cdc_provider.core.plain import from_plain, to_plain
-from airflow_cdc_provider.core.runs import Mode
-from airflow_cdc_provider.core.states import HOLDS_ACKNOWLEDGEMENT, State, TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.core.verdicts import Move
+from airflow_cdc_provider.core.log.change_log import DataFile, Hole, Manifest, TableSlice
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.spec.definition import Definition, Reconcile, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import HOLDS_ACKNOWLEDGEMENT, State, TableState
 
 SOURCE = {"system": "7"}
 LOST = Problem("SRC030", "the slot is gone")
@@ -99,7 +99,7 @@ def asked(kind: CommandKind, *tables: str) -> Command:
 A, B = table("public.a", control("public.a")), table("public.b", control("public.b"))
 
 
-def moves(decision: Decision) -> dict[str, Move]:
+def moves(decision: RunDecision) -> dict[str, TableAction]:
     return {verdict.table: verdict.move for verdict in decision.verdicts}
 
 
@@ -149,7 +149,7 @@ def test_a_stream_is_never_opened_by_a_run_without_the_stream_lane() -> None:
 
 def test_a_table_that_another_run_copies_is_left_alone() -> None:
     decision = decide(facts(A, table("public.c", copied_by="r0"), stream=NEW))
-    assert moves(decision)["public.c"] is Move.COPYING
+    assert moves(decision)["public.c"] is TableAction.COPYING
     assert decision.plan.copy == ()
 
 
@@ -180,7 +180,7 @@ def test_what_blocks_a_table_is_named_with_its_cure_and_does_not_stop_its_siblin
     decision = decide(facts(table("public.a", held), B, stream=NEW))
     problem = decision.verdicts[0].problem
     assert problem is not None and (problem.code, bool(problem.do)) == (code, True)
-    assert moves(decision) == {"public.a": Move.BLOCKED, "public.b": Move.STREAM}
+    assert moves(decision) == {"public.a": TableAction.BLOCKED, "public.b": TableAction.STREAM}
     assert decision.plan.stream == ("public.b",)
 
 
@@ -225,11 +225,11 @@ def test_no_table_steps_over_a_hole(kind: str, ids: tuple[str, ...]) -> None:
     holes = {3: manifest(3, ["public.a"], holes=(Hole(kind, "public.a", "g", ids),))}
     late = table("public.a", control("public.a", window=2))
     gap = log(manifests={**log().manifests, **holes})
-    assert moves(decide(facts(late, B, log=gap, stream=NEW)))["public.a"] is Move.BLOCKED
+    assert moves(decide(facts(late, B, log=gap, stream=NEW)))["public.a"] is TableAction.BLOCKED
     auto = replace(DEFINITION, source=replace(DEFINITION.source, reconcile=Reconcile.AUTO))
-    expected = Move.BLOCKED if kind == "schema" else Move.RECONCILE
+    expected = TableAction.BLOCKED if kind == "schema" else TableAction.RECONCILE
     assert moves(decide(facts(late, B, log=gap, stream=NEW, definition=auto)))["public.a"] is expected
-    assert moves(decide(facts(A, B, log=gap, stream=NEW)))["public.a"] is Move.STREAM, "the hole is behind it"
+    assert moves(decide(facts(A, B, log=gap, stream=NEW)))["public.a"] is TableAction.STREAM, "the hole is behind it"
 
 
 @pytest.mark.parametrize("reconcile", Reconcile)
@@ -241,13 +241,15 @@ def test_a_table_that_the_stream_does_not_carry_is_blocked_and_no_copy_begins_by
     late = table("public.a", control("public.a", window=2))
     for log_facts, held in ((log(), A), (log(manifests={**log().manifests, **holes}), late)):
         decision = decide(facts(held, B, log=log_facts, stream=stream, definition=definition))
-        assert moves(decision) == {"public.a": Move.BLOCKED, "public.b": Move.STREAM}
+        assert moves(decision) == {"public.a": TableAction.BLOCKED, "public.b": TableAction.STREAM}
         assert decision.verdicts[0].problem == outside["public.a"]
-    assert moves(decide(facts(table("public.a"), B, stream=stream)))["public.a"] is Move.COPY
+    assert moves(decide(facts(table("public.a"), B, stream=stream)))["public.a"] is TableAction.COPY
 
 
-@pytest.mark.parametrize(("order_key", "move"), [("e", Move.STREAM), ("f", Move.STREAM), ("", Move.BLOCKED)])
-def test_a_hole_up_to_where_the_copy_stands_is_filled_by_it(order_key: str, move: Move) -> None:
+@pytest.mark.parametrize(
+    ("order_key", "move"), [("e", TableAction.STREAM), ("f", TableAction.STREAM), ("", TableAction.BLOCKED)]
+)
+def test_a_hole_up_to_where_the_copy_stands_is_filled_by_it(order_key: str, move: TableAction) -> None:
     """One without a place in the stream is filled by a copy that begins behind its window only."""
     holes = {3: manifest(3, ["public.a"], holes=(Hole("overflow", "public.a", order_key),))}
     late = table("public.a", control("public.a", window=2, floor="f"))
@@ -259,14 +261,14 @@ def test_a_window_that_did_not_capture_the_table_is_a_hole_for_it() -> None:
     missing = replace(log().manifests[3], tables={"public.b": TableSlice("d1")})
     late = table("public.a", control("public.a", window=2))
     decision = decide(facts(late, B, log=log(manifests={**log().manifests, 3: missing})))
-    assert moves(decision) == {"public.a": Move.BLOCKED, "public.b": Move.STREAM}
+    assert moves(decision) == {"public.a": TableAction.BLOCKED, "public.b": TableAction.STREAM}
 
 
 def test_a_table_whose_windows_are_gone_is_blocked() -> None:
     late = table("public.a", control("public.a", window=1))
-    assert moves(decide(facts(late, B, log=log(oldest=3))))["public.a"] is Move.BLOCKED
+    assert moves(decide(facts(late, B, log=log(oldest=3))))["public.a"] is TableAction.BLOCKED
     next_to_it = table("public.a", control("public.a", window=2))
-    assert moves(decide(facts(next_to_it, B, log=log(oldest=3))))["public.a"] is Move.STREAM
+    assert moves(decide(facts(next_to_it, B, log=log(oldest=3))))["public.a"] is TableAction.STREAM
 
 
 @given(st.sampled_from(Reconcile), st.booleans())
@@ -280,7 +282,7 @@ def test_a_lost_position_never_becomes_a_silent_jump(reconcile: Reconcile, resyn
     copied_again = resync or reconcile is Reconcile.AUTO
     assert decision.reopen == copied_again
     if not copied_again:
-        assert set(moves(decision).values()) == {Move.BLOCKED}
+        assert set(moves(decision).values()) == {TableAction.BLOCKED}
 
 
 def test_a_lost_stream_is_not_given_up_while_no_table_is_copied_again() -> None:
@@ -382,4 +384,4 @@ def test_a_decision_is_the_same_each_time_and_survives_its_file() -> None:
     known = facts(A, table("public.c"), stream=NEW, commands=(asked(CommandKind.RESYNC),))
     decision = decide(known)
     assert decide(known) == decision
-    assert from_plain(Decision, to_plain(decision)) == decision
+    assert from_plain(RunDecision, to_plain(decision)) == decision

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_cdc_provider.core.decisions import Decision, DecisionKind, approves_deletes
-from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, approves_deletes
+from airflow_cdc_provider.core.table.states import State, TableState
 
 SINCE = "2026-11-21T12:00:00.000+00:00"
 STATE = State(TableState.RESYNCING, SINCE, command="c1")
-YES = Decision("1", DecisionKind.APPROVE_DELETES, "shop", "public.a", "anna", "2026-11-21T12:00:01.000+00:00")
+YES = OperatorDecision("1", DecisionKind.APPROVE_DELETES, "shop", "public.a", "anna", "2026-11-21T12:00:01.000+00:00")
 
 
 def test_a_yes_since_the_table_is_resyncing_counts() -> None:

@@ -8,7 +8,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from airflow_cdc_provider.core.definition import (
+from airflow_cdc_provider.core.spec.definition import (
     Columns,
     Comparison,
     Condition,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.core.evolution import compare, widens
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema_evolution import compare, widens
 
 ID = Column("id", LogicalType(Kind.INT32), False)
 NAME = Column("name", LogicalType(Kind.TEXT))

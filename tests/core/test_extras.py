@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.jdbc_poll import extras as polled
-from airflow_cdc_provider.connectors.jdbc_poll.extras import read_extra
-from airflow_cdc_provider.core import mysql_access, postgres_access
-from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.connectors.sources.jdbc_poll import extras as polled
+from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import read_extra
+from airflow_cdc_provider.core.connections import mysql_access, postgres_access
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.mysql_access import mysql_tls
+from airflow_cdc_provider.core.connections.postgres_access import jdbc_parameters, libpq_parameters
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
-from airflow_cdc_provider.core.mysql_access import mysql_tls
-from airflow_cdc_provider.core.postgres_access import jdbc_parameters, libpq_parameters
 
 Reads = Callable[[ConnectionInfo], object]
 Extra = Mapping[str, Any]

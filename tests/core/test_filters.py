@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from airflow_cdc_provider.core.definition import Comparison, Condition, Scalar
-from airflow_cdc_provider.core.filters import Value, literal, matches
-from airflow_cdc_provider.core.tables import Kind
+from airflow_cdc_provider.core.spec.definition import Comparison, Condition, Scalar
+from airflow_cdc_provider.core.spec.filters import Value, literal, matches
+from airflow_cdc_provider.core.table.schema import Kind
 
 C = Comparison
 

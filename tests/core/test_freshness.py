@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from airflow_cdc_provider.core.freshness import Freshness, freshness
-from airflow_cdc_provider.core.index import TableRow
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import TableState
 
 NOW = "2026-05-01T12:00:00.000+00:00"
 TEN_MINUTES = timedelta(minutes=10)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Target
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, library_properties, spark_settings
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, library_properties, spark_settings
 
 REST = Target("iceberg", connection="rest", catalog="lake.cdc")
 
@@ -44,14 +44,14 @@ REST = Target("iceberg", connection="rest", catalog="lake.cdc")
 def test_a_property_that_names_a_class_or_undoes_ours_is_refused(key: str) -> None:
     info = ConnectionInfo("rest", "https://catalog", extra={key: "os.path", "warehouse": "w"})
     with pytest.raises(CheckFailed, match=r"CON040 .*extra of connection rest") as caught:
-        catalog_place(REST, info)
+        catalog_location(REST, info)
     assert caught.value.problems[0].found == key
     assert "s3.endpoint" in caught.value.problems[0].allowed
 
 
 def test_what_is_allowed_reaches_both_libraries() -> None:
     extra = {"warehouse": "w", "s3.path-style-access": True, "s3.endpoint": "https://store"}
-    place = catalog_place(REST, ConnectionInfo("rest", "https://catalog/", extra=extra))
+    place = catalog_location(REST, ConnectionInfo("rest", "https://catalog/", extra=extra))
     told = {"warehouse": "w", "s3.path-style-access": "true", "s3.endpoint": "https://store"}
     assert library_properties(place) == {"type": "rest", "uri": "https://catalog", **told}
     settings = spark_settings(place)

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.core.identity import (
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.table.identity import (
     NOTHING_UNSEEN,
     ColumnIdentity,
-    Partition,
     TableIdentity,
+    TablePartition,
     UnseenChanges,
     unseen_changes,
 )
-from airflow_cdc_provider.core.plain import from_plain, to_plain
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 ID, A, B = ColumnIdentity(1, "int4", "10"), ColumnIdentity(2, "int4", "10"), ColumnIdentity(3, "text", "10")
 KNOWN = TableIdentity(
@@ -25,9 +25,9 @@ KNOWN = TableIdentity(
     last_number=3,
     labels={"7": "open", "8": "done"},
     composites={"9": "1:23:-1"},
-    partitions={"16384": Partition("public.t", "16384")},
+    partitions={"16384": TablePartition("public.t", "16384")},
 )
-REWRITTEN = {"16384": Partition("public.t", "16999")}
+REWRITTEN = {"16384": TablePartition("public.t", "16999")}
 
 
 def schema(*names: str) -> TableSchema:
@@ -106,7 +106,7 @@ def test_a_dropped_column_and_one_that_takes_one_value_in_all_rows_are_harmless(
     ids=["unknown", "a value per row", "of a column that was"],
 )
 def test_a_new_column_whose_older_values_nobody_tells(
-    new: ColumnIdentity, partitions: dict[str, Partition], word: str
+    new: ColumnIdentity, partitions: dict[str, TablePartition], word: str
 ) -> None:
     columns = {name: one for name, one in KNOWN.columns.items() if one.number != new.number}
     now = replace(KNOWN, columns={**columns, "z": new}, last_number=4, partitions=partitions)
@@ -145,7 +145,7 @@ def test_rewritten_rows_are_compared_and_a_column_computed_anew_is_told() -> Non
 
 
 def test_partitions_that_came_and_went() -> None:
-    low, top = Partition("public.low", "1", "5"), Partition("public.top", "2", "6")
+    low, top = TablePartition("public.low", "1", "5"), TablePartition("public.top", "2", "6")
     known = replace(KNOWN, partitions={"21": low})
     now = replace(KNOWN, partitions={"21": low, "22": top})
     names = schema("id", "a", "b")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from airflow_cdc_provider.core.connections import Secrets
-from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
-from airflow_cdc_provider.core.steps import Step, StepKind
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.decisions.steps import Step, StepKind
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.sessions import Application
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.staging.places import open_store
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store
 from spark_jobs.runtime import memory_budget
 

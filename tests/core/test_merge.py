@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.merge import Action, Meets, MergePlan, cover, growth
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.merge_plan import Action, MergePlan, RowMatch, cover, schema_delta
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 ID = Column("id", LogicalType(Kind.INT32), nullable=False)
 KEYED = TableSchema("t", (ID,), ("id",))
@@ -20,7 +20,7 @@ values = st.integers(-1000, 1000)
 ranges = st.lists(st.tuples(values, values).map(lambda pair: (min(pair), max(pair))), min_size=1, max_size=40)
 
 
-def said(plan: MergePlan) -> list[tuple[Meets, Action]]:
+def said(plan: MergePlan) -> list[tuple[RowMatch, Action]]:
     return [(clause.meets, clause.action) for clause in plan.clauses()]
 
 
@@ -48,14 +48,14 @@ def test_a_partial_row_is_refused_before_it_could_be_inserted() -> None:
     alone = [
         clause
         for clause in MergePlan(KEYED, OnDelete.HARD, partial=True).clauses()
-        if clause.meets is Meets.STAGED_ALONE
+        if clause.meets is RowMatch.STAGED_ALONE
     ]
     assert [(clause.action, clause.partial_only) for clause in alone] == [(Action.REFUSE, True), (Action.INSERT, False)]
 
 
 def test_every_write_to_a_keyed_row_is_guarded_by_order_and_none_to_a_keyless_one() -> None:
     for kind in OnDelete:
-        both = [c for c in MergePlan(KEYED, kind, partial=True, truncated=True).clauses() if c.meets is Meets.BOTH]
+        both = [c for c in MergePlan(KEYED, kind, partial=True, truncated=True).clauses() if c.meets is RowMatch.BOTH]
         assert all(clause.guarded for clause in both)
     assert not any(clause.guarded for clause in MergePlan(KEYLESS, OnDelete.HARD).clauses())
 
@@ -64,8 +64,8 @@ def test_every_write_to_a_keyed_row_is_guarded_by_order_and_none_to_a_keyless_on
 def test_a_truncate_or_an_initial_value_reaches_every_row(schema: TableSchema) -> None:
     added = Column("x", LogicalType(Kind.INT32), initial="7")
     assert not MergePlan(schema, OnDelete.HARD, added=(ID,)).touches_all
-    assert said(MergePlan(schema, OnDelete.HARD, truncated=True))[-1] == (Meets.TARGET_ALONE, Action.DELETE)
-    assert said(MergePlan(schema, OnDelete.HARD, added=(added,)))[-1] == (Meets.TARGET_ALONE, Action.FILL)
+    assert said(MergePlan(schema, OnDelete.HARD, truncated=True))[-1] == (RowMatch.TARGET_ALONE, Action.DELETE)
+    assert said(MergePlan(schema, OnDelete.HARD, added=(added,)))[-1] == (RowMatch.TARGET_ALONE, Action.FILL)
 
 
 @given(ranges, st.integers(1, 16))
@@ -85,6 +85,6 @@ def test_the_widest_gaps_stay_open() -> None:
 def test_a_column_that_the_target_has_already_starts_anew_from_its_initial_value_or_null() -> None:
     text = LogicalType(Kind.TEXT)
     new, old, set_before = Column("new", text), Column("Old", text), Column("set", text, initial='"x"')
-    grown = growth([new, old, set_before], ["id", "old", "SET"])
+    grown = schema_delta([new, old, set_before], ["id", "old", "SET"])
     assert grown.missing == (new,)
     assert [(column.name, column.initial) for column in grown.added] == [("new", None), ("Old", "null"), ("set", '"x"')]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from spark_jobs.batches.schema_evolution import WindowSchemas, walk
 
 INT, BIG, TEXT = (LogicalType(kind) for kind in (Kind.INT32, Kind.INT64, Kind.TEXT))

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.core.carry import CarryOver
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import Batch, StepKind, TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.staging.log import ChangeLog
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.core.decisions.steps import Batch, StepKind, TableTask
+from airflow_cdc_provider.core.log.carry_over import CarryOver
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.merge import _named, _record
 from tests.spark.hand_made import HandMade
 
@@ -37,13 +37,13 @@ def named(log: ChangeLog, task: TableTask, record: ControlRecord) -> tuple[Contr
     """The record as named, and the fences that were raised in the target for it."""
     raised: list[ControlRecord] = []
 
-    def fence(_: str, __: Held, record: ControlRecord) -> ControlRecord:
+    def fence(_: str, __: TargetState, record: ControlRecord) -> ControlRecord:
         assert log.claim_fence(record)
         raised.append(record)
         return record
 
     job: Any = SimpleNamespace(log=log, tables=SimpleNamespace(fence=fence))
-    return _named(job, task, Held(True, CURSOR), record), raised
+    return _named(job, task, TargetState(True, CURSOR), record), raised
 
 
 def test_a_commit_of_the_stream_keeps_the_fence_and_moves_the_cursor(table: HandMade) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.core.commands import Command, CommandKind
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.orders import Standing, orders
-from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
+from airflow_cdc_provider.core.decisions.pause_resume import TableStatus, orders
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.states import State, TableState
 
 S = TableState
 
 
-def standing(state: TableState) -> Standing:
+def standing(state: TableState) -> TableStatus:
     record = ControlRecord("shop", "public.a", "log", "owner", "a", 1, 1, "f", State(state, "2026-01-01"))
-    return Standing("public.a", "a", record)
+    return TableStatus("public.a", "a", record)
 
 
 def asked(kind: CommandKind, *tables: str) -> Command:
@@ -47,7 +47,7 @@ def test_a_table_that_is_there_already_is_left_alone(kind: CommandKind, now: Tab
 
 
 def test_a_table_without_a_copy_and_one_that_is_not_there_are_refused_by_name() -> None:
-    found = orders(asked(CommandKind.PAUSE, "public.a", "public.z"), [Standing("public.a", "a", None)], "2026-01-02")
+    found = orders(asked(CommandKind.PAUSE, "public.a", "public.z"), [TableStatus("public.a", "a", None)], "2026-01-02")
     assert [(order.table, order.refusal.code) for order in found if order.refusal] == [
         ("public.a", "CMD003"),
         ("public.z", "CMD005"),

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.core.changelog import DataFile, Hole, Manifest, TableSlice
-from airflow_cdc_provider.core.plain import from_plain, to_plain
-from airflow_cdc_provider.core.steps import Batch, WindowResult
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.decisions.steps import Batch, WindowResult
+from airflow_cdc_provider.core.log.change_log import DataFile, Hole, Manifest, TableSlice
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.table.schema import TableSchema
 
 
 class Colour(StrEnum):

@@ -6,9 +6,9 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
-from airflow_cdc_provider.core.definition import Dag, Definition, Source, Staging, TableRule, Target
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.plan import asset_name, asset_uri, plan
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.dag_plan import asset_name, asset_uri, plan
+from airflow_cdc_provider.core.spec.definition import Dag, Definition, Source, Staging, TableRule, Target
 
 GOLDEN = Path(__file__).parent / "golden" / "plan.json"
 

@@ -9,33 +9,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.core.changelog import quarantine_path
-from airflow_cdc_provider.core.changes import ChangeRecord, canonical
-from airflow_cdc_provider.core.decisions import Decision, DecisionKind, about_records
-from airflow_cdc_provider.core.definition import Quarantine
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, about_records
 from airflow_cdc_provider.core.errors import StagingInvalid
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.quarantine import (
+from airflow_cdc_provider.core.log.change_log import quarantine_path
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
+from airflow_cdc_provider.core.log.quarantine import (
     BadRecord,
     Refusal,
-    Unreadable,
+    UndecodedRecord,
     account,
     allowed,
     bad_record,
     begins_row,
-    mended,
+    corrected,
     own_key,
     record_id,
-    told,
+    undecoded,
 )
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import Quarantine
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 INT, TEXT = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)
 SCHEMA = TableSchema("public.t", (Column("id", INT), Column("v", TEXT), Column("w", TEXT)), ("id",))
 
 
 def unreadable(op: str, *columns: str, key: str | None = "[1]", **known: object) -> ChangeRecord:
-    what = Unreadable("c", "AA==", "no date", op=op, known=known, columns=columns)
+    what = UndecodedRecord("c", "AA==", "no date", op=op, known=known, columns=columns)
     return ChangeRecord("public.t", "unreadable", "01", "s", key=key, after=canonical(to_plain(what)))
 
 
@@ -45,28 +45,28 @@ def image(record: ChangeRecord) -> object:
 
 def test_a_record_is_mended_once_every_column_that_was_lost_is_given() -> None:
     bad = unreadable("insert", "v", "w", id=1)
-    assert mended(bad, {"v": "a"}, SCHEMA) is bad
-    good = mended(bad, {"v": "a", "w": None}, SCHEMA)
+    assert corrected(bad, {"v": "a"}, SCHEMA) is bad
+    good = corrected(bad, {"v": "a", "w": None}, SCHEMA)
     assert (good.op, good.key, good.key_before, good.after_complete) == ("insert", "[1]", None, True)
     assert image(good) == {"id": 1, "v": "a", "w": None}
 
 
 def test_columns_that_never_came_stay_unknown() -> None:
-    good = mended(unreadable("update", "v", id=1), {"v": "a"}, SCHEMA)
+    good = corrected(unreadable("update", "v", id=1), {"v": "a"}, SCHEMA)
     assert (good.op, good.key, good.key_before, good.after_complete) == ("update", "[1]", "[1]", False)
     assert image(good) == {"id": 1, "v": "a"}
 
 
 def test_a_message_that_told_nothing_needs_the_whole_row_and_a_delete_its_key() -> None:
     bad = unreadable("", key=None)
-    assert mended(bad, {"id": 1, "v": "a"}, SCHEMA) is bad
-    assert (whole := mended(bad, {"id": 1, "v": "a", "w": "b"}, SCHEMA)).op == "upsert" and whole.key == "[1]"
-    gone = mended(unreadable("delete", key=None), {"id": 1}, SCHEMA)
+    assert corrected(bad, {"id": 1, "v": "a"}, SCHEMA) is bad
+    assert (whole := corrected(bad, {"id": 1, "v": "a", "w": "b"}, SCHEMA)).op == "upsert" and whole.key == "[1]"
+    gone = corrected(unreadable("delete", key=None), {"id": 1}, SCHEMA)
     assert (gone.op, gone.key_before, own_key(gone)) == ("delete", "[1]", "[1]")
 
 
 def test_the_key_that_was_told_is_kept_where_no_other_is_given() -> None:
-    good = mended(unreadable("update", "v"), {"v": "a"}, SCHEMA)
+    good = corrected(unreadable("update", "v"), {"v": "a"}, SCHEMA)
     assert (good.key, good.key_before, image(good)) == ("[1]", "[1]", {"v": "a"})
 
 
@@ -74,10 +74,10 @@ def test_values_take_the_place_of_those_that_do_not_fit() -> None:
     bad = ChangeRecord(
         "public.t", "insert", "01", "s", key="[9]", after='{"id":9,"v":"a","w":"b"}', after_complete=True
     )
-    good = mended(bad, {"id": 1, "w": "c"}, SCHEMA)
+    good = corrected(bad, {"id": 1, "w": "c"}, SCHEMA)
     assert (good.key, image(good), good.after_complete) == ("[1]", {"id": 1, "v": "a", "w": "c"}, True)
     gone = ChangeRecord("public.t", "delete", "02", "s", key_before="[9]", before='{"id":9}')
-    assert mended(gone, {"id": 1}, SCHEMA).key_before == "[1]"
+    assert corrected(gone, {"id": 1}, SCHEMA).key_before == "[1]"
 
 
 def test_what_came_is_kept_and_vouches_for_itself() -> None:
@@ -88,7 +88,7 @@ def test_what_came_is_kept_and_vouches_for_itself() -> None:
         with pytest.raises(StagingInvalid):
             BadRecord.decode(kept.encode().replace(b"no telling", b"something"), "here")
     assert bad_record(unreadable("insert"), 3, "no telling", "").codec == "c"
-    assert told(decoded) is None and begins_row(decoded) and begins_row(unreadable("insert"))
+    assert undecoded(decoded) is None and begins_row(decoded) and begins_row(unreadable("insert"))
     assert not begins_row(unreadable("update"))
 
 
@@ -97,7 +97,7 @@ def test_an_id_is_of_one_key_at_one_place_of_one_table() -> None:
     assert record_id(one) == record_id(replace(one, after=None))
     others = [replace(one, table="b"), replace(one, order_key="02"), replace(one, key="[77]")]
     nameless = [
-        replace(one, key=None, after=canonical(to_plain(Unreadable("c", raw, "why")))) for raw in ("YQ==", "Yg==")
+        replace(one, key=None, after=canonical(to_plain(UndecodedRecord("c", raw, "why")))) for raw in ("YQ==", "Yg==")
     ]
     assert len({record_id(other) for other in (one, *others, *nameless)}) == 6
 
@@ -108,9 +108,9 @@ def test_a_window_may_hold_so_many_bad_records_or_the_share_where_that_is_more(r
 
 
 def test_the_newest_decision_about_a_record_counts() -> None:
-    first = Decision("1", DecisionKind.REPLAY, "shop", "public.t", "ann", "", record="r1")
-    later = Decision("2", DecisionKind.DISCARD, "shop", "public.t", "ann", "", record="r1")
-    yes = Decision("3", DecisionKind.APPROVE_DELETES, "shop", "public.t", "ann", "")
+    first = OperatorDecision("1", DecisionKind.REPLAY, "shop", "public.t", "ann", "", record="r1")
+    later = OperatorDecision("2", DecisionKind.DISCARD, "shop", "public.t", "ann", "", record="r1")
+    yes = OperatorDecision("3", DecisionKind.APPROVE_DELETES, "shop", "public.t", "ann", "")
     other = replace(later, id="4", table="public.o")
     assert about_records([later, yes, other, first], "public.t") == {"r1": later}
 

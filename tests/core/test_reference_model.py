@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.core.changes import ChangeRecord
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from tests.model.histories import COLUMNS, Story, story
 from tests.model.source import Change, Source
 from tests.model.telling import KEYED, KEYLESS, Teller

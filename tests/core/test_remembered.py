@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.changelog import Manifest, TableSlice, manifest_path
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.staging.local import LocalStore
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.log.change_log import Manifest, TableSlice, manifest_path
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.local_store import LocalStore
 from spark_jobs.windows.recent_event_ids import event_ids
 from spark_jobs.windows.record_files import RecordFile
 

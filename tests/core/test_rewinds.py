@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_cdc_provider.core.changelog import Manifest
-from airflow_cdc_provider.core.commands import Command, CommandKind
-from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
+from airflow_cdc_provider.core.decisions.rewinds import refusal, target_window
 from airflow_cdc_provider.core.errors import CommandRefused
-from airflow_cdc_provider.core.rewinds import refusal, wanted_window
-from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.log.change_log import Manifest
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.states import State, TableState
 
 NOW = ControlRecord(
     "shop", "public.t", "log", "me", "a", 3, 9, "f", State(TableState.REPLICATING, ""), definition_sha256="d"
@@ -44,13 +44,13 @@ LOG = [
     ],
 )
 def test_a_time_is_the_last_window_that_was_committed_by_then(to: str, expected: int) -> None:
-    assert wanted_window(to, reversed(LOG)) == expected
+    assert target_window(to, reversed(LOG)) == expected
 
 
 @pytest.mark.parametrize("to", ["yesterday", "-1", "", "5.0", "2026-13-01"])
 def test_another_text_is_refused(to: str) -> None:
     with pytest.raises(CommandRefused, match="CMD008"):
-        wanted_window(to, LOG)
+        target_window(to, LOG)
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.staging.local import LocalStore
-from airflow_cdc_provider.staging.log import ChangeLog
-from airflow_cdc_provider.targets.delta.direct.snapshot import ActiveFile
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.local_store import LocalStore
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.targets.target import TargetState
 
 
 def test_rows_are_counted_without_reading_them(tmp_path: Path) -> None:
@@ -22,15 +22,15 @@ def test_rows_are_counted_without_reading_them(tmp_path: Path) -> None:
     target = DeltaTarget(Target("delta", str(tmp_path)), ConnectionInfo(), "shop", log)
     write_deltalake(str(tmp_path / "t"), pa.table({"id": list(range(10))}))
     write_deltalake(str(tmp_path / "t"), pa.table({"id": [10, 11]}), mode="append")
-    assert target.row_count("t", Held(exists=True)) == 12
+    assert target.row_count("t", TargetState(exists=True)) == 12
     DeltaTable(str(tmp_path / "t")).delete("id >= 5")
-    assert target.row_count("t", Held(exists=True)) == 5
+    assert target.row_count("t", TargetState(exists=True)) == 5
     DeltaTable(str(tmp_path / "t")).create_checkpoint()
     write_deltalake(str(tmp_path / "t"), pa.table({"id": [12]}), mode="append")
-    assert target.row_count("t", Held(exists=True)) == 6
+    assert target.row_count("t", TargetState(exists=True)) == 6
     for file in (tmp_path / "t").glob("*.parquet"):
         file.unlink()
-    assert target.row_count("t", Held(exists=True)) == 6, "its data files are not looked at"
+    assert target.row_count("t", TargetState(exists=True)) == 6, "its data files are not looked at"
 
 
 def test_rows_that_a_deletion_vector_marks_are_gone() -> None:

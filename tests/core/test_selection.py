@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_cdc_provider.core.definition import (
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.nearest import did_you_mean, nearest
+from airflow_cdc_provider.core.spec.definition import (
     Columns,
     Comparison,
     Condition,
@@ -16,11 +18,9 @@ from airflow_cdc_provider.core.definition import (
     Target,
     rule_fingerprint,
 )
-from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.nearest import did_you_mean, nearest
-from airflow_cdc_provider.core.selection import Selection, matches, select
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.spec.selection import Selection, matches, select
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 
 TEXT = LogicalType(Kind.TEXT)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.core.sharing import cannot_be_shared, runs_here
+from airflow_cdc_provider.core.storage.sharing import runs_on_this_host, why_not_shared
 
 MOUNTS = """\
 22 1 0:21 / / rw,relatime - overlay overlay rw
@@ -32,7 +32,7 @@ MOUNTS = """\
     ],
 )
 def test_only_one_process_or_a_standalone_master_on_this_machine_runs_here(master: str, here: bool) -> None:
-    assert runs_here(master, {"worker-1", "worker-1.example"}) is here
+    assert runs_on_this_host(master, {"worker-1", "worker-1.example"}) is here
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_only_one_process_or_a_standalone_master_on_this_machine_runs_here(maste
 def test_a_folder_that_only_this_machine_can_have_is_told_from_one_that_may_be_mounted_elsewhere(
     folder: str, why: str
 ) -> None:
-    assert cannot_be_shared(folder, MOUNTS, "/tmp") == why
+    assert why_not_shared(folder, MOUNTS, "/tmp") == why
 
 
 def test_a_system_disk_that_comes_over_the_network_may_be_shared() -> None:
-    assert cannot_be_shared("/cdc", "22 1 0:21 / / rw - nfs filer:/root rw\n", "/tmp") == ""
+    assert why_not_shared("/cdc", "22 1 0:21 / / rw - nfs filer:/root rw\n", "/tmp") == ""
 
 
 def test_without_a_mount_table_only_the_temporary_folder_is_known() -> None:
-    assert cannot_be_shared("/cdc", "", "/tmp") == ""
-    assert cannot_be_shared("/tmp/cdc", "", "/tmp")
+    assert why_not_shared("/cdc", "", "/tmp") == ""
+    assert why_not_shared("/tmp/cdc", "", "/tmp")

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from airflow_cdc_provider.core.snapshots import CHANGES, Snapshot, joined, of_all_tables, restarts_in, unfinished
+from airflow_cdc_provider.core.log.snapshots import (
+    CHANGES,
+    SourceSnapshot,
+    joined,
+    of_all_tables,
+    restarts_in,
+    unfinished,
+)
 
-FIRST = Snapshot("pg", "pg.s.t", "a", 10, ended=True, whole=True)
-STREAMED = Snapshot("pg", "pg.s.t", CHANGES, 20)
-SECOND = Snapshot("pg", "pg.s.t", "b", 30, whole=True)
+FIRST = SourceSnapshot("pg", "pg.s.t", "a", 10, ended=True, whole=True)
+STREAMED = SourceSnapshot("pg", "pg.s.t", CHANGES, 20)
+SECOND = SourceSnapshot("pg", "pg.s.t", "b", 30, whole=True)
 
 
 def test_the_first_snapshot_of_a_topic_is_no_restart() -> None:
@@ -22,17 +29,17 @@ def test_a_snapshot_behind_another_or_behind_changes_is_a_restart() -> None:
 
 
 def test_the_earliest_restart_counts() -> None:
-    third = Snapshot("pg", "pg.s.t", "c", 40)
+    third = SourceSnapshot("pg", "pg.s.t", "c", 40)
     assert restarts_in((FIRST,), (third, SECOND)) == (SECOND,)
 
 
 def test_each_connector_begins_anew_by_itself() -> None:
-    other = [Snapshot("my", "my.s.t", "a", 11), Snapshot("my", "my.s.t", "b", 70)]
+    other = [SourceSnapshot("my", "my.s.t", "a", 11), SourceSnapshot("my", "my.s.t", "b", 70)]
     assert set(restarts_in((FIRST, other[0]), (other[1], SECOND))) == {SECOND, other[1]}
 
 
 def test_a_first_snapshot_that_was_interrupted_needs_no_operator() -> None:
-    begun = Snapshot("pg", "pg.s.t", "a", 10)
+    begun = SourceSnapshot("pg", "pg.s.t", "a", 10)
     assert unfinished(SECOND, (begun, SECOND))
     assert not unfinished(SECOND, (FIRST, SECOND))
     assert not unfinished(SECOND, (begun, STREAMED, SECOND))
@@ -41,10 +48,10 @@ def test_a_first_snapshot_that_was_interrupted_needs_no_operator() -> None:
 def test_tables_without_rows_are_empty_only_where_no_operator_asked_for_the_snapshot() -> None:
     assert of_all_tables(SECOND, (FIRST, STREAMED, SECOND))
     assert not of_all_tables(SECOND, (FIRST, SECOND)), "nothing was streamed yet: it may be an operator's"
-    part = Snapshot("my", "my.s.t", "b", 30)
-    assert not of_all_tables(part, (Snapshot("my", "my.s.t", CHANGES, 20), part))
+    part = SourceSnapshot("my", "my.s.t", "b", 30)
+    assert not of_all_tables(part, (SourceSnapshot("my", "my.s.t", CHANGES, 20), part))
 
 
 def test_entries_of_one_snapshot_are_joined() -> None:
-    later = Snapshot("pg", "pg.s.t", "a", 12)
+    later = SourceSnapshot("pg", "pg.s.t", "a", 12)
     assert joined((later, FIRST)) == (FIRST,)

@@ -6,23 +6,23 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_cdc_provider.core.definition import Columns, OnUnrepresentable, TableRule
-from airflow_cdc_provider.core.selection import selected_schema
-from airflow_cdc_provider.core.special_values import (
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable, TableRule
+from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.special_values import (
     MYSQL,
     NONE,
     POSTGRESQL,
     SYSTEMS,
     Special,
     System,
-    Unheld,
+    UnsupportedValues,
     may_hold,
-    note,
-    unheld,
+    unsupported_values,
+    unsupported_values_note,
 )
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.mysql.options import Floats
 from airflow_cdc_provider.targets.mysql.sql import MysqlSql
@@ -55,25 +55,25 @@ PLAIN = TableRule(SOURCE.table)
 
 
 def test_times_and_numbers_of_postgresql_may_be_more_than_any_target_holds() -> None:
-    found = unheld(task(PLAIN), lambda column: may_hold(column, POSTGRESQL), holds_all)
+    found = unsupported_values(task(PLAIN), lambda column: may_hold(column, POSTGRESQL), holds_all)
     assert found == (
-        Unheld("valid_from", BEYOND, True),
-        Unheld("valid_to", BEYOND, False),
-        Unheld("amount", frozenset({Special.NAN_DECIMAL}), False),
+        UnsupportedValues("valid_from", BEYOND, True),
+        UnsupportedValues("valid_to", BEYOND, False),
+        UnsupportedValues("amount", frozenset({Special.NAN_DECIMAL}), False),
     )
 
 
 def test_what_the_definition_has_given_a_place_is_held() -> None:
     rule = replace(PLAIN, columns=Columns(cast={"valid_from": "text"}), on_unrepresentable=OnUnrepresentable.SET_NULL)
-    assert unheld(task(rule), lambda column: may_hold(column, POSTGRESQL), holds_all) == ()
+    assert unsupported_values(task(rule), lambda column: may_hold(column, POSTGRESQL), holds_all) == ()
     nulls = replace(PLAIN, on_unrepresentable=OnUnrepresentable.SET_NULL)
-    left = unheld(task(nulls), lambda column: may_hold(column, POSTGRESQL), holds_all)
+    left = unsupported_values(task(nulls), lambda column: may_hold(column, POSTGRESQL), holds_all)
     assert [one.column for one in left] == ["valid_from"]
 
 
 def test_a_target_may_lack_more_than_the_logical_type_does() -> None:
-    target = MysqlSql("shop").lacks
-    found = unheld(task(PLAIN), lambda column: may_hold(column, POSTGRESQL), target)
+    target = MysqlSql("shop").unsupported_values
+    found = unsupported_values(task(PLAIN), lambda column: may_hold(column, POSTGRESQL), target)
     assert {one.column: one.values for one in found} == {
         "item": {Special.LONG_KEY},
         "valid_from": BEYOND,
@@ -81,18 +81,18 @@ def test_a_target_may_lack_more_than_the_logical_type_does() -> None:
         "amount": {Special.NAN_DECIMAL},
         "weight": {Special.NAN_FLOAT},
     }
-    assert not MysqlSql("shop", Floats.TEXT).lacks(SOURCE.column("weight"), False)
+    assert not MysqlSql("shop", Floats.TEXT).unsupported_values(SOURCE.column("weight"), False)
 
 
 @pytest.mark.parametrize("native", ["varchar(255)", "VARCHAR(length=255)", "character varying(20)", "VARCHAR(20, 'C')"])
 def test_a_key_of_a_declared_length_fits_into_an_index(native: str) -> None:
-    assert not MysqlSql("shop").lacks(replace(SOURCE.column("item"), native=native), True)
+    assert not MysqlSql("shop").unsupported_values(replace(SOURCE.column("item"), native=native), True)
 
 
 def test_a_target_that_takes_no_zero_character_matters_to_sources_that_have_it() -> None:
-    target = PostgresSql("shop").lacks
-    of_mysql = unheld(task(PLAIN), lambda column: may_hold(column, MYSQL), target)
-    of_postgres = unheld(task(PLAIN), lambda column: may_hold(column, POSTGRESQL), target)
+    target = PostgresSql("shop").unsupported_values
+    of_mysql = unsupported_values(task(PLAIN), lambda column: may_hold(column, MYSQL), target)
+    of_postgres = unsupported_values(task(PLAIN), lambda column: may_hold(column, POSTGRESQL), target)
     assert Special.ZERO_CHARACTER in {value for one in of_mysql for value in one.values}
     assert Special.ZERO_CHARACTER not in {value for one in of_postgres for value in one.values}
 
@@ -107,13 +107,15 @@ def test_whole_numbers_are_always_held(system: System) -> None:
 @pytest.mark.parametrize("sql", [PostgresSql("s"), MysqlSql("s"), MysqlSql("s", Floats.TEXT)], ids=["pg", "my", "text"])
 def test_a_target_lacks_values_where_it_refuses_some(sql: Sql, kind: Kind, in_key: bool) -> None:
     column = Column("c", LogicalType(kind, 10, 2) if kind is Kind.DECIMAL else LogicalType(kind))
-    assert bool(sql.lacks(column, in_key)) == bool(sql.refused(column, in_key, "c"))
+    assert bool(sql.unsupported_values(column, in_key)) == bool(sql.refused(column, in_key, "c"))
 
 
 def test_the_note_names_values_columns_and_what_to_write() -> None:
     rule = replace(PLAIN, columns=Columns(exclude=("weight",)))
-    found = unheld(task(rule), lambda column: may_hold(column, POSTGRESQL), MysqlSql("shop").lacks)
-    assert note(SOURCE.table, found) == (
+    found = unsupported_values(
+        task(rule), lambda column: may_hold(column, POSTGRESQL), MysqlSql("shop").unsupported_values
+    )
+    assert unsupported_values_note(SOURCE.table, found) == (
         "shop.prices stops where it meets values that the copy cannot hold: keys longer than the index takes in item "
         "(key); infinite times in valid_from (key), valid_to; years before 1 or after 9999 in valid_from (key), "
         "valid_to; NaN in amount. `columns: {cast: {valid_from: text, valid_to: text, amount: text}}` copies them as "

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.changelog import Manifest, TableSlice, manifest_path, window_folder
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, StagingInvalid, StagingUnavailable
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.staging.local import LocalStore
-from airflow_cdc_provider.staging.log import ChangeLog
-from airflow_cdc_provider.staging.places import open_store
+from airflow_cdc_provider.core.log.change_log import Manifest, TableSlice, manifest_path, window_folder
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.local_store import LocalStore
+from airflow_cdc_provider.staging.open_store import open_store
 
 RECORD = ControlRecord(
     "shop", "public.a", "l1", "o1", "a1", 1, 1, "f", State(TableState.REPLICATING, "2026-01-01T00:00:00Z"), nonce="n"

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Fenced
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.targets.target import Held
-from spark_jobs.runtime.table_guard import require_told_fence, still_as
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.targets.target import TargetState
+from spark_jobs.runtime.table_guard import is_unchanged, require_expected_fence
 
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32)),), ("id",))
 RECORD = ControlRecord("r", "public.t", "log", "owner", "a", 2, 5, "f", State(TableState.REPLICATING, "2026-01-01"))
@@ -24,20 +24,20 @@ def told(control: ControlRecord | None) -> TableTask:
 
 
 def test_a_batch_fits_the_fence_and_the_cursor_it_was_staged_on() -> None:
-    still_as(2, 5, RECORD, Held(True, RECORD))
+    is_unchanged(2, 5, RECORD, TargetState(True, RECORD))
 
 
 @pytest.mark.parametrize(("fence", "window"), [(1, 5), (3, 5), (2, 4), (2, 6)])
 def test_a_batch_fits_no_other_fence_and_no_other_cursor(fence: int, window: int) -> None:
     with pytest.raises(Fenced, match="TGT034"):
-        still_as(fence, window, RECORD, Held(True, RECORD))
+        is_unchanged(fence, window, RECORD, TargetState(True, RECORD))
 
 
 def test_an_attempt_works_under_the_fence_it_was_told_wherever_the_cursor_is_by_now() -> None:
-    require_told_fence(told(replace(RECORD, window=4)), RECORD)
+    require_expected_fence(told(replace(RECORD, window=4)), RECORD)
 
 
 @pytest.mark.parametrize("earlier", [None, replace(RECORD, fence=1), replace(RECORD, fence=3)])
 def test_an_attempt_that_was_told_another_fence_is_shut_out(earlier: ControlRecord | None) -> None:
     with pytest.raises(Fenced, match="TGT035"):
-        require_told_fence(told(earlier), RECORD)
+        require_expected_fence(told(earlier), RECORD)

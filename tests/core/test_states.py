@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.core.errors import CommandRefused
-from airflow_cdc_provider.core.states import HOLDS_ACKNOWLEDGEMENT, MOVES, TAKES_CHANGES, TableState, require_move
+from airflow_cdc_provider.core.table.states import HOLDS_ACKNOWLEDGEMENT, MOVES, TAKES_CHANGES, TableState, require_move
 
 states = st.sampled_from(TableState)
 

@@ -6,23 +6,23 @@ import pytest
 from pyspark.errors import PySparkException
 
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
-from spark_jobs.runtime.remote_errors import FailedThere, heard, told
+from spark_jobs.runtime.remote_errors import RemoteFailure, as_remote_failure, from_remote_failure
 
 PROBLEM = Problem("SRC047", "a page came\nbroken", found='"quoted"', do="again")
 
 
 @pytest.mark.parametrize("kind", [SourceUnavailable, CheckFailed])
 def test_a_failure_keeps_its_class_and_its_words(kind: type[SourceUnavailable]) -> None:
-    with pytest.raises(FailedThere) as there, told():
+    with pytest.raises(RemoteFailure) as there, as_remote_failure():
         raise kind(PROBLEM, PROBLEM)
     trace = f"Traceback (most recent call last):\n  File ...\nspark_jobs.FailedThere: {there.value}\n\tat java"
-    with pytest.raises(kind) as here, heard():
+    with pytest.raises(kind) as here, from_remote_failure():
         raise PySparkException(trace)
     assert here.value.problems == (PROBLEM, PROBLEM) and not isinstance(here.value, PySparkException)
 
 
 def test_other_failures_pass_as_they_are() -> None:
-    with pytest.raises(ValueError, match="x"), told():
+    with pytest.raises(ValueError, match="x"), as_remote_failure():
         raise ValueError("x")
-    with pytest.raises(PySparkException, match="y"), heard():
+    with pytest.raises(PySparkException, match="y"), from_remote_failure():
         raise PySparkException("y")

@@ -13,11 +13,11 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from airflow_cdc_provider.core.changes import ChangeRecord
 from airflow_cdc_provider.core.errors import StagingUnavailable, TargetUnavailable
-from airflow_cdc_provider.staging.local import LocalStore
-from airflow_cdc_provider.targets.delta.direct.copy import Layout, write_files
-from airflow_cdc_provider.targets.delta.direct.data_file import write_rows
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.staging.local_store import LocalStore
+from airflow_cdc_provider.targets.delta.local_engine.copy import FileLayout, write_files
+from airflow_cdc_provider.targets.delta.local_engine.data_file import write_rows
 from spark_jobs.windows.record_files import RecordFile
 
 ROWS = pa.table({"id": list(range(20_000))})
@@ -31,7 +31,7 @@ def rows(store: LocalStore) -> None:
 
 
 def copy(store: LocalStore) -> None:
-    write_files(store, "t", [ROWS], Layout(measured=("id",)))
+    write_files(store, "t", [ROWS], FileLayout(measured=("id",)))
 
 
 def window(store: LocalStore) -> None:

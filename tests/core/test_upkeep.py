@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from airflow_cdc_provider.targets.delta import upkeep as delta
-from airflow_cdc_provider.targets.iceberg import upkeep as iceberg
+from airflow_cdc_provider.targets.delta import maintenance as delta
+from airflow_cdc_provider.targets.iceberg import maintenance as iceberg
 
 GB = 1 << 30
-ICEBERG = iceberg.Figures(data_files=20, delete_files=10, rows=1000, deleted_rows=50, bytes=GB, old_snapshots=5)
-DELTA = delta.Figures(files=20, bytes=GB, rows=1000, marked_rows=50, unvacuumed=timedelta(0), commits=3)
+ICEBERG = iceberg.TableStatistics(data_files=20, delete_files=10, rows=1000, deleted_rows=50, bytes=GB, old_snapshots=5)
+DELTA = delta.TableStatistics(files=20, bytes=GB, rows=1000, marked_rows=50, unvacuumed=timedelta(0), commits=3)
 WEEK = timedelta(days=7)
 
 
@@ -53,4 +53,4 @@ def test_a_delta_table_is_kept_up_by_need(change: dict[str, object], chores: tup
 def test_the_figures_of_an_iceberg_table_are_those_of_its_current_snapshot() -> None:
     summary = {"total-data-files": "3", "total-delete-files": "2", "total-records": "10", "total-position-deletes": "4"}
     figures = iceberg.figures_of(summary | {"total-files-size": "99"}, old_snapshots=7)
-    assert figures == iceberg.Figures(3, 2, 10, 4, 99, 7)
+    assert figures == iceberg.TableStatistics(3, 2, 10, 4, 99, 7)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.core.changelog import Manifest
-from airflow_cdc_provider.core.steps import StepKind
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.decisions.steps import StepKind
+from airflow_cdc_provider.core.log.change_log import Manifest
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from spark_jobs.extract import watermarked
 from tests.spark.hand_made import HandMade
 

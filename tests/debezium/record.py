@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from airflow_cdc_provider.connectors.formats.exact_json import dumps
+from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.sandbox.debezium import EmbeddedDebezium
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB

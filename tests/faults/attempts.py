@@ -19,9 +19,9 @@ from typing import Any
 from unittest import mock
 
 from airflow_cdc_provider import appcds, bundle
-from airflow_cdc_provider.core.connections import SECRETS_FILE
-from airflow_cdc_provider.core.definition import Definition
-from airflow_cdc_provider.core.steps import StepKind, StepResult
+from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE
+from airflow_cdc_provider.core.decisions.steps import StepKind, StepResult
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks import drivers
 from airflow_cdc_provider.hooks.spark import job_file, job_jars, spark_conf
 from airflow_cdc_provider.logstore import class_path
@@ -119,7 +119,7 @@ def result_of(world: World, run_id: str, task: str, number: int) -> StepResult:
 @contextlib.contextmanager
 def operating(secrets_of: Any) -> Iterator[None]:
     """The operator's code without an Airflow around it. ``secrets_of``: definition → secrets."""
-    place, running = drivers.place, drivers.running
+    place, running = drivers.process_space, drivers.running
 
     def submission(definition: Definition, kind: StepKind, step_url: str, rows: int | None) -> Any:
         environment = armed.get()

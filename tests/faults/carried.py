@@ -12,12 +12,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.changelog import quarantine_path
-from airflow_cdc_provider.core.definition import OnBadRecord
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.quarantine import BadRecord, record_id
-from airflow_cdc_provider.core.steps import Outcome, StepKind
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, Regime, TableSchema
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind
+from airflow_cdc_provider.core.log.change_log import quarantine_path
+from airflow_cdc_provider.core.log.quarantine import BadRecord, record_id
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import OnBadRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
 from tests.faults.strike import FIRES_LIMIT_S, Strike
 from tests.spark.hand_made import HandMade
 from tests.spark.replicator import spark_submit

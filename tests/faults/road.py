@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from airflow_cdc_provider.core.decide import Decision
+from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.errors import CdcError, Fenced
 from tests.faults import attempts
 from tests.faults.strike import NotStruck, Strike
@@ -39,7 +39,7 @@ class Road:
 
     def go(self) -> Road:
         decision = self._task("open_window")
-        if isinstance(decision, Decision) and decision.stop is None:
+        if isinstance(decision, RunDecision) and decision.stop is None:
             self._roads(decision)
         failed = sorted(task for task, state in self.states.items() if state == "failed")
         closing = self._task("close_window", {"failed": failed})
@@ -51,7 +51,7 @@ class Road:
     def green(self) -> bool:
         return "failed" not in self.states.values() and not self.said
 
-    def _roads(self, decision: Decision) -> None:
+    def _roads(self, decision: RunDecision) -> None:
         follow = set(decision.follow)
         if "snapshot" in follow:
             self._spark("snapshot")

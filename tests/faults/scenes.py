@@ -14,7 +14,7 @@ from datetime import timedelta
 import psycopg
 
 from airflow_cdc_provider.core.errors import CdcError, Fenced
-from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.staging.open_store import open_log
 from tests.faults.carried import strike_quarantined, strike_unordered
 from tests.faults.road import Road
 from tests.faults.strike import Died, Strike

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
-from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.hooks import drivers
 from tests.faults import attempts
 from tests.faults.matrix import DRIVERS, EFFECT, FREEZE, KILL, KILL_JVM, LATE_KILL, NO_EFFECT, Case, loss

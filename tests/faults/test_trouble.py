@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyarrow import table as arrow
 
-from airflow_cdc_provider.core.definition import Reconcile
+from airflow_cdc_provider.core.spec.definition import Reconcile
 from tests.faults.performing import Theatre, quiet
 from tests.faults.road import Road
 from tests.faults.scenes import asked, done

@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from airflow_cdc_provider.control.closing import close_window
-from airflow_cdc_provider.control.gathering import Run
-from airflow_cdc_provider.control.known import known_tables, rebuild
-from airflow_cdc_provider.control.opening import open_window
-from airflow_cdc_provider.control.reconciling import find_holes, pause_stream, resume_stream
+from airflow_cdc_provider.control.close_window import close_window
+from airflow_cdc_provider.control.inventory import known_tables, rebuild_index
+from airflow_cdc_provider.control.observe import RunContext
+from airflow_cdc_provider.control.open_window import open_window
+from airflow_cdc_provider.control.reconcile import find_holes, pause_stream, resume_stream
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
 from airflow_cdc_provider.control.requests import carry_out
-from airflow_cdc_provider.core.commands import CommandKind
-from airflow_cdc_provider.core.connections import Secrets
-from airflow_cdc_provider.core.definition import Definition
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.errors import CdcError
-from airflow_cdc_provider.core.plain import from_plain
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.state.store import StateStore
 
 Told = dict[str, Any]
@@ -32,7 +32,7 @@ Told = dict[str, Any]
 
 @dataclass(frozen=True)
 class Order:
-    """``task`` of run ``run_id``, or what an operator asks for: ``pause``, ``resume``, ``rewind``, ``rebuild``.
+    """``task`` of run ``run_id``, or what an operator asks for: ``pause``, ``resume``, ``rewind``, ``rebuild_index``.
     ``told`` are arguments: failed tasks, tables, where to, the key of a request."""
 
     definition: Definition
@@ -51,7 +51,7 @@ def carry(replicator: Replicator, task: str, run_id: str, told: Told) -> Any:
 
     match task:
         case "open_window":
-            return open_window(replicator, Run(run_id), tell)
+            return open_window(replicator, RunContext(run_id), tell)
         case "find_holes":
             return find_holes(replicator, run_id, tell)
         case "reconcile.pause_stream":
@@ -61,7 +61,7 @@ def carry(replicator: Replicator, task: str, run_id: str, told: Told) -> Any:
         case "close_window":
             return close_window(replicator, run_id, told["failed"], tell)
         case "rebuild":
-            return rebuild(replicator, "operator")
+            return rebuild_index(replicator, "operator")
         case asked:
             return request(replicator, CommandKind(asked), told)
 
@@ -73,7 +73,7 @@ def request(replicator: Replicator, kind: CommandKind, told: Told) -> Any:
     )
     if kind in (CommandKind.PAUSE, CommandKind.RESUME, CommandKind.REWIND) and not asked.finished:
         wanted = {table: target for table, target in known_tables(replicator).items() if asked.names(table)}
-        held = {table: replicator.target.held(table, target) for table, target in wanted.items()}
+        held = {table: replicator.target.state(table, target) for table, target in wanted.items()}
         carry_out(replicator, [asked], wanted, held, "operator")
     return replicator.state.command(asked.id)
 
@@ -95,7 +95,7 @@ def main() -> int:
 
 def attempt(order: Order) -> None:
     """A try at a Spark task that is struck before it submits a driver."""
-    from airflow_cdc_provider.core.steps import StepKind
+    from airflow_cdc_provider.core.decisions.steps import StepKind
     from airflow_cdc_provider.operators import attempt as operator
     from tests.faults import attempts
 

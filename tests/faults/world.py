@@ -18,8 +18,8 @@ import psycopg
 import pymysql
 
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
-from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.definition import (
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.spec.definition import (
     Definition,
     OnDelete,
     Reconcile,

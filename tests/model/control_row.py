@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from airflow_cdc_provider.core.decide import acknowledgeable
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.decisions.run_decision import acknowledgeable
+from airflow_cdc_provider.core.table.states import TableState
 
 SEALED = 3
 RUNNING, PAUSED = TableState.REPLICATING, TableState.PAUSED

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from airflow_cdc_provider.core.cursors import split_token, token
-from airflow_cdc_provider.core.states import TAKES_CHANGES
+from airflow_cdc_provider.core.table.control_record import split_token, token
+from airflow_cdc_provider.core.table.states import TAKES_CHANGES
 from tests.model.delta_state import (
     ENDS,
     FIRST,

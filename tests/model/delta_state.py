@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from airflow_cdc_provider.core.cursors import split_token
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.table.control_record import split_token
+from airflow_cdc_provider.core.table.states import TableState
 
 ENDS = (0, 2, 4)
 """The last event of each window; window 0 is where the first copy stands."""

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
-from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord, canonical
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, ChangeRecord, canonical
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.model.histories import COLUMNS, KEY, Told
 from tests.model.source import Change, Row
 

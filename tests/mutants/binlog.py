@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.breakage import Breakage
 
-MYSQL = "airflow_cdc_provider/connectors/mysql"
+MYSQL = "airflow_cdc_provider/connectors/sources/mysql"
 EVENTS = "tests/connectors/test_mysql_events.py"
 STREAM = "tests/connectors/test_mysql_stream.py"
 ALTERED = "tests/connectors/test_mysql_altered_columns.py"
@@ -51,7 +51,7 @@ BINLOG = (
     ),
     Breakage(
         "a row filter compares what the copy holds in place of a zero date",
-        f"{MYSQL}/rows.py",
+        f"{MYSQL}/row_images.py",
         "return self._plain(cell)",
         "return self._read(cell)",
         (FILTERS,),
@@ -122,8 +122,8 @@ BINLOG = (
     Breakage(
         "a window goes beyond its limit",
         f"{MYSQL}/decode.py",
-        "Place(number_of(event.file), event.start) >= self._limit:",
-        "Place(number_of(event.file), event.start) > self._limit:",
+        "BinlogPosition(number_of(event.file), event.start) >= self._limit:",
+        "BinlogPosition(number_of(event.file), event.start) > self._limit:",
         (STREAM, WINDOWS),
     ),
     Breakage(
@@ -142,7 +142,7 @@ BINLOG = (
     ),
     Breakage(
         "a column that was not sent is NULL",
-        f"{MYSQL}/rows.py",
+        f"{MYSQL}/row_images.py",
         "        new = [then if now is ABSENT else now for then, now in zip(old, new, strict=True)]",
         "        new = [None if now is ABSENT else now for now in new]",
         (STREAM,),
@@ -205,7 +205,7 @@ BINLOG = (
     ),
     Breakage(
         "the last event of a file that somebody saved is left out",
-        f"{MYSQL}/saved.py",
+        f"{MYSQL}/binlog_files.py",
         "at + size > len(data):",
         "at + size >= len(data):",
         (SAVED,),

@@ -9,14 +9,14 @@ CORE = "airflow_cdc_provider/core"
 CHANGE_LOG = (
     Breakage(
         "a manifest can be written over",
-        "airflow_cdc_provider/staging/log.py",
-        "first = self.store.create(changelog.manifest_path(manifest.window), manifest.encode())",
-        "first = not self.store.write(changelog.manifest_path(manifest.window), manifest.encode())",
+        "airflow_cdc_provider/staging/change_log.py",
+        "first = self.store.create(change_log.manifest_path(manifest.window), manifest.encode())",
+        "first = not self.store.write(change_log.manifest_path(manifest.window), manifest.encode())",
         ("tests/core/test_staging.py",),
     ),
     Breakage(
         "a damaged file is read all the same",
-        f"{CORE}/changelog.py",
+        f"{CORE}/log/change_log.py",
         "if tail != expected:",
         "if not tail:",
         ("tests/core/test_changelog.py",),
@@ -32,21 +32,21 @@ CHANGE_LOG = (
     ),
     Breakage(
         "a hole is stepped over",
-        f"{CORE}/verdicts.py",
+        f"{CORE}/decisions/table_decisions.py",
         "        if manifest and (hole := hole_of(manifest, control.table, control.floor)):",
         "        if manifest and not (hole := hole_of(manifest, control.table, control.floor)):",
         ("tests/core/test_decide.py",),
     ),
     Breakage(
         "a window that did not capture the table is no hole",
-        f"{CORE}/verdicts.py",
+        f"{CORE}/decisions/table_decisions.py",
         "    if table not in manifest.tables:",
         "    if False:",
         ("tests/core/test_decide.py",),
     ),
     Breakage(
         "a window is taken for applied one too early",
-        f"{CORE}/verdicts.py",
+        f"{CORE}/decisions/table_decisions.py",
         "    for number in range(control.window + 1, log.sealed + 1):\n"
         "        manifest = log.manifests.get(number)\n"
         "        if manifest and (piece",
@@ -57,7 +57,7 @@ CHANGE_LOG = (
     ),
     Breakage(
         "a hole up to which the copy stands is met again and again",
-        f"{CORE}/verdicts.py",
+        f"{CORE}/decisions/table_decisions.py",
         'if hole.table == table and not "" < hole.order_key <= floor:',
         "if hole.table == table:",
         ("tests/core/test_decide.py",),
@@ -113,7 +113,7 @@ CHANGE_LOG = (
     ),
     Breakage(
         "a stream that is opened anew keeps its epoch",
-        "airflow_cdc_provider/control/opening.py",
+        "airflow_cdc_provider/control/open_window.py",
         "epoch = max([facts.log.epoch, *(control.epoch for control in controls)]) + 1",
         "epoch = max([facts.log.epoch, *(control.epoch for control in controls), 1])",
         ("tests/provider/test_window_trouble.py",),

@@ -6,7 +6,7 @@ from tests.mutants.breakage import Breakage
 
 CORE = "airflow_cdc_provider/core"
 DELTA = "airflow_cdc_provider/targets/delta"
-LOG = "airflow_cdc_provider/staging/log.py"
+LOG = "airflow_cdc_provider/staging/change_log.py"
 FENCING = "airflow_cdc_provider/targets/fencing.py"
 WRITER = "spark_jobs/writers/delta.py"
 
@@ -28,21 +28,21 @@ COMMITS = (
     ),
     Breakage(
         "a token is the window alone",
-        f"{CORE}/cursors.py",
+        f"{CORE}/table/control_record.py",
         "return fence << WINDOW_BITS | window",
         "return window",
         ("tests/core/test_cursors.py",),
     ),
     Breakage(
         "a pause does not raise the fence",
-        f"{CORE}/cursors.py",
+        f"{CORE}/table/control_record.py",
         "fence=self.fence + 1,\n            nonce",
         "fence=self.fence,\n            nonce",
         ("tests/core/test_cursors.py",),
     ),
     Breakage(
         "a fence keeps the nonce of the record it was copied from",
-        f"{CORE}/cursors.py",
+        f"{CORE}/table/control_record.py",
         "nonce=uuid.uuid4().hex,\n            state=state",
         "nonce=self.nonce,\n            state=state",
         ("tests/core/test_cursors.py",),
@@ -71,7 +71,7 @@ COMMITS = (
     Breakage(
         "a fence whose answer was lost is believed",
         f"{DELTA}/target.py",
-        "if is_ours(self.held(record.table, target_table), record):",
+        "if is_ours(self.state(record.table, target_table), record):",
         "if True:",
         ("tests/spark/test_delta_cursor.py",),
     ),
@@ -85,8 +85,8 @@ COMMITS = (
     Breakage(
         "a restore by somebody is not seen",
         f"{DELTA}/history.py",
-        "return Standing(earlier.record, restored=True, known=earlier.known)",
-        "return Standing(earlier.record, restored=False, known=earlier.known)",
+        "return TableHistory(earlier.record, restored=True, known=earlier.known)",
+        "return TableHistory(earlier.record, restored=False, known=earlier.known)",
         ("tests/spark/test_delta_cursor.py",),
     ),
     Breakage(
@@ -140,7 +140,7 @@ COMMITS = (
     ),
     Breakage(
         "a paused table takes changes",
-        f"{CORE}/states.py",
+        f"{CORE}/table/states.py",
         "TAKES_CHANGES = frozenset({S.REPLICATING, S.FAILING})",
         "TAKES_CHANGES = frozenset({S.REPLICATING, S.FAILING, S.PAUSED})",
         ("tests/core/test_states.py",),
@@ -176,8 +176,8 @@ COMMITS = (
     Breakage(
         "the fences named are looked up after the table",
         "spark_jobs/copies/copying.py",
-        "    named = job.log.highest_fence(task.table)\n    return named, job.tables.held(task.table, task.target)",
-        "    held = job.tables.held(task.table, task.target)\n    return job.log.highest_fence(task.table), held",
+        "    named = job.log.highest_fence(task.table)\n    return named, job.tables.state(task.table, task.target)",
+        "    state = job.tables.state(task.table, task.target)\n    return job.log.highest_fence(task.table), state",
         ("tests/core/test_copying.py",),
     ),
     Breakage(

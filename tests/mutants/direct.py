@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.breakage import Breakage
 
-DIRECT = "airflow_cdc_provider/targets/delta/direct"
-FOLD = "spark_jobs/folds/local.py"
+DIRECT = "airflow_cdc_provider/targets/delta/local_engine"
+FOLD = "spark_jobs/folds/local_engine.py"
 TESTS = "tests/spark/test_delta_direct.py"
 COPIES = "tests/spark/test_delta_copies.py"
 SHORT = "tests/spark/roads/salesforce/test_road.py::test_a_copy_that_comes_short_is_not_committed"
@@ -50,7 +50,7 @@ DIRECT_MERGES = (
     ),
     Breakage(
         "a marked row still holds its key",
-        f"{DIRECT}/lookup.py",
+        f"{DIRECT}/key_lookup.py",
         "standing = np.isin(at + start, marked, invert=True)",
         "standing = at >= 0",
         (PLAIN,),
@@ -85,14 +85,14 @@ DIRECT_MERGES = (
     ),
     Breakage(
         "a feature that nobody here knows is passed over",
-        f"{DIRECT}/suited.py",
+        f"{DIRECT}/protocol_support.py",
         '"deletionVectors" in features <= FEATURES',
         '"deletionVectors" in features',
         (f"{TESTS}::test_a_table_that_asks_more_of_its_writers_is_left_to_spark",),
     ),
     Breakage(
         "a setting that nobody here knows is passed over",
-        f"{DIRECT}/suited.py",
+        f"{DIRECT}/protocol_support.py",
         'all(name.startswith(HARMLESS) or not name.startswith("delta.") for name in configuration)',
         "bool(configuration)",
         (f"{TESTS}::test_a_table_that_asks_more_of_its_writers_is_left_to_spark",),
@@ -106,21 +106,21 @@ DIRECT_MERGES = (
     ),
     Breakage(
         "a vector is believed whatever its checksum says",
-        f"{DIRECT}/vectors.py",
+        f"{DIRECT}/deletion_vectors.py",
         'if told != struct.pack(">I", size) or checksum != struct.pack(">I", zlib.crc32(body)):',
         'if told != struct.pack(">I", size):',
         (f"{TESTS}::test_vectors_come_back_and_a_damaged_one_is_noticed",),
     ),
     Breakage(
         "an empty text is copied as NULL",
-        "airflow_cdc_provider/connectors/postgres/csv_columns.py",
+        "airflow_cdc_provider/connectors/sources/postgres/csv_columns.py",
         "quoted_strings_can_be_null=False",
         "quoted_strings_can_be_null=True",
         ("tests/core/test_csv_columns.py",),
     ),
     Breakage(
         "bytes of a copy are cut where those of the rows before begin",
-        "airflow_cdc_provider/connectors/postgres/csv_columns.py",
+        "airflow_cdc_provider/connectors/sources/postgres/csv_columns.py",
         "np.frombuffer(offsets, np.int32, len(texts) + 1) // 2",
         "np.frombuffer(offsets, np.int32, len(texts) + 1)",
         ("tests/core/test_csv_columns.py",),

@@ -66,14 +66,14 @@ DIRTY_KEYS = (
     ),
     Breakage(
         "nobody asks again",
-        "airflow_cdc_provider/core/decide.py",
+        "airflow_cdc_provider/core/decisions/run_decision.py",
         "(v.behind is not None or v.dirty)",
         "v.behind is not None",
         (RUNS,),
     ),
     Breakage(
         "rows to fetch are taken from the index",
-        "airflow_cdc_provider/control/gathering.py",
+        "airflow_cdc_provider/control/observe.py",
         "        and not row.control.carry.dirty\n",
         "",
         (RUNS,),

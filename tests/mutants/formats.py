@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.mutants.breakage import Breakage
 
-FORMATS = "airflow_cdc_provider/connectors/formats"
-DEBEZIUM = "airflow_cdc_provider/connectors/debezium"
-YDB = "airflow_cdc_provider/connectors/ydb"
-DATASTREAM = "airflow_cdc_provider/connectors/datastream"
+FORMATS = "airflow_cdc_provider/connectors/decoders/common"
+DEBEZIUM = "airflow_cdc_provider/connectors/decoders/debezium"
+YDB = "airflow_cdc_provider/connectors/decoders/ydb"
+DATASTREAM = "airflow_cdc_provider/connectors/decoders/datastream"
 TESTS = "tests/connectors/formats"
 CONTRACT = (f"{TESTS}/test_format_contract.py",)
 SIMULATED = (f"{TESTS}/test_simulated_sources.py",)
@@ -18,14 +18,14 @@ TOGETHER = (f"{TESTS}/test_decoded_together.py", f"{TESTS}/test_quick_texts.py")
 EVENT_FORMATS = (
     Breakage(
         "a second full snapshot in a topic is taken for the first",
-        "airflow_cdc_provider/core/snapshots.py",
+        "airflow_cdc_provider/core/log/snapshots.py",
         "and any(other.topic == one.topic and other.at_ms < one.at_ms for other in everything)",
         "and False",
         ("tests/core/test_snapshots.py",),
     ),
     Breakage(
         "tables without rows in a snapshot of PostgreSQL always begin anew",
-        "airflow_cdc_provider/core/snapshots.py",
+        "airflow_cdc_provider/core/log/snapshots.py",
         "return restart.whole and (streamed or unfinished(restart, snapshots))",
         "return restart.whole",
         ("tests/core/test_snapshots.py",),
@@ -39,9 +39,9 @@ EVENT_FORMATS = (
     ),
     Breakage(
         "a partition that lags is not read up to the new snapshot",
-        "airflow_cdc_provider/connectors/kafka/restarts.py",
-        "ends[channel] = Place(start, spans[channel].topic_id)",
-        "ends[channel] = Place(min(start, ends[channel].offset), spans[channel].topic_id)",
+        "airflow_cdc_provider/connectors/transports/kafka/new_snapshots.py",
+        "ends[channel] = TopicOffset(start, spans[channel].topic_id)",
+        "ends[channel] = TopicOffset(min(start, ends[channel].offset), spans[channel].topic_id)",
         ("tests/connectors/test_kafka_restarts.py",),
     ),
     Breakage(
@@ -81,14 +81,14 @@ EVENT_FORMATS = (
     ),
     Breakage(
         "all files of a folder are of one kind",
-        "airflow_cdc_provider/connectors/files/heads.py",
+        "airflow_cdc_provider/connectors/transports/files/sampling.py",
         'return IN_FOLDERS.sub("", folder), IN_NAMES.sub("", name)',
         'return folder, ""',
         ("tests/connectors/test_files_source.py",),
     ),
     Breakage(
         "a transaction that does not say which one ended before it stands before all",
-        f"{DEBEZIUM}/places.py",
+        f"{DEBEZIUM}/positions.py",
         "previous or lsn:",
         "previous:",
         (f"{TESTS}/test_debezium_places.py",),
@@ -102,35 +102,35 @@ EVENT_FORMATS = (
     ),
     Breakage(
         "a feed that tells no rows passes the check",
-        "airflow_cdc_provider/connectors/feeds/discovery.py",
+        "airflow_cdc_provider/connectors/transports/messages/discovery.py",
         "isinstance(item, ChangeRecord) and item.refetch}",
         "isinstance(item, ChangeRecord) and not item}",
         ("tests/connectors/test_files_source.py",),
     ),
     Breakage(
         "an event that lacks a member is read with those that have all",
-        f"{FORMATS}/together.py",
+        f"{FORMATS}/batch_json.py",
         'return rows if members(rows) == names_in(lines, b\'":\', b"\\\\") else None',
         "return rows",
         TOGETHER,
     ),
     Breakage(
         "a placeholder passes for a value where events are read together",
-        f"{DEBEZIUM}/plain_images.py",
+        f"{DEBEZIUM}/template_images.py",
         "found = pc.is_in(values, placeholders)",
         "found = pc.is_in(values, placeholders.slice(0, 0))",
         TOGETHER,
     ),
     Breakage(
         "a NULL that nobody told counts as told where events are read together",
-        f"{DEBEZIUM}/plain_images.py",
+        f"{DEBEZIUM}/template_images.py",
         "hidden = pc.or_(hidden, pc.and_(rows.is_before, values.is_null()))",
         "pass",
         TOGETHER,
     ),
     Breakage(
         "a message with the key of another row is read together with whole ones",
-        f"{DEBEZIUM}/plain_events.py",
+        f"{DEBEZIUM}/template_events.py",
         "            self._require_keys(rows)\n",
         "",
         TOGETHER,
@@ -144,42 +144,42 @@ EVENT_FORMATS = (
     ),
     Breakage(
         "an update of a feed passes for an insert where changes are read together",
-        f"{YDB}/plain_changes.py",
+        f"{YDB}/template_changes.py",
         "erased, had_row = records.column(ERASE).is_valid(), before.is_valid()",
         "erased, had_row = records.column(ERASE).is_valid(), before.is_null()",
         TOGETHER,
     ),
     Breakage(
         "PostgreSQL's changes are ordered by their own LSN",
-        f"{DEBEZIUM}/places.py",
-        'return Place(f"{previous or lsn:016x}{lsn:016x}"',
-        'return Place(f"{0:016x}{lsn:016x}"',
+        f"{DEBEZIUM}/positions.py",
+        'return EventPosition(f"{previous or lsn:016x}{lsn:016x}"',
+        'return EventPosition(f"{0:016x}{lsn:016x}"',
         SIMULATED,
     ),
     Breakage(
         "log files are ordered by the length of their names only",
-        f"{DEBEZIUM}/places.py",
+        f"{DEBEZIUM}/positions.py",
         'return f"{int(suffix):016x}"',
         'return f"{len(suffix):016x}"',
         SIMULATED,
     ),
     Breakage(
         "rows of one statement of MySQL stand at one place",
-        f"{DEBEZIUM}/places.py",
+        f"{DEBEZIUM}/positions.py",
         'else number(source, "row", 8, 0)',
         "else 0",
         SIMULATED,
     ),
     Breakage(
         "Oracle's changes are ordered by their own SCN",
-        f"{DEBEZIUM}/places.py",
-        'return Place(f"{commit:020x}{thread:04x}',
-        'return Place(f"{0:020x}{thread:04x}',
+        f"{DEBEZIUM}/positions.py",
+        'return EventPosition(f"{commit:020x}{thread:04x}',
+        'return EventPosition(f"{0:020x}{thread:04x}',
         SIMULATED,
     ),
     Breakage(
         "equal rows of a table without key stand at one place",
-        f"{DEBEZIUM}/places.py",
+        f"{DEBEZIUM}/positions.py",
         "ordinal = offset if keyless else 0",
         "ordinal = 0",
         CONTRACT,
@@ -270,7 +270,7 @@ EVENT_FORMATS = (
     ),
     Breakage(
         "virtual timestamps count no more",
-        f"{YDB}/places.py",
+        f"{YDB}/positions.py",
         'return f"{self.step:016x}{self.transaction:016x}{offset:016x}{phase}"',
         'return f"{0:032x}{offset:016x}{phase}"',
         CONTRACT,
@@ -284,14 +284,14 @@ EVENT_FORMATS = (
     ),
     Breakage(
         "a backfilled row beats what changed before it was read",
-        f"{DATASTREAM}/places.py",
+        f"{DATASTREAM}/positions.py",
         'BACKFILL, CHANGE = "00", "01"',
         'BACKFILL, CHANGE = "02", "01"',
         SIMULATED,
     ),
     Breakage(
         "the counter of a uuid is decimal",
-        f"{DATASTREAM}/places.py",
+        f"{DATASTREAM}/positions.py",
         "return int(tail, 2)",
         "return int(tail)",
         CONTRACT,
@@ -313,7 +313,7 @@ EVENT_FORMATS = (
     Breakage(
         "a file that ends in the middle ends where it ends",
         f"{FORMATS}/avro_file.py",
-        'raise Unreadable(NOT_JSON, "the file ends in the middle of a block, or a block is damaged")',
+        'raise DecodeError(NOT_JSON, "the file ends in the middle of a block, or a block is damaged")',
         "return",
         BAD,
     ),

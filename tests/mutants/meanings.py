@@ -6,12 +6,12 @@ from tests.mutants.breakage import Breakage
 
 CORE = "airflow_cdc_provider/core"
 MERGE_SQL = "airflow_cdc_provider/targets/sparksql/merge_sql.py"
-POSTGRES = "airflow_cdc_provider/connectors/postgres"
+POSTGRES = "airflow_cdc_provider/connectors/sources/postgres"
 
 MEANINGS = (
     Breakage(
         "a key-changing update is not split",
-        f"{POSTGRES}/runs.py",
+        f"{POSTGRES}/change_runs.py",
         "        elif row.moved:",
         "        elif row.moved and row.after is None:",
         ("tests/connectors/test_postgres_decode.py",),
@@ -39,7 +39,7 @@ MEANINGS = (
     ),
     Breakage(
         "an unchanged wide value is taken for NULL",
-        f"{POSTGRES}/rows.py",
+        f"{POSTGRES}/row_images.py",
         'None if cell is UNCHANGED else "null"',
         '"null" if cell is UNCHANGED else "null"',
         ("tests/connectors/test_postgres_decode.py",),
@@ -74,15 +74,15 @@ MEANINGS = (
     ),
     Breakage(
         "an older change is written over a newer one",
-        f"{CORE}/merge.py",
-        "        yield Clause(Meets.BOTH, Action.UPDATE, (LIVE, PUT), guarded=True)",
-        "        yield Clause(Meets.BOTH, Action.UPDATE, (LIVE, PUT))",
+        f"{CORE}/table/merge_plan.py",
+        "        yield Clause(RowMatch.BOTH, Action.UPDATE, (LIVE, PUT), guarded=True)",
+        "        yield Clause(RowMatch.BOTH, Action.UPDATE, (LIVE, PUT))",
         ("tests/core/test_merge.py",),
     ),
     Breakage(
         "a partial change that meets no row is inserted",
-        f"{CORE}/merge.py",
-        "            yield Clause(Meets.STAGED_ALONE, Action.REFUSE, (LIVE,), partial_only=True)",
+        f"{CORE}/table/merge_plan.py",
+        "            yield Clause(RowMatch.STAGED_ALONE, Action.REFUSE, (LIVE,), partial_only=True)",
         "            yield from ()",
         ("tests/core/test_merge.py",),
     ),
@@ -130,21 +130,21 @@ MEANINGS = (
     ),
     Breakage(
         "an ignored delete deletes",
-        f"{CORE}/merge.py",
+        f"{CORE}/table/merge_plan.py",
         "if self.on_delete is not OnDelete.IGNORE:",
         "if self.on_delete is not None:",
         ("tests/core/test_merge.py",),
     ),
     Breakage(
         "a truncate leaves the rows that the batch does not know",
-        f"{CORE}/merge.py",
+        f"{CORE}/table/merge_plan.py",
         "        if self.truncated:",
         "        if self.truncated and self.soft:",
         ("tests/core/test_merge.py",),
     ),
     Breakage(
         "the bounds of a merge leave keys out",
-        f"{CORE}/merge.py",
+        f"{CORE}/table/merge_plan.py",
         "max(joined[-1][1], high))",
         "high)",
         ("tests/core/test_merge.py",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.breakage import Breakage
 
-FOLDER = "airflow_cdc_provider/connectors/polling"
+FOLDER = "airflow_cdc_provider/connectors/sources/polling"
 WINDOWS = ("tests/connectors/test_polling.py",)
 TABLES = ("tests/connectors/test_jdbc_poll.py",)
 
@@ -53,7 +53,7 @@ POLLING = (
     ),
     Breakage(
         "a table that comes later starts where the last of the others stands",
-        f"{FOLDER}/places.py",
+        f"{FOLDER}/positions.py",
         "first = min(others",
         "first = max(others",
         WINDOWS,
@@ -67,21 +67,21 @@ POLLING = (
     ),
     Breakage(
         "rows without timestamp are left out",
-        "airflow_cdc_provider/connectors/jdbc_poll/source.py",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/source.py",
         "return selectable.stamp in selectable.described.nullable",
         "return False",
         TABLES,
     ),
     Breakage(
         "a row that the filter no longer takes stays as it was",
-        "airflow_cdc_provider/connectors/jdbc_poll/rows.py",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/rows.py",
         "not taken",
         "False",
         TABLES,
     ),
     Breakage(
         "keys of several columns are compared by the first alone",
-        "airflow_cdc_provider/connectors/jdbc_poll/select.py",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/select.py",
         "for at in range(len(pairs))",
         "for at in range(1)",
         TABLES,

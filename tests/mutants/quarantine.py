@@ -66,21 +66,21 @@ QUARANTINE = (
     ),
     Breakage(
         "bad records without limit",
-        "airflow_cdc_provider/core/quarantine.py",
+        "airflow_cdc_provider/core/log/quarantine.py",
         "return max(limits.max_rows, int(limits.max_share * records))",
         "return max(limits.max_rows, records)",
         (PURE,),
     ),
     Breakage(
         "the bytes of a message are lost",
-        "airflow_cdc_provider/connectors/postgres/unreadable.py",
+        "airflow_cdc_provider/connectors/sources/postgres/dead_letters.py",
         'return b64encode(data).decode("ascii")',
         'return b64encode(data[:4]).decode("ascii")',
         (DECODE,),
     ),
     Breakage(
         "the oldest decision counts",
-        "airflow_cdc_provider/core/decisions.py",
+        "airflow_cdc_provider/core/decisions/operator_decisions.py",
         "sorted(about, key=lambda decision: decision.id)",
         "sorted(about, key=lambda decision: decision.id, reverse=True)",
         (PURE,),
@@ -94,7 +94,7 @@ QUARANTINE = (
     ),
     Breakage(
         "a bad record is removed while a version names it",
-        "airflow_cdc_provider/staging/log.py",
+        "airflow_cdc_provider/staging/change_log.py",
         "if record.id not in named and record.window <= applied:",
         "if record.window <= applied:",
         (OPERATOR,),

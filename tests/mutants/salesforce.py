@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.breakage import Breakage
 
-FOLDER = "airflow_cdc_provider/connectors/salesforce"
+FOLDER = "airflow_cdc_provider/connectors/sources/salesforce"
 DECODE = ("tests/connectors/test_salesforce_decode.py",)
 PUT_ASIDE = ("tests/connectors/test_salesforce_put_aside.py",)
 BITMAPS = ("tests/connectors/test_salesforce_bitmaps.py",)
@@ -60,14 +60,14 @@ SALESFORCE = (
     ),
     Breakage(
         "a text diff is taken for the text",
-        f"{FOLDER}/layout.py",
+        f"{FOLDER}/table_layout.py",
         "for place in (*diffs.fields, *diffs.members):",
         "for place in diffs.members:",
         DECODE,
     ),
     Breakage(
         "a null that only was not sent is taken for NULL",
-        f"{FOLDER}/layout.py",
+        f"{FOLDER}/table_layout.py",
         "            if filled.get(place) == NULL:",
         "            if filled.get(place) == IS_DELETED:",
         DECODE,
@@ -116,7 +116,7 @@ SALESFORCE = (
     ),
     Breakage(
         "what was kept is read once more for all its records",
-        f"{FOLDER}/put_aside.py",
+        f"{FOLDER}/dead_letters.py",
         """ if f'["{full_id(one)}"]' == record.key]""",
         "]",
         PUT_ASIDE,
@@ -221,7 +221,7 @@ SALESFORCE = (
     ),
     Breakage(
         "an idle place is never waited for",
-        f"{FOLDER}/news.py",
+        f"{FOLDER}/channel_status.py",
         "DEAD_AFTER_S if age_s > OLD_S else LOOK_S",
         "LOOK_S",
         ("tests/connectors/test_salesforce_source.py",),
@@ -270,7 +270,7 @@ SALESFORCE = (
     ),
     Breakage(
         "a copy is published before replay is past it",
-        "airflow_cdc_provider/core/cuts.py",
+        "airflow_cdc_provider/core/table/published_cut.py",
         "row.passed < row.control.high",
         "row.passed < 0",
         ("tests/core/test_cuts.py",),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.breakage import Breakage
 
-FORMATS = "airflow_cdc_provider/connectors/formats"
-POLLED = "airflow_cdc_provider/connectors/jdbc_poll"
+FORMATS = "airflow_cdc_provider/connectors/decoders/common"
+POLLED = "airflow_cdc_provider/connectors/sources/jdbc_poll"
 MESSAGES = ("tests/connectors/formats/test_unrepresentable.py",)
 KEYS = ("tests/connectors/test_distinct_keys.py",)
 TABLES = ("tests/connectors/test_jdbc_poll_unrepresentable.py",)
@@ -56,7 +56,7 @@ SPECIAL_VALUES = (
     ),
     Breakage(
         "check names columns that the definition has given a place",
-        "airflow_cdc_provider/core/special_values.py",
+        "airflow_cdc_provider/core/table/special_values.py",
         "NONE if schema.has_text_of(column.name) else IN_TYPE",
         "IN_TYPE",
         SCHEMAS,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.logstore import class_path
 from spark_jobs.runtime.sessions import build
 from tests.model import seeds

@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.cuts import Cut
-from airflow_cdc_provider.core.definition import Source, Target
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Fenced, Problem
-from airflow_cdc_provider.core.plain import from_plain, to_plain
-from airflow_cdc_provider.core.special_values import NONE, Specials
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column
-from airflow_cdc_provider.staging.local import LocalStore
-from airflow_cdc_provider.staging.log import ChangeLog
-from airflow_cdc_provider.targets.target import Held, Past
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.spec.definition import Source, Target
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.published_cut import Cut
+from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.core.table.special_values import NONE, Specials
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.local_store import LocalStore
+from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
 
 
 class FileTarget:
@@ -36,18 +36,18 @@ class FileTarget:
     def locate(self, target_table: str) -> str:
         return self.store.url(target_table)
 
-    def lacks(self, column: Column, in_key: bool) -> Specials:
+    def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         return NONE
 
-    def held(self, table: str, target_table: str) -> Held:
+    def state(self, table: str, target_table: str) -> TargetState:
         commits = self.store.names(target_table)
         if not commits:
-            return Held(exists=False)
+            return TargetState(exists=False)
         content = json.loads(self.store.read(f"{target_table}/{commits[-1]}"))
         control = from_plain(ControlRecord, content)
-        return Held(exists=True, control=control, version=len(commits) - 1, token=control.token)
+        return TargetState(exists=True, control=control, version=len(commits) - 1, token=control.token)
 
-    def row_count(self, target_table: str, held: Held) -> int | None:
+    def row_count(self, target_table: str, held: TargetState) -> int | None:
         """No rows stand here."""
         return None
 
@@ -56,15 +56,15 @@ class FileTarget:
         oldest = json.loads(self.store.read(f"{target_table}/{self.store.names(target_table)[0]}"))
         return from_plain(ControlRecord, oldest).token
 
-    def version_behind(self, table: str, target_table: str, window: int) -> Past | None:
+    def version_at_or_before(self, table: str, target_table: str, window: int) -> EarlierVersion | None:
         records = [self.control_at(table, target_table, v) for v in range(len(self.store.names(target_table)))]
-        fit = [Past(v, record) for v, record in enumerate(records) if record.window <= window]
+        fit = [EarlierVersion(v, record) for v, record in enumerate(records) if record.window <= window]
         return max(fit, key=lambda past: (past.control.window, -past.version), default=None)
 
     def control_at(self, table: str, target_table: str, version: int) -> ControlRecord:
         return from_plain(ControlRecord, json.loads(self.store.read(f"{target_table}/{version:06d}.json")))
 
-    def take_back(self, target_table: str, expected: Held, version: int) -> None:
+    def restore_version(self, target_table: str, expected: TargetState, version: int) -> None:
         """There are no data: only records stand here."""
 
     def publish_cut(self, cut: Cut) -> None:
@@ -73,7 +73,7 @@ class FileTarget:
     def commit(self, target_table: str, version: int, record: ControlRecord) -> bool:
         return self.store.create(f"{target_table}/{version:06d}.json", json.dumps(to_plain(record)).encode())
 
-    def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
+    def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
         assert expected.version is not None and expected.token is not None
         if record.token <= expected.token or not self.commit(target_table, expected.version + 1, record):
             raise Fenced(Problem("TGT009", f"{target_table} has moved", where=target_table))

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from airflow.sdk import DAG, BaseOperator, Context, TaskGroup
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
-from airflow_cdc_provider.core.plan import plan
+from airflow_cdc_provider.core.spec.dag_plan import plan
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.operators.branching import BranchingTask
 
 
@@ -22,7 +22,7 @@ class Told(BranchingTask):
         if told == "fail":
             raise AirflowFailException
         if told:
-            self.take_roads(context, told)
+            self.follow_branches(context, told)
 
 
 def skeleton() -> DAG:

@@ -12,19 +12,27 @@ from types import SimpleNamespace
 from typing import Any
 
 from airflow_cdc_provider.connectors import SOURCES
-from airflow_cdc_provider.core.attempts import Submission
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import Definition, Source, Spark, Staging, TableRule, Target
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.runs import Mode, RunPlan
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import STAGED, Outcome, Step, StepKind, StepResult, TableResult, TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.attempts import Submission
+from airflow_cdc_provider.core.decisions.run_plan import Mode, RunPlan
+from airflow_cdc_provider.core.decisions.steps import (
+    STAGED,
+    Outcome,
+    Step,
+    StepKind,
+    StepResult,
+    TableResult,
+    TableTask,
+)
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Spark, Staging, TableRule, Target
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.operators.spark import CdcSparkOperator
-from airflow_cdc_provider.staging.places import open_log
-from airflow_cdc_provider.staging.runs import RunFiles, StepFolder
+from airflow_cdc_provider.staging.open_store import open_log
+from airflow_cdc_provider.staging.run_files import RunFiles, StepFolder
 from airflow_cdc_provider.targets import TARGETS
 from tests.provider.file_target import FileTarget
 
@@ -70,7 +78,7 @@ class Scene:
 
     def commit(self, table: str, **changes: Any) -> ControlRecord:
         """A commit to a target table, as a job or another Airflow would make it."""
-        held = self.target.held(table, table.replace(".", "_"))
+        held = self.target.state(table, table.replace(".", "_"))
         first = ControlRecord(
             self.definition.name,
             table,
@@ -88,7 +96,7 @@ class Scene:
         return record
 
     def control(self, table: str) -> ControlRecord:
-        control = self.target.held(table, table.replace(".", "_")).control
+        control = self.target.state(table, table.replace(".", "_")).control
         assert control is not None
         return control
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.core.definition import Definition
 from airflow_cdc_provider.core.errors import DefinitionInvalid, Problem
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.loader import load_text
 
 GOOD = """\

@@ -10,31 +10,39 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from airflow_cdc_provider.connectors.source import News
-from airflow_cdc_provider.control.closing import Closing, close_window
-from airflow_cdc_provider.control.gathering import Run
-from airflow_cdc_provider.control.opening import open_window
-from airflow_cdc_provider.control.reconciling import find_holes, pause_stream, resume_stream
+from airflow_cdc_provider.connectors.source import SourceStatus
+from airflow_cdc_provider.control.close_window import CloseResult, close_window
+from airflow_cdc_provider.control.observe import RunContext
+from airflow_cdc_provider.control.open_window import open_window
+from airflow_cdc_provider.control.reconcile import find_holes, pause_stream, resume_stream
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
-from airflow_cdc_provider.core.changelog import DataFile, Hole, Manifest, TableSlice
-from airflow_cdc_provider.core.commands import Command, CommandKind
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.decide import Decision
-from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target, doc
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
+from airflow_cdc_provider.core.decisions.run_decision import RunDecision
+from airflow_cdc_provider.core.decisions.run_plan import RunPlan
+from airflow_cdc_provider.core.decisions.steps import (
+    Outcome,
+    Step,
+    StepKind,
+    StepResult,
+    TableResult,
+    TableTask,
+    WindowResult,
+)
+from airflow_cdc_provider.core.decisions.table_decisions import hole_of
 from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavailable, TargetUnavailable
-from airflow_cdc_provider.core.plain import from_plain, to_plain
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.runs import RunPlan
-from airflow_cdc_provider.core.special_values import POSTGRESQL, Specials, may_hold
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult, TableResult, TableTask, WindowResult
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.core.verdicts import hole_of
-from airflow_cdc_provider.staging.log import ChangeLog
-from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.core.log.change_log import DataFile, Hole, Manifest, TableSlice
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target, doc
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.special_values import POSTGRESQL, Specials, may_hold
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.state.store import StateStore
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.targets.target import TargetState
 from tests.provider.file_target import FileTarget
 
 IDLE_STEP = 16
@@ -94,7 +102,7 @@ class FileSource:
             self.write(slot=body["end"])
         return {"slot": str(self.read()["slot"])}
 
-    def news(self, position: Position, tables: Sequence[str]) -> News:
+    def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         body, here = self.read(), int(position["slot"])
         if body["slot"] is None or body["slot"] > here:
             raise PositionLost(Problem("SRC030", "the slot is gone", do="airflow cdc resync shop"))
@@ -102,7 +110,7 @@ class FileSource:
         limit = {**position, "slot": str(body["end"])}
         idle = limit if not anything and body["end"] - here >= IDLE_STEP else None
         outside = {table: Problem("SRC008", f"{table} is not carried", do="list it") for table in body["outside"]}
-        return News(anything, limit, idle, outside)
+        return SourceStatus(anything, limit, idle, outside)
 
     def acknowledge(self, position: Position) -> None:
         self.write(slot=max(self.read()["slot"], int(position["slot"])))
@@ -119,17 +127,19 @@ class LakeOfFiles(FileTarget):
         super().__init__(target, connection, replicator, log)
         self.log = log
 
-    def held(self, table: str, target_table: str) -> Held:
+    def state(self, table: str, target_table: str) -> TargetState:
         names = self.store.names(target_table)
         if "locked" in names:
             raise TargetUnavailable(Problem("TGT010", "the lake does not answer", where=target_table))
         commits = [self.store.read(f"{target_table}/{name}") for name in names if name != "restored"]
         if not commits:
-            return Held(exists=False)
+            return TargetState(exists=False)
         records = [from_plain(ControlRecord, json.loads(content)) for content in commits]
         taken_back = "restored" in names and len(commits) == int(self.store.read(f"{target_table}/restored"))
         newest = records[0] if taken_back else records[-1]
-        return Held(True, newest, len(commits) - 1, token=max(record.token for record in records), restored=taken_back)
+        return TargetState(
+            True, newest, len(commits) - 1, token=max(record.token for record in records), restored=taken_back
+        )
 
     def commit(self, target_table: str, version: int, record: ControlRecord) -> bool:
         return self.log.write_control(record) and super().commit(target_table, version, record)
@@ -169,13 +179,13 @@ class World:
 
     # A run, task by task
 
-    def open(self, run: str | Run) -> Decision:
-        return open_window(self.replicator, run if isinstance(run, Run) else Run(run), self.told.append)
+    def open(self, run: str | RunContext) -> RunDecision:
+        return open_window(self.replicator, run if isinstance(run, RunContext) else RunContext(run), self.told.append)
 
-    def close(self, run_id: str, failed: Sequence[str] = ()) -> Closing:
+    def close(self, run_id: str, failed: Sequence[str] = ()) -> CloseResult:
         return close_window(self.replicator, run_id, failed, self.told.append)
 
-    def run(self, run: str | Run) -> Closing:
+    def run(self, run: str | RunContext) -> CloseResult:
         """A whole run in which every Spark step goes well."""
         decision = self.open(run)
         run_id = decision.plan.run_id
@@ -186,7 +196,7 @@ class World:
             self.reconcile(run_id)
         return self.close(run_id)
 
-    def spark(self, decision: Decision) -> None:
+    def spark(self, decision: RunDecision) -> None:
         plan, follow = decision.plan, decision.follow
         if "snapshot" in follow:
             self.copy(plan, "snapshot", plan.copy, TableState.REPLICATING)
@@ -212,7 +222,7 @@ class World:
         log, window = self.replicator.log, self.replicator.log.sealed()
         done = []
         for task in plan.named(tuple(tables)):
-            held = self.replicator.target.held(task.table, task.target)
+            held = self.replicator.target.state(task.table, task.target)
             fence = (held.control.fence if held.control else log.highest_fence(task.table)) + 1
             assert held.control or state
             now = State(state, utc_now()) if state else held.control.state  # type: ignore[union-attr]
@@ -301,11 +311,11 @@ class World:
     def commit(self, target_table: str, record: ControlRecord) -> None:
         target = self.replicator.target
         assert isinstance(target, LakeOfFiles)
-        version = target.held(record.table, target_table).version
+        version = target.state(record.table, target_table).version
         assert target.commit(target_table, 0 if version is None else version + 1, record)
 
     def control(self, table: str) -> ControlRecord:
-        control = self.replicator.target.held(table, table.replace(".", "_")).control
+        control = self.replicator.target.state(table, table.replace(".", "_")).control
         assert control is not None
         return control
 

@@ -12,10 +12,10 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 from airflow.triggers.base import TriggerEvent
 
-from airflow_cdc_provider.core.changelog import manifest_path
-from airflow_cdc_provider.core.commands import CommandKind
-from airflow_cdc_provider.core.definition import Definition
-from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.log.change_log import manifest_path
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.factory import definition_of
 from airflow_cdc_provider.operators.failures import TaskFailed
 from airflow_cdc_provider.sensors.changes import ChangesAvailableSensor

@@ -16,12 +16,12 @@ from airflow.cli.cli_config import GroupCommand
 
 from airflow_cdc_provider import connectors
 from airflow_cdc_provider.cli import check
-from airflow_cdc_provider.cli.definition import get_cli_commands
+from airflow_cdc_provider.cli.commands import get_cli_commands
+from airflow_cdc_provider.core.connections.tls import not_verified
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType
-from airflow_cdc_provider.core.tls import not_verified
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
+from airflow_cdc_provider.core.table.states import TableState
 from tests.provider.small_world import FileSource, World, schema
 from tests.provider.typed import Said, replicated
 
@@ -315,7 +315,7 @@ def test_what_the_system_forbids_has_an_exit_code_of_its_own(
     def forbidden(self: object, *arguments: object) -> None:
         raise PermissionError(13, "Permission denied", "/data/lake")
 
-    monkeypatch.setattr("tests.provider.small_world.LakeOfFiles.held", forbidden)
+    monkeypatch.setattr("tests.provider.small_world.LakeOfFiles.state", forbidden)
     said = cdc("plan", "shop")
     assert said.code == 77
     assert "CLI006" in said.err and "/data/lake" in said.err

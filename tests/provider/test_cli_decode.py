@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.connectors import FORMATS, SAVED, SOURCES
-from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.serde import to_plain
 from tests.connectors import salesforce_events as org
 from tests.connectors.formats import (
     avro_writer,

@@ -15,7 +15,7 @@ import pytest
 import requests
 from airflow.cli.cli_parser import _add_command
 
-from airflow_cdc_provider.cli.definition import get_cli_commands
+from airflow_cdc_provider.cli.commands import get_cli_commands
 
 pytestmark = pytest.mark.server
 

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_cdc_provider.connectors.source import Kept
-from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.connectors.source import RetainedLog
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable, TargetUnavailable
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.targets.target import TargetState
 from tests.provider.small_world import LakeOfFiles, World, schema
 from tests.provider.typed import Said, replicated
 
@@ -53,7 +53,7 @@ def test_status_shows_rows_as_they_are_where_the_target_can_tell(
     one, other = cdc("status", "shop", "--json").body["tables"]
     assert (one["rows"], one["rows_current"], other["rows"]) == (187, True, 10)
 
-    def silent(self: object, table: str, held: Held) -> int:
+    def silent(self: object, table: str, held: TargetState) -> int:
         raise TargetUnavailable(Problem("TGT010", "the lake does not answer"))
 
     monkeypatch.setattr(LakeOfFiles, "row_count", silent)
@@ -97,7 +97,7 @@ def test_the_lag_of_a_source_that_is_read_with_a_delay_holds_that_delay(
 ) -> None:
     """A table in which nothing happens is no fresher: what was committed within the delay is not in its copy."""
     behind = timedelta(hours=1)
-    monkeypatch.setattr("tests.provider.small_world.FileSource.reads_behind", lambda self: behind, raising=False)
+    monkeypatch.setattr("tests.provider.small_world.FileSource.capture_delay", lambda self: behind, raising=False)
     path = world.folder / "dags/replicators/shop.yaml"
     path.write_text(path.read_text() + "freshness: 30m\n")
     replicated(world)
@@ -125,16 +125,18 @@ def test_status_shows_what_the_source_keeps_for_us(
     replicated(world)
     assert cdc("status", "shop", "--json").body["kept_bytes"] == {"shop": None}, "this source keeps nothing"
     monkeypatch.setattr(
-        "tests.provider.small_world.FileSource.kept", lambda self, at: Kept(3 << 20, SINCE), raising=False
+        "tests.provider.small_world.FileSource.retained_log",
+        lambda self, at: RetainedLog(3 << 20, SINCE),
+        raising=False,
     )
     assert cdc("status", "shop", "--json").body["kept_bytes"] == {"shop": 3 << 20}
     assert cdc("status", "shop", "--json").body["kept_since"] == {"shop": SINCE.isoformat()}
     assert "shop: the source keeps 3.0 MiB for it, and its log since 2026-01-02 03:04 UTC" in cdc("status", "shop").out
 
-    def down(self: object, at: object) -> Kept:
+    def down(self: object, at: object) -> RetainedLog:
         raise SourceUnavailable(Problem("SRC001", "the source does not answer"))
 
-    monkeypatch.setattr("tests.provider.small_world.FileSource.kept", down)
+    monkeypatch.setattr("tests.provider.small_world.FileSource.retained_log", down)
     said = cdc("status", "shop")
     assert (said.code, "not known: the source does not answer" in said.out, "public.b" in said.out) == (0, True, True)
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from airflow.sdk.log import redact
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.hooks.connections import connection_info
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_cdc_provider.core.carry import CarryOver
+from airflow_cdc_provider.core.decisions.steps import STAGED, Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import STAGED, Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.log.carry_over import CarryOver
+from airflow_cdc_provider.core.table.states import TableState
 from tests.provider.small_world import World
 from tests.provider.typed import Type, replicated
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from airflow.cli.cli_config import GroupCommand
 
-from airflow_cdc_provider.cli.definition import get_cli_commands
+from airflow_cdc_provider.cli.commands import get_cli_commands
 from airflow_cdc_provider.loader import load_text
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider.connectors import FORMATS, SOURCES
-from airflow_cdc_provider.core.plan import plan
+from airflow_cdc_provider.core.spec.dag_plan import plan
 from airflow_cdc_provider.loader import load_file
 from airflow_cdc_provider.loader.files import load_folder
 

@@ -17,8 +17,8 @@ from airflow.sdk import DAG, Asset, AssetAlias, AssetAny, AssetOrTimeSchedule, C
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_cdc_provider.core.errors import DefinitionInvalid
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.plan import plan
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.dag_plan import plan
 from airflow_cdc_provider.factory import build_dag
 from airflow_cdc_provider.loader import load_file
 

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_cdc_provider.core.errors import Fenced, Problem, StateUnavailable
 from airflow_cdc_provider.operators import lease
-from airflow_cdc_provider.operators.lease import KeptLease
+from airflow_cdc_provider.operators.lease import RenewedLease
 from airflow_cdc_provider.state.store import StateStore
 
 PATIENCE_S = 30.0
@@ -28,8 +28,8 @@ def store(tmp_path: Path) -> StateStore:
     return StateStore(f"sqlite:///{tmp_path}/state.db")
 
 
-def kept(store: StateStore, ended: threading.Semaphore) -> KeptLease:
-    return KeptLease(store, "shop", lease.Lane.STREAM, "run-1", ended.release)
+def kept(store: StateStore, ended: threading.Semaphore) -> RenewedLease:
+    return RenewedLease(store, "shop", lease.Lane.STREAM, "run-1", ended.release)
 
 
 def renewing(monkeypatch: pytest.MonkeyPatch, does: Callable[[], bool]) -> None:
@@ -61,7 +61,7 @@ def test_a_store_that_answers_again_in_time_ends_nothing(store: StateStore, monk
         return renew(replicator, lane, holder, ttl_s)
 
     monkeypatch.setattr(StateStore, "renew", renewed)
-    with KeptLease(store, "shop", lease.Lane.STREAM, "run-1", lambda: pytest.fail("the lane was lost")) as held:
+    with RenewedLease(store, "shop", lease.Lane.STREAM, "run-1", lambda: pytest.fail("the lane was lost")) as held:
         while next(answers, None) is not None:
             time.sleep(0.2)
     assert held.lost is None

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.connectors.salesforce.options import Environment, SalesforceOptions, read_options
-from airflow_cdc_provider.core.definition import (
+from airflow_cdc_provider.connectors.sources.salesforce.options import Environment, SalesforceOptions, read_options
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.spec.definition import (
     Comparison,
     Condition,
     Definition,
@@ -18,7 +19,6 @@ from airflow_cdc_provider.core.definition import (
     Quarantine,
     TableRule,
 )
-from airflow_cdc_provider.core.plain import from_plain, to_plain
 from airflow_cdc_provider.loader import load_file
 from tests.provider.shop_yaml import GOOD, ONE_BUCKET, SOURCE, load, rule, swap
 

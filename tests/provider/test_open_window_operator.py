@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowRescheduleException
 
-from airflow_cdc_provider.core.decide import Decision
-from airflow_cdc_provider.core.runs import Mode, RunPlan
+from airflow_cdc_provider.core.decisions.run_decision import RunDecision
+from airflow_cdc_provider.core.decisions.run_plan import Mode, RunPlan
 from airflow_cdc_provider.operators import window
 from airflow_cdc_provider.operators.window import OpenWindowOperator
 
 
 def test_a_run_that_waits_for_its_lane_leaves_its_worker_and_comes_back_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = RunPlan("backfill__1", Mode.REPAIR, "log-1", "owner-1", 1, {}, ())
-    waiting = Decision("shop", plan, "2026-01-01T00:00:00Z", wait=True)
+    waiting = RunDecision("shop", plan, "2026-01-01T00:00:00Z", wait=True)
     monkeypatch.setattr(window, "open_window", lambda *_: waiting)
     operator = OpenWindowOperator(task_id="open_window", definition={})
     monkeypatch.setattr(operator, "replicator", lambda: None)

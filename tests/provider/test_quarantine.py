@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_cdc_provider.core.carry import NOTHING, CarryOver
-from airflow_cdc_provider.core.changelog import DataFile, quarantine_path
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.commands import CommandStatus
-from airflow_cdc_provider.core.quarantine import BadRecord, Listing, Waiting
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.decisions.commands import CommandStatus
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
+from airflow_cdc_provider.core.log.change_log import DataFile, quarantine_path
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.quarantine import BadRecord, QuarantinedRecord, QuarantineList
+from airflow_cdc_provider.core.table.states import TableState
 from tests.provider.small_world import World
 from tests.provider.typed import Type, replicated
 
@@ -33,7 +33,7 @@ def put_aside(world: World, *ids: str, window: int = 1) -> None:
 def carry(world: World, *ids: str) -> CarryOver:
     if not ids:
         return NOTHING
-    listing = Listing(tuple(Waiting(one, 1, SINCE, "no date", behind=2) for one in ids))
+    listing = QuarantineList(tuple(QuarantinedRecord(one, 1, SINCE, "no date", behind=2) for one in ids))
     file = DataFile(f"carry/{TABLE}/{'-'.join(ids)}/listing.json", len(ids), 0, "")
     world.replicator.log.store.write(file.path, listing.encode())
     return CarryOver((), {"quarantined": len(ids), "parked": 2 * len(ids)}, file)

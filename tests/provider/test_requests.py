@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider.control.requests import carry_out
-from airflow_cdc_provider.core.commands import CommandKind, CommandStatus
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
+from airflow_cdc_provider.core.table.states import TableState
 from tests.provider.small_world import World
 
 PAUSE, RESUME, REWIND = CommandKind.PAUSE, CommandKind.RESUME, CommandKind.REWIND

@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from airflow_cdc_provider.cli.answer import Answer
-from airflow_cdc_provider.cli.running import CONTEXT, command
+from airflow_cdc_provider.cli.command_runner import CONTEXT, command
+from airflow_cdc_provider.cli.output import Answer
 
 
 @pytest.mark.parametrize("said", [None, "client"])

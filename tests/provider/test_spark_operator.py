@@ -12,10 +12,10 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from airflow.sdk.execution_time.task_runner import _serialize_rendered_fields
 
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.core.decisions.steps import StepKind
+from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.operators.failures import TaskFailed
-from airflow_cdc_provider.staging.runs import StepFolder
+from airflow_cdc_provider.staging.run_files import StepFolder
 from tests.provider.scene import API_KEY, PASSWORD, Scene, context
 
 pytestmark = pytest.mark.usefixtures("fake_spark", "own_cache", "connections")

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
+from airflow_cdc_provider.core.decisions.steps import StepResult
 from airflow_cdc_provider.core.errors import Problem, StateUnavailable
-from airflow_cdc_provider.core.steps import StepResult
 from airflow_cdc_provider.hooks import drivers
 from airflow_cdc_provider.operators import attempt, lease
 from airflow_cdc_provider.operators.failures import TaskFailed
-from airflow_cdc_provider.staging.runs import StepFolder
+from airflow_cdc_provider.staging.run_files import StepFolder
 from airflow_cdc_provider.state.engine import open_engine
 from airflow_cdc_provider.state.store import StateStore
 from airflow_cdc_provider.state.tables import leases
@@ -104,7 +104,7 @@ def test_a_retry_on_another_worker_raises_no_fence_when_the_end_of_the_driver_wa
     monkeypatch.setenv("FAKE_SPARK", "dies")
     with pytest.raises(TaskFailed):
         scene.execute("merge")
-    monkeypatch.setattr(drivers, "place", lambda: "worker-2 5a3c pid:[1]")
+    monkeypatch.setattr(drivers, "process_space", lambda: "worker-2 5a3c pid:[1]")
     monkeypatch.setenv("FAKE_SPARK", "done")
     scene.execute("merge", try_number=2)
     assert scene.control("public.a") == before
@@ -286,7 +286,7 @@ def test_a_lane_is_held_for_as_long_as_its_step_runs(scene: Scene, monkeypatch: 
     monkeypatch.setattr(lease, "RENEW_EVERY_S", 0.1)
     monkeypatch.setattr(lease, "LEASE_S", 0.6)
     store, name = scene.state, scene.definition.name
-    with lease.KeptLease(store, name, lease.Lane.STREAM, RUN, lambda: pytest.fail("the lane was lost")):
+    with lease.RenewedLease(store, name, lease.Lane.STREAM, RUN, lambda: pytest.fail("the lane was lost")):
         time.sleep(1.5)
         assert store.holder(name, "stream") == RUN
     time.sleep(0.8)
@@ -322,7 +322,7 @@ def test_a_step_that_has_lost_its_lane_before_it_submits_starts_no_driver(
         time.sleep(1)
         return []
 
-    monkeypatch.setattr(attempt, "end_rivals", taken_meanwhile)
+    monkeypatch.setattr(attempt, "end_stale_attempts", taken_meanwhile)
     with pytest.raises(AirflowSkipException, match="LSE001"):
         scene.execute("extract")
     assert scene.folders("extract") == []

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.hooks.spark import spark_master
-from airflow_cdc_provider.loader.sparkconf import misshapen, refused
+from airflow_cdc_provider.loader.spark_conf import misshapen, refused
 
 CLASSES = {
     "spark.ui.filters": "x.Evil",

@@ -13,10 +13,10 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from airflow_cdc_provider.core.commands import CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.errors import CheckFailed, CommandRefused, StateUnavailable
-from airflow_cdc_provider.core.index import Lane, TableRow
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.state import tables
 from airflow_cdc_provider.state.engine import open_engine

@@ -12,11 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.definition import Source, Spark, Staging, Target
+from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.core.spec.definition import Source, Spark, Staging, Target
 from airflow_cdc_provider.hooks import drivers
-from airflow_cdc_provider.hooks.spark import SparkJob, Submission, driver_environment, job_jars, spark_conf, submission
+from airflow_cdc_provider.hooks.spark import (
+    SparkJob,
+    SparkSubmission,
+    driver_environment,
+    job_jars,
+    spark_conf,
+    submission,
+)
 from tests.provider.scene import Scene
 
 
@@ -80,7 +87,7 @@ def test_every_step_has_its_job_and_the_zip_carries_what_it_imports(tmp_path: Pa
     asked = submission(replace(Scene(tmp_path).definition, spark=Spark()), kind, "/s/step.json", None)
     assert Path(asked.application).name == f"{kind}.py"
     names = zipfile.ZipFile(asked.py_files).namelist()
-    assert {f"spark_jobs/{kind}.py", "airflow_cdc_provider/core/steps.py"} <= set(names)
+    assert {f"spark_jobs/{kind}.py", "airflow_cdc_provider/core/decisions/steps.py"} <= set(names)
     assert not [name for name in names if "operators" in name or "/state/" in name]
 
 
@@ -103,7 +110,9 @@ def test_jars_go_to_the_drivers_class_path_and_to_executors_only_where_there_are
     local = master.startswith("local")
     jars = (Path("/jars/a.jar"), Path("/jars/b.jar"))
     job = SparkJob(
-        Submission("cdc-shop-merge", "spark_default", local, "/x/merge.py", "/s/step.json", {}, jars, Path("/z.zip"))
+        SparkSubmission(
+            "cdc-shop-merge", "spark_default", local, "/x/merge.py", "/s/step.json", {}, jars, Path("/z.zip")
+        )
     )
     assert job.run(tmp_path / "secrets") == ""
     job.close()
@@ -121,7 +130,7 @@ def test_jars_go_to_the_drivers_class_path_and_to_executors_only_where_there_are
 def test_a_worker_without_spark_submit_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bin/spark-submit").unlink()
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    job = SparkJob(Submission("n", "spark_default", True, "/x/merge.py", "/s/step.json", {}, (), Path("/z.zip")))
+    job = SparkJob(SparkSubmission("n", "spark_default", True, "/x/merge.py", "/s/step.json", {}, (), Path("/z.zip")))
     with pytest.raises(CheckFailed, match=r"ENV006.*install pyspark"):
         job.run(tmp_path / "secrets")
 
@@ -137,6 +146,6 @@ def test_only_the_shell_jvm_and_driver_of_a_submission_count_as_its_processes() 
 
 
 def test_two_processes_of_this_worker_are_at_the_same_place() -> None:
-    script = "from airflow_cdc_provider.hooks.drivers import place; print(place())"
+    script = "from airflow_cdc_provider.hooks.drivers import process_space; print(process_space())"
     with os.popen(f"{sys.executable} -c '{script}'") as other:
-        assert other.read().strip() == drivers.place() != ""
+        assert other.read().strip() == drivers.process_space() != ""

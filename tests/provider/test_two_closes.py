@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.control.closing import Closing
-from airflow_cdc_provider.core.index import LEASE_S, Lane
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.staging.local import LocalStore
+from airflow_cdc_provider.control.close_window import CloseResult
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.state.store import StateStore
 from tests.provider.small_world import World, schema
 
@@ -59,7 +59,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def require_all_well(world: World, *closings: Closing) -> None:
+def require_all_well(world: World, *closings: CloseResult) -> None:
     assert [problem for closing in closings for problem in closing.problems] == []
     assert [line for line in world.told if "failed" in line] == []
     world.source.change("public.c")
@@ -70,7 +70,7 @@ def require_all_well(world: World, *closings: Closing) -> None:
     assert rows["public.a"].changes == {"update": 3}, "no count is lost"
 
 
-def end(world: World, run_id: str, closings: list[Closing]) -> None:
+def end(world: World, run_id: str, closings: list[CloseResult]) -> None:
     closings.append(world.close(run_id))
 
 
@@ -100,7 +100,7 @@ def test_a_run_may_end_at_any_moment_of_the_end_of_another(
     while within:
         at += EVERY
         folder = Path(shutil.copytree(ready, tmp_path / str(at)))
-        world, closings = opened(folder), list[Closing]()
+        world, closings = opened(folder), list[CloseResult]()
         with monkeypatch.context() as patch:
             passing = Passing(at, partial(end, world, second, closings), patch)
             closings.append(world.close(first))
@@ -122,7 +122,7 @@ def test_a_run_removes_nothing_of_the_log_while_another_follows_the_stream(ready
     require_all_well(world, world.close(STREAM))
 
 
-def _closed(told: tuple[Path, str, float]) -> tuple[Closing, list[str]]:
+def _closed(told: tuple[Path, str, float]) -> tuple[CloseResult, list[str]]:
     folder, run_id, start = told
     world = opened(folder)
     time.sleep(max(0, start - time.time()))

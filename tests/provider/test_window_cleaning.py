@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.control import cleaning
+from airflow_cdc_provider.control import retention
 from airflow_cdc_provider.control.fences import commit_fence
-from airflow_cdc_provider.control.known import rebuild
-from airflow_cdc_provider.core.commands import CommandKind
-from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.control.inventory import rebuild_index
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.serde import to_plain
 from tests.provider.small_world import LakeOfFiles, World, schema
 from tests.provider.stopping import Stop
 
@@ -35,7 +35,7 @@ def test_windows_go_when_every_table_has_passed_them_and_quiet_tables_are_moved_
     assert (log.oldest(), log.sealed()) == (5, 5)
     assert world.control("public.b").window >= 4, "it had no change, its cursor was moved without data"
     (world.folder / "state.db").unlink()
-    rebuild(world.replicator, "ann")
+    rebuild_index(world.replicator, "ann")
     world.source.change("public.a", "public.b")
     assert world.run("manual__6").problems == (), "what was cleaned is not missed, even without the index"
 
@@ -85,8 +85,8 @@ def test_control_records_that_nobody_asks_for_go_and_no_fence_is_given_twice(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The target keeps no version but the newest."""
-    monkeypatch.setattr(cleaning, "CONTROLS_EVERY_WINDOWS", 1)
-    monkeypatch.setattr(LakeOfFiles, "oldest_token", lambda self, table, target: self.held(table, target).token)
+    monkeypatch.setattr(retention, "CONTROLS_EVERY_WINDOWS", 1)
+    monkeypatch.setattr(LakeOfFiles, "oldest_token", lambda self, table, target: self.state(table, target).token)
     world.definition = replace(world.definition, staging=replace(world.definition.staging, retain=timedelta(0)))
     store, log = world.replicator.log.store, world.replicator.log
     for number in range(2, 5):
@@ -100,7 +100,7 @@ def test_control_records_that_nobody_asks_for_go_and_no_fence_is_given_twice(
     fences = {table: log.highest_fence(table) for table in world.tables}
     assert fences["public.b"] > 3
     (world.folder / "state.db").unlink()
-    assert {row.table for row in rebuild(world.replicator, "ann")} == set(world.tables)
+    assert {row.table for row in rebuild_index(world.replicator, "ann")} == set(world.tables)
     world.ask(CommandKind.RESYNC)
     assert world.run("manual__5").problems == ()
     assert all(world.control(table).fence > fence for table, fence in fences.items())
@@ -121,7 +121,7 @@ def test_what_stops_the_cleaning_decides_nothing_of_the_run(world: World, monkey
         closing = pool.submit(world.close, "manual__4")
         stop.wait_until_reached()
         replicator = world.replicator
-        held = replicator.target.held("public.b", "public_b")
+        held = replicator.target.state("public.b", "public_b")
         commit_fence(replicator, "public.b", "public_b", held, "somebody")
         stop.go()
         problems = closing.result().problems

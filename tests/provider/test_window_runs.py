@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.control import gathering
-from airflow_cdc_provider.control.reconciling import find_holes, pause_stream
+from airflow_cdc_provider.control import observe
+from airflow_cdc_provider.control.reconcile import find_holes, pause_stream
 from airflow_cdc_provider.control.replicator import utc_now
-from airflow_cdc_provider.core.commands import CommandKind
-from airflow_cdc_provider.core.cuts import Cut
-from airflow_cdc_provider.core.plain import from_plain
-from airflow_cdc_provider.core.states import State, TableState
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.table.published_cut import Cut
+from airflow_cdc_provider.core.table.states import State, TableState
 from tests.provider.small_world import World
 
 
@@ -66,7 +66,7 @@ def test_an_idle_run_leaves_the_time_when_a_target_was_read_so_that_it_is_read_a
     seen = {table: row.seen_at for table, row in world.replicator.state.tables("shop").items()}
     world.run("idle")
     assert {table: row.seen_at for table, row in world.replicator.state.tables("shop").items()} == seen
-    monkeypatch.setattr(gathering, "SETTLED_FOR", timedelta(0))
+    monkeypatch.setattr(observe, "SETTLED_FOR", timedelta(0))
     world.open("later")
     after = world.replicator.state.tables("shop")
     assert all(after[table].seen_at > at for table, at in seen.items())
@@ -176,9 +176,9 @@ def test_a_rewind_that_nobody_ended_is_ended_by_the_next_run(world: World) -> No
     world.run("r1")
     world.source.change("public.a")
     world.run("r2")
-    held = world.replicator.target.held("public.a", "public_a")
+    held = world.replicator.target.state("public.a", "public_a")
     assert held.control is not None and held.control.window == 2
-    past = world.replicator.target.version_behind("public.a", "public_a", 1)
+    past = world.replicator.target.version_at_or_before("public.a", "public_a", 1)
     assert past is not None
     going = State(TableState.REWINDING, utc_now(), "back to window 1", version=past.version)
     world.replicator.target.fence("public_a", held, held.control.fenced(going))

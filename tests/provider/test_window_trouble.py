@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.control.gathering import Run
-from airflow_cdc_provider.control.known import rebuild
-from airflow_cdc_provider.control.reconciling import find_holes
+from airflow_cdc_provider.control.inventory import rebuild_index
+from airflow_cdc_provider.control.observe import RunContext
+from airflow_cdc_provider.control.reconcile import find_holes
 from airflow_cdc_provider.control.replicator import utc_now
-from airflow_cdc_provider.core.changelog import Hole, manifest_path
-from airflow_cdc_provider.core.commands import CommandKind, CommandStatus
-from airflow_cdc_provider.core.definition import Columns, Reconcile, TableRule
+from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions.run_plan import Mode
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable, StagingInvalid
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.runs import Mode
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.log.change_log import Hole, manifest_path
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import Columns, Reconcile, TableRule
+from airflow_cdc_provider.core.table.states import TableState
 from tests.provider.small_world import World, schema
 
 
@@ -40,7 +40,7 @@ def test_a_table_that_somebody_else_made_is_left_alone_and_its_siblings_go_on(wo
     assert "belongs to another replicator" in closing.problems[0].what
     assert str(closing.problems[0]).count("do:") == 1
     assert world.control("public.a").window == 2
-    assert world.replicator.target.held("public.c", "public_c").version == 0
+    assert world.replicator.target.state("public.c", "public_c").version == 0
 
 
 def test_another_state_store_is_named_and_nothing_moves_until_the_index_is_rebuilt(world: World) -> None:
@@ -54,7 +54,7 @@ def test_another_state_store_is_named_and_nothing_moves_until_the_index_is_rebui
     assert world.slot() == 100
 
     before = world.control("public.a")
-    assert [row.table for row in rebuild(world.replicator, "ann")] == list(world.tables)
+    assert [row.table for row in rebuild_index(world.replicator, "ann")] == list(world.tables)
     assert world.control("public.a").fence == before.fence + 1
     assert world.run("r3").problems == ()
     assert world.slot() == 101
@@ -64,10 +64,10 @@ def test_a_rebuilt_index_knows_paused_tables_and_takes_nothing_over_twice(world:
     world.ask(CommandKind.PAUSE, "public.a")
     world.run("r2")
     (world.folder / "state.db").unlink()
-    states = {row.table: row.state for row in rebuild(world.replicator, "ann")}
+    states = {row.table: row.state for row in rebuild_index(world.replicator, "ann")}
     assert states == {"public.a": TableState.PAUSED, "public.b": TableState.REPLICATING}
     fence = world.control("public.b").fence
-    rebuild(world.replicator, "ann")
+    rebuild_index(world.replicator, "ann")
     assert world.control("public.b").fence == fence
 
 
@@ -221,7 +221,7 @@ def test_a_table_that_was_taken_back_is_fenced_and_the_log_applied_again(world: 
     token = world.control("public.a").token
     target = world.replicator.target
     target.store.write("public_a/restored", b"4")  # type: ignore[attr-defined]
-    held = target.held("public.a", "public_a")
+    held = target.state("public.a", "public_a")
     assert (held.restored, held.control, held.token) == (True, old, token)
     world.source.change("public.b")
     decision = world.open("r4")
@@ -357,7 +357,7 @@ def test_a_backfill_applies_the_windows_of_its_interval_again_and_lands_nothing(
     world.source.change("public.a")
     world.run("r3")
     world.source.change("public.a")
-    decision = world.open(Run("backfill__1", Mode.REPAIR, ("2020-01-01T00:00:00+00:00", middle)))
+    decision = world.open(RunContext("backfill__1", Mode.REPAIR, ("2020-01-01T00:00:00+00:00", middle)))
     assert decision.follow == ("stage", "close_window")
     assert (decision.plan.repair, decision.plan.extract) == ((1, 2), False)
     world.close("backfill__1")
@@ -366,7 +366,7 @@ def test_a_backfill_applies_the_windows_of_its_interval_again_and_lands_nothing(
 def test_a_backfill_beside_a_run_waits_and_then_applies_its_windows(world: World) -> None:
     world.source.change("public.a")
     first = world.open("r2")
-    repair = Run("backfill__1", Mode.REPAIR, ("2020-01-01T00:00:00+00:00", utc_now()))
+    repair = RunContext("backfill__1", Mode.REPAIR, ("2020-01-01T00:00:00+00:00", utc_now()))
     assert world.open(repair).wait
     world.spark(first)
     assert world.close("r2").problems == ()
@@ -376,7 +376,7 @@ def test_a_backfill_beside_a_run_waits_and_then_applies_its_windows(world: World
 
 
 def test_a_backfill_before_the_log_names_its_oldest_window(world: World) -> None:
-    run = Run("backfill__1", Mode.REPAIR, ("2020-01-01T00:00:00+00:00", "2020-01-02T00:00:00+00:00"))
+    run = RunContext("backfill__1", Mode.REPAIR, ("2020-01-01T00:00:00+00:00", "2020-01-02T00:00:00+00:00"))
     decision = world.open(run)
     assert decision.stop is not None and decision.stop.code == "LOG006"
     assert decision.stop.found.startswith("oldest window 1, from ")

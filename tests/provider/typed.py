@@ -13,7 +13,7 @@ import pytest
 from airflow.cli.cli_parser import _add_command
 
 from airflow_cdc_provider import connectors, targets
-from airflow_cdc_provider.cli.definition import get_cli_commands
+from airflow_cdc_provider.cli.commands import get_cli_commands
 from airflow_cdc_provider.state.store import StateStore
 from tests.provider.small_world import World
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow_cdc_provider.core.changes import ChangeRecord, canonical
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
+from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.spark.hand_made import HandMade, Row
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres

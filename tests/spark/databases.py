@@ -13,9 +13,9 @@ import pymysql
 from psycopg.types.string import TextLoader
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.definition import OnDelete, Target
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.spec.definition import OnDelete, Target
+from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.spark.hand_made import HandMade

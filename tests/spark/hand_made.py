@@ -14,22 +14,30 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.connectors.source import FetchesRows
-from airflow_cdc_provider.core.changelog import Hole, Manifest, TableSlice, attempt_folder, table_folder
-from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord, canonical
-from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import Definition, OnBadRecord, OnDelete, Source, Staging, TableRule, Target
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, TableResult, TableTask
-from airflow_cdc_provider.core.tables import TableSchema
-from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, TableResult, TableTask
+from airflow_cdc_provider.core.log.change_log import Hole, Manifest, TableSlice, attempt_folder, table_folder
+from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, ChangeRecord, canonical
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import (
+    Definition,
+    OnBadRecord,
+    OnDelete,
+    Source,
+    Staging,
+    TableRule,
+    Target,
+)
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.sparksql.types import from_text
-from airflow_cdc_provider.targets.target import Held, TargetTables
+from airflow_cdc_provider.targets.target import TargetState, TargetTables
 from spark_jobs import merge, stage
 from spark_jobs.copies.copied_rows import CopiedRows
-from spark_jobs.copies.split_copy import Written
+from spark_jobs.copies.split_copy import WrittenSplit
 from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.memory_budget import few
 from spark_jobs.runtime.sessions import Application
@@ -158,8 +166,8 @@ class HandMade:
     def job_tables(self) -> TargetTables:
         return self.job(StepKind.STAGE, ()).tables
 
-    def held(self) -> Held:
-        return self.job_tables().held(self.schema.table, "t")
+    def held(self) -> TargetState:
+        return self.job_tables().state(self.schema.table, "t")
 
     def job(self, kind: StepKind, tables: Sequence[TableTask], **more: Any) -> Job:
         step = Step(
@@ -210,8 +218,8 @@ class HandMade:
         )
         writer = open_writer(self.definition.target.type, lambda: self.spark, job.tables)
 
-        def each_share(function: Callable[[Iterable[pa.Table]], Any]) -> Written[Any]:
-            return Written([function([frame.toArrow()])], len(rows))
+        def each_share(function: Callable[[Iterable[pa.Table]], Any]) -> WrittenSplit[Any]:
+            return WrittenSplit([function([frame.toArrow()])], len(rows))
 
         copied = CopiedRows(lambda: frame, each_share if few(len(rows)) else None)
         written = writer.copy(self.task(), copied)(record)

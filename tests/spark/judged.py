@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from deltalake import DeltaTable
 
-from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.spec.definition import OnDelete
 from tests.delta_tables import read
 from tests.model.histories import COLUMNS, KEY, Story
 from tests.model.source import Row, Rows

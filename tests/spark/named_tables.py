@@ -14,11 +14,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import TableRule
-from airflow_cdc_provider.core.plain import from_plain
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import StepKind, TableResult
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import StepKind, TableResult
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.states import State, TableState
 from spark_jobs import extract, merge, resync, snapshot, stage
 from spark_jobs.runtime.sessions import build
 from tests.spark.replicator import BUILT_AHEAD, LOCAL, Replicator, by_table, driver_settings, now
@@ -44,7 +44,7 @@ def main() -> None:
     said["taken"] = problem(first_copy(replicator))
     said["taken rows"] = spark.table(f"{CATALOG}.b").count()
     said["absent"] = problem(first_copy(named(replicator, "absent")))
-    said["written"] = replicator.target.held("public.b", "b").exists
+    said["written"] = replicator.target.state("public.b", "b").exists
     spark.stop()
     print("\n" + json.dumps(said))
 
@@ -66,7 +66,7 @@ def found(spark: SparkSession) -> list[dict[str, Any]]:
 
 
 def stream(replicator: Replicator, lo: dict[str, str]) -> None:
-    limit = dict(replicator.source.news(lo, ["public.a", "public.b"]).limit)
+    limit = dict(replicator.source.status(lo, ["public.a", "public.b"]).limit)
     by_table(replicator.run(replicator.step(StepKind.EXTRACT, window=1, lo=lo, limit=limit), extract.run))
     staged = replicator.step(StepKind.STAGE, replicator.tasks("public.a"), window=1)
     by_table(replicator.run(staged, stage.run))
@@ -76,7 +76,7 @@ def stream(replicator: Replicator, lo: dict[str, str]) -> None:
 
 def copy_again(replicator: Replicator) -> None:
     (task,) = replicator.tasks("public.a")
-    held = replicator.target.held("public.a", task.target)
+    held = replicator.target.state("public.a", task.target)
     assert held.control is not None
     fence = held.control.fenced(State(TableState.RESYNCING, since=now()), attempt="pause")
     replicator.target.fence(task.target, held, fence)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.steps import Outcome
+from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import OnDelete
 from spark_jobs.runtime.job import Job
 from tests.model.histories import Story, Told
 from tests.model.source import Row

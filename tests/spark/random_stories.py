@@ -11,9 +11,9 @@ from random import Random
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.steps import Outcome
-from airflow_cdc_provider.core.tables import Regime
+from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.schema import Regime
 from tests.model import seeds
 from tests.model.histories import Story, Telling, story
 from tests.model.telling import KEYED, Teller

@@ -18,15 +18,15 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_cdc_provider import appcds, bundle
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source import SourceConnector
-from airflow_cdc_provider.core.connections import SECRETS_FILE, ConnectionInfo, Secrets
-from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target, rule_fingerprint
-from airflow_cdc_provider.core.plain import from_plain, to_plain
-from airflow_cdc_provider.core.selection import select
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import Step, StepKind, StepResult, TableResult, TableTask
+from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE, ConnectionInfo, Secrets
+from airflow_cdc_provider.core.decisions.steps import Step, StepKind, StepResult, TableResult, TableTask
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target, rule_fingerprint
+from airflow_cdc_provider.core.spec.selection import select
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.logstore import class_path
-from airflow_cdc_provider.staging.places import open_log
-from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, spark_settings
+from airflow_cdc_provider.staging.open_store import open_log
+from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, spark_settings
 from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.runtime import harness
@@ -86,7 +86,7 @@ class Replicator:
         assert not problems, problems
         tasks = []
         for one in chosen:
-            control = self.target.held(one.table, one.target).control
+            control = self.target.state(one.table, one.target).control
             state = control.state.name if control else TableState.PENDING
             fingerprint = rule_fingerprint(self.definition, one.rule)
             tasks.append(TableTask(one.table, one.target, one.schema, one.rule, fingerprint, state, control))
@@ -146,7 +146,7 @@ class Replicator:
         """A session in which somebody else works on the target."""
         session = fresh(spark)
         if self.definition.target.type == "iceberg":
-            for name, value in spark_settings(catalog_place(self.definition.target, self.secrets.target)).items():
+            for name, value in spark_settings(catalog_location(self.definition.target, self.secrets.target)).items():
                 session.conf.set(name, value)
         return session
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from airflow_cdc_provider.core.changes import ChangeRecord, canonical
-from airflow_cdc_provider.core.decisions import Decision, DecisionKind, decision_path
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.quarantine import Unreadable, record_id, told
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, decision_path
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
+from airflow_cdc_provider.core.log.quarantine import UndecodedRecord, record_id, undecoded
+from airflow_cdc_provider.core.serde import to_plain
 from tests.spark.hand_made import HandMade
 
 RAW = "bm9ib2R5IHJlYWRzIHRoaXM="
@@ -19,7 +19,7 @@ RAW = "bm9ib2R5IHJlYWRzIHRoaXM="
 def unreadable(record: ChangeRecord, *columns: str, key: bool = True) -> ChangeRecord:
     """The record as a decoder puts it aside that understood all but ``columns``; without any, nothing."""
     known = {name: value for name, value in _image(record).items() if name not in columns} if columns else {}
-    what = Unreadable("tests", RAW, "no telling", op=record.op, known=known, columns=columns)
+    what = UndecodedRecord("tests", RAW, "no telling", op=record.op, known=known, columns=columns)
     own = record.key_before if record.op == "delete" else record.key
     return replace(
         record,
@@ -36,14 +36,14 @@ def unreadable(record: ChangeRecord, *columns: str, key: bool = True) -> ChangeR
 def lost_values(record: ChangeRecord, bad: ChangeRecord) -> dict[str, Any]:
     """What an operator has to say to make ``record`` of what became of it. Where the whole message was lost, all that
     it told."""
-    what, image = told(bad), _image(record)
+    what, image = undecoded(bad), _image(record)
     columns: Sequence[str] = what.columns if what and what.columns else list(image)
     return {name: image[name] for name in columns}
 
 
 def decide(table: HandMade, record: ChangeRecord, kind: DecisionKind, **values: Any) -> None:
     number = len(table.log.decisions())
-    decision = Decision(
+    decision = OperatorDecision(
         f"{number:06d}", kind, "hand", table.schema.table, "ann", "2026-01-01", record=record_id(record), values=values
     )
     assert table.log.store.create(decision_path(decision.id), json.dumps(to_plain(decision)).encode())

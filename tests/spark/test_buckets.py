@@ -13,13 +13,13 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.definition import Definition, OnDelete, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind
 from airflow_cdc_provider.core.errors import Fenced
-from airflow_cdc_provider.core.places import place_of
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import Outcome, StepKind
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.spec.definition import Definition, OnDelete, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.storage.locations import parse_location
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.delta.storage import storage_options
 from spark_jobs import merge, snapshot, stage, verify
 from spark_jobs.runtime.s3a import hadoop_settings, reach_buckets
@@ -97,7 +97,7 @@ def test_the_whole_road_leads_from_snapshot_to_proof_with_staging_and_target_in_
     database.execute('DELETE FROM "Odd Näme" WHERE v IS NULL')
 
     # As the operator submits it: the step is read from the bucket, the executors write into it.
-    limit = dict(replicator.source.news(lo, names).limit)
+    limit = dict(replicator.source.status(lo, names).limit)
     step = replicator.step(StepKind.EXTRACT, window=1, lo=lo, limit=limit)
     process = replicator.submit(step)
     output, _ = process.communicate()
@@ -118,8 +118,8 @@ def test_the_whole_road_leads_from_snapshot_to_proof_with_staging_and_target_in_
 
     for folder in replicator.log.store.names("batches"):
         replicator.log.store.delete(f"batches/{folder}")
-    assert objects.keys(place_of(replicator.log.store.url("batches")).path) == []
-    everything = " ".join(objects.keys(place_of(place).path))
+    assert objects.keys(parse_location(replicator.log.store.url("batches")).path) == []
+    everything = " ".join(objects.keys(parse_location(place).path))
     assert "/staging/" in everything and "/lake/t/_delta_log/" in everything
     assert not [path for path in tmp_path.rglob("*") if path.is_file()], "nothing stands on this host"
 
@@ -145,7 +145,7 @@ def test_a_fence_that_comes_while_a_merge_is_under_way_shuts_it_out(
 @pytest.mark.nightly
 def test_a_merge_that_loses_the_race_for_its_version_to_another_library_looks_again(table: HandMade) -> None:
     """Spark and Delta's other library write the same version, over and over: no commit is ever lost."""
-    options = storage_options(place_of(table.definition.target.location), table.secrets.target)
+    options = storage_options(parse_location(table.definition.target.location), table.secrets.target)
     url = f"{table.definition.target.location}/t"
     done = 0
     with ThreadPoolExecutor(1) as pool:

@@ -17,7 +17,7 @@ sys.path.insert(0, sys.argv[1])
 import airflow_cdc_provider
 assert airflow_cdc_provider.__file__.startswith(sys.argv[1]), airflow_cdc_provider.__file__
 from spark_jobs import extract, merge, resync, snapshot, stage
-from airflow_cdc_provider.connectors.postgres.source import PostgresSource
+from airflow_cdc_provider.connectors.sources.postgres.source import PostgresSource
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 assert "airflow" not in sys.modules
 """

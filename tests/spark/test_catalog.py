@@ -11,11 +11,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import TableRule
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.steps import Outcome, StepKind
-from airflow_cdc_provider.loader.sparkconf import misshapen, refused
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.loader.spark_conf import misshapen, refused
 from tests.spark.named_tables import named
 from tests.spark.replicator import Replicator, by_table
 

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from deltalake import DeltaTable
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import OnDelete, TableRule
-from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult
+from airflow_cdc_provider.core.spec.definition import OnDelete, TableRule
 from airflow_cdc_provider.logstore import class_path
 from tests.spark.cluster import standalone
 from tests.spark.replicator import Replicator, by_table
@@ -48,7 +48,7 @@ def test_copying_landing_folding_merging_and_comparing_work_on_a_standalone_clus
         copied = submit(replicator.step(StepKind.SNAPSHOT))
         database.execute("UPDATE a SET note = 'y' WHERE id <= 100")
         database.execute("DELETE FROM a WHERE id = 1")
-        limit = dict(replicator.source.news(lo, ["public.a"]).limit)
+        limit = dict(replicator.source.status(lo, ["public.a"]).limit)
         verified = submit(replicator.step(StepKind.VERIFY, window=1, lo=lo, limit=limit))
 
     assert by_table(copied)["public.a"].rows == 60000

@@ -10,14 +10,14 @@ from random import Random
 import pytest
 from deltalake import DeltaTable
 
-from airflow_cdc_provider.core.carry import CarryOver
-from airflow_cdc_provider.core.changelog import DataFile, carry_folder
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.staging.local import LocalStore
-from airflow_cdc_provider.staging.log import ChangeLog
-from airflow_cdc_provider.targets.delta.reach import log_files, oldest_version
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.log.carry_over import CarryOver
+from airflow_cdc_provider.core.log.change_log import DataFile, carry_folder
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
+from airflow_cdc_provider.targets.delta.time_travel import log_files, oldest_version
 from tests.spark.test_delta_cursor import TABLE, TARGET, commit, control, foreign_append
 
 STEPS = ("merge", "merge", "merge", "fence", "foreign", "restore", "expire", "clean")
@@ -46,7 +46,7 @@ class History:
         getattr(self, kind)()
 
     def merge(self) -> None:
-        held = self.tables.held(TABLE, TARGET)
+        held = self.tables.state(TABLE, TARGET)
         assert held.control is not None
         path = f"{carry_folder(TABLE, uuid.uuid4().hex)}/0.parquet"
         self.tables.log.store.write(path, b"carried")
@@ -55,7 +55,7 @@ class History:
         commit(self.tables, record, held.control.window)
 
     def fence(self) -> None:
-        held = self.tables.held(TABLE, TARGET)
+        held = self.tables.state(TABLE, TARGET)
         assert held.control is not None
         self.tables.fence(TARGET, held, held.control.fenced(attempt="pause"))
 
@@ -71,7 +71,7 @@ class History:
         if version == opened.version():
             return
         opened.restore(version)
-        if self.tables.held(TABLE, TARGET).control is None:
+        if self.tables.state(TABLE, TARGET).control is None:
             commit(self.tables, control(self.tables.log.highest_fence(TABLE) + 1, 1), 1)
         else:
             self.fence()
@@ -89,9 +89,9 @@ class History:
 
     def clean(self) -> None:
         log = self.tables.log
-        before = self.tables.held(TABLE, TARGET), log.highest_fence(TABLE)
+        before = self.tables.state(TABLE, TARGET), log.highest_fence(TABLE)
         log.forget_controls(TABLE, self.tables.oldest_token(TABLE, TARGET))
-        assert (self.tables.held(TABLE, TARGET), log.highest_fence(TABLE)) == before, self.told
+        assert (self.tables.state(TABLE, TARGET), log.highest_fence(TABLE)) == before, self.told
         opened = self.opened()
         for version in range(self.oldest(), opened.version() + 1):
             opened.load_as_version(version)

@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow
 import pytest
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Definition, OnDelete, Source, Staging, TableRule
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.staging.places import open_log
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.spec.definition import Definition, OnDelete, Source, Staging, TableRule
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets.database.names import STAGED, staging_table
 from airflow_cdc_provider.targets.database.staging import load_share, make_staged, prepare
 from airflow_cdc_provider.targets.database.target import DatabaseTarget

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.errors import Blocked
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import Outcome
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.database.names import STAGED, staging_table
 from airflow_cdc_provider.targets.postgres import server as postgres_server
 from tests.spark.contract.standing import control, fence

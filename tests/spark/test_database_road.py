@@ -8,10 +8,10 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import Outcome, StepKind
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.table.states import State, TableState
 from spark_jobs import resync
 from tests.spark.databases import Database
 from tests.spark.replicator import by_table, now
@@ -41,7 +41,7 @@ def test_tables_of_every_type_and_rule_are_copied_followed_proved_and_copied_aga
 
     warehouse.execute(f"DELETE FROM {warehouse.schema}.soft WHERE a = 3")
     task, *_ = replicator.tasks("public.soft")
-    held = replicator.target.held(task.table, task.target)
+    held = replicator.target.state(task.table, task.target)
     assert held.control is not None
     replicator.target.fence(task.target, held, held.control.fenced(State(TableState.RESYNCING, now())))
     window = replicator.log.sealed()

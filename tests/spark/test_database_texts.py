@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.core.merge import KNOWN
-from spark_jobs.writers.texts import as_texts, is_binary
+from airflow_cdc_provider.core.table.merge_plan import KNOWN
+from spark_jobs.writers.row_texts import as_texts, is_binary
 
 
 def texts(values: pa.Array) -> list[str | None]:

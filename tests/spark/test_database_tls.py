@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.sandbox import mariadb as mariadb_server
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.targets.database.server import Server

@@ -20,22 +20,22 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema
 from airflow_cdc_provider.core.errors import TargetUnavailable
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
-from airflow_cdc_provider.core.merge import DELETED, ORDER
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.staging.local import LocalStore
+from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.targets.delta.ddl import table_properties
-from airflow_cdc_provider.targets.delta.direct import copy as copies
-from airflow_cdc_provider.targets.delta.direct.copy import (
-    Place,
-    found_place,
+from airflow_cdc_provider.targets.delta.local_engine import copy as copies
+from airflow_cdc_provider.targets.delta.local_engine.copy import (
+    ReplacedVersion,
+    existing_table,
     layout_of,
-    new_place,
+    new_table,
     prepared_copy,
     write_files,
 )
-from airflow_cdc_provider.targets.delta.direct.merge import Label, TokenPassed
-from airflow_cdc_provider.targets.delta.direct.snapshot import read_snapshot
-from airflow_cdc_provider.targets.delta.direct.suited import expected_columns
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import read_snapshot
+from airflow_cdc_provider.targets.delta.local_engine.merge import Label, TokenPassed
+from airflow_cdc_provider.targets.delta.local_engine.protocol_support import expected_columns
 from tests.delta_tables import read
 
 pytestmark = pytest.mark.jvm
@@ -81,10 +81,10 @@ class Copying:
     def label(self) -> Label:
         return Label("app", self.token, json.dumps({"token": self.token}))
 
-    def place(self, schema: TableSchema, soft: bool = False) -> Place | None:
+    def place(self, schema: TableSchema, soft: bool = False) -> ReplacedVersion | None:
         if self.token == 1:
-            return new_place(*settings(schema, soft))
-        return found_place(self.store, "t", *settings(schema, soft))
+            return new_table(*settings(schema, soft))
+        return existing_table(self.store, "t", *settings(schema, soft))
 
     def copy(
         self, schema: TableSchema, rows: Sequence[dict[str, Any]], order: Sequence[str] = (), soft: bool = False
@@ -220,7 +220,7 @@ def test_a_copy_whose_token_has_passed_is_not_prepared(tmp_path: Path) -> None:
         copying.copy(KEYED, [])
     for passed in (1, 2):
         copying.token = passed
-        place = found_place(copying.store, "t", *settings(KEYED))
+        place = existing_table(copying.store, "t", *settings(KEYED))
         assert place is not None
         with pytest.raises(TokenPassed):
             prepared_copy(copying.store, "t", place, [], 0, copying.label())

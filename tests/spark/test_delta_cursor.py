@@ -9,17 +9,17 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.cursors import ControlRecord, token
-from airflow_cdc_provider.core.definition import OnDelete, TableRule, Target
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Fenced, TargetUnavailable
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.staging.local import LocalStore
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.spec.definition import OnDelete, TableRule, Target
+from airflow_cdc_provider.core.table.control_record import ControlRecord, token
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.targets.delta import target as target_module
-from airflow_cdc_provider.targets.delta.direct.copy import Layout, write_files
+from airflow_cdc_provider.targets.delta.local_engine.copy import FileLayout, write_files
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 
@@ -59,12 +59,12 @@ def task(rule: TableRule | None = None, schema: TableSchema = SCHEMA) -> TableTa
 
 
 def test_a_missing_table_holds_nothing(tables: DeltaTarget) -> None:
-    assert not tables.held(TABLE, TARGET).exists
+    assert not tables.state(TABLE, TARGET).exists
 
 
 def test_a_table_of_somebody_else_holds_no_control_record(tables: DeltaTarget) -> None:
     foreign_append(tables)
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert (held.exists, held.control, held.token) == (True, None, None)
 
 
@@ -72,14 +72,14 @@ def test_the_newest_commit_of_ours_counts_below_a_foreign_append(tables: DeltaTa
     commit(tables, control(1, 1), 1)
     commit(tables, control(1, 2), 2)
     foreign_append(tables)
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert held.control == control(1, 2)
     assert (held.version, held.token, held.restored) == (2, token(1, 2), False)
 
 
 def test_a_control_file_that_is_gone_is_replaced_by_the_commit_itself(tables: DeltaTarget) -> None:
     commit(tables, control(1, 7), 1, named=False)
-    assert tables.held(TABLE, TARGET).control == control(1, 7)
+    assert tables.state(TABLE, TARGET).control == control(1, 7)
 
 
 def test_a_commit_whose_history_is_gone_is_found_by_its_token(tables: DeltaTarget) -> None:
@@ -89,18 +89,18 @@ def test_a_commit_whose_history_is_gone_is_found_by_its_token(tables: DeltaTarge
     DeltaTable(tables.locate(TARGET)).create_checkpoint()
     for version in range(3):
         Path(tables.locate(TARGET), "_delta_log", f"{version:020d}.json").unlink()
-    assert tables.held(TABLE, TARGET).control == control(1, 1)
+    assert tables.state(TABLE, TARGET).control == control(1, 1)
 
 
 def test_a_foreign_restore_takes_the_cursor_back_and_the_next_fence_passes_the_old_token(tables: DeltaTarget) -> None:
     for window in (1, 2, 3):
         commit(tables, control(4, window), window)
     DeltaTable(tables.locate(TARGET)).restore(0)
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert (held.control, held.restored, held.token) == (control(4, 1), True, token(4, 3))
     assert held.control is not None
     fenced = tables.fence(TARGET, held, replace(held.control.fenced(), fence=2))
-    after = tables.held(TABLE, TARGET)
+    after = tables.state(TABLE, TARGET)
     assert fenced.fence == 5 and after.control == fenced and fenced.window == 1
     assert not after.restored and after.token == token(5, 1)
 
@@ -109,8 +109,8 @@ def test_a_fence_passes_the_recorded_token_though_staging_has_lost_its_names(tab
     for window in (1, 2):
         commit(tables, control(4, window), window, named=False)
     DeltaTable(tables.locate(TARGET)).restore(0)
-    fenced = tables.fence(TARGET, tables.held(TABLE, TARGET), control(1, 1).fenced())
-    assert fenced.fence == 5 and tables.held(TABLE, TARGET).token == token(5, 1)
+    fenced = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
+    assert fenced.fence == 5 and tables.state(TABLE, TARGET).token == token(5, 1)
 
 
 def test_a_restore_is_seen_below_many_commits_of_others(tables: DeltaTarget) -> None:
@@ -119,7 +119,7 @@ def test_a_restore_is_seen_below_many_commits_of_others(tables: DeltaTarget) -> 
     DeltaTable(tables.locate(TARGET)).restore(0)
     for _ in range(25):
         foreign_append(tables)
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert (held.control, held.restored) == (control(1, 1), True)
 
 
@@ -129,17 +129,17 @@ def test_a_restore_of_a_restore_is_followed_to_its_end(tables: DeltaTarget) -> N
     DeltaTable(tables.locate(TARGET)).restore(0)
     foreign_append(tables)
     DeltaTable(tables.locate(TARGET)).restore(3)
-    assert tables.held(TABLE, TARGET).control == control(1, 1)
+    assert tables.state(TABLE, TARGET).control == control(1, 1)
     DeltaTable(tables.locate(TARGET)).restore(2)
-    assert tables.held(TABLE, TARGET).control == control(1, 3)
-    assert tables.held(TABLE, TARGET).restored
+    assert tables.state(TABLE, TARGET).control == control(1, 3)
+    assert tables.state(TABLE, TARGET).restored
 
 
 def test_a_restore_to_before_our_first_commit_leaves_no_record(tables: DeltaTarget) -> None:
     foreign_append(tables)
     commit(tables, control(1, 1), 1)
     DeltaTable(tables.locate(TARGET)).restore(0)
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert (held.control, held.restored, held.token) == (None, True, token(1, 1))
 
 
@@ -147,35 +147,35 @@ def test_the_restore_announced_by_our_own_rewind_is_not_foreign(tables: DeltaTar
     commit(tables, control(1, 1), 1)
     commit(tables, control(1, 2), 2)
     rewinding = control(2, 2, TableState.REWINDING)
-    tables.fence(TARGET, tables.held(TABLE, TARGET), rewinding)
+    tables.fence(TARGET, tables.state(TABLE, TARGET), rewinding)
     DeltaTable(tables.locate(TARGET)).restore(0)
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert (held.control, held.restored) == (rewinding, False)
 
 
 def test_a_fence_changes_no_row_and_is_what_counts_next(tables: DeltaTarget) -> None:
     commit(tables, control(1, 1), 1)
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     record = tables.fence(TARGET, held, control(1, 1).fenced())
     assert (record.fence, record.window) == (2, 1)
-    assert tables.held(TABLE, TARGET).control == record
+    assert tables.state(TABLE, TARGET).control == record
     assert DeltaTable(tables.locate(TARGET)).to_pyarrow_table().num_rows == 1
 
 
 def test_a_fence_built_on_an_older_look_is_refused(tables: DeltaTarget) -> None:
     commit(tables, control(1, 1), 1)
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     commit(tables, control(1, 2), 2)
     with pytest.raises(Fenced, match="TGT020"):
         tables.fence(TARGET, held, control(1, 1).fenced())
-    assert tables.held(TABLE, TARGET).control == control(1, 2)
+    assert tables.state(TABLE, TARGET).control == control(1, 2)
 
 
 def test_a_commit_between_the_look_of_a_fence_and_its_append_shuts_the_fence_out(
     tables: DeltaTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(tables, control(1, 1), 1)
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     still = tables._still
 
     def still_and_then_no_more(*arguments: object) -> bool:
@@ -187,23 +187,23 @@ def test_a_commit_between_the_look_of_a_fence_and_its_append_shuts_the_fence_out
     monkeypatch.setattr(tables, "_still", still_and_then_no_more)
     with pytest.raises(Fenced, match="TGT020"):
         tables.fence(TARGET, held, control(1, 1).fenced())
-    assert tables.held(TABLE, TARGET).control == control(1, 2)
+    assert tables.state(TABLE, TARGET).control == control(1, 2)
 
 
 def test_of_two_fences_on_one_look_one_wins(tables: DeltaTarget) -> None:
     commit(tables, control(1, 1), 1)
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     first = tables.fence(TARGET, held, control(1, 1).fenced())
     with pytest.raises(Fenced):
         tables.fence(TARGET, held, control(1, 1).fenced())
-    assert tables.held(TABLE, TARGET).control == first
+    assert tables.state(TABLE, TARGET).control == first
 
 
 def test_a_fence_named_by_an_attempt_that_died_is_stepped_over(tables: DeltaTarget) -> None:
     commit(tables, control(1, 1), 1)
     assert tables.log.write_control(control(2, 1, attempt="dead"))
-    record = tables.fence(TARGET, tables.held(TABLE, TARGET), control(1, 1).fenced())
-    assert record.fence == 3 and tables.held(TABLE, TARGET).control == record
+    record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
+    assert record.fence == 3 and tables.state(TABLE, TARGET).control == record
 
 
 def test_a_lost_answer_counts_where_the_commit_stands(tables: DeltaTarget, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,8 +215,8 @@ def test_a_lost_answer_counts_where_the_commit_stands(tables: DeltaTarget, monke
         raise OSError("connection reset")
 
     monkeypatch.setattr(target_module, "_append_nothing", append_and_lose_the_answer)
-    record = tables.fence(TARGET, tables.held(TABLE, TARGET), control(1, 1).fenced())
-    assert tables.held(TABLE, TARGET).control == record
+    record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
+    assert tables.state(TABLE, TARGET).control == record
 
 
 def test_a_fence_that_twice_leaves_no_trace_can_be_tried_again(
@@ -229,17 +229,17 @@ def test_a_fence_that_twice_leaves_no_trace_can_be_tried_again(
 
     monkeypatch.setattr(target_module, "_append_nothing", lose)
     with pytest.raises(TargetUnavailable, match="TGT021"):
-        tables.fence(TARGET, tables.held(TABLE, TARGET), control(1, 1).fenced())
+        tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
 
 
 def test_a_table_dropped_and_made_anew_is_not_ours(tables: DeltaTarget) -> None:
     import shutil
 
     commit(tables, control(1, 1), 1)
-    before = tables.held(TABLE, TARGET)
+    before = tables.state(TABLE, TARGET)
     shutil.rmtree(tables.locate(TARGET))
     foreign_append(tables)
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert held.control is None and held.identity != before.identity
     assert [problem.code for problem in tables.check([task()])] == ["TGT012"]
 
@@ -278,7 +278,7 @@ def test_a_source_name_becomes_a_folder_name(tables: DeltaTarget, source: str, e
 
 def test_what_a_copy_that_died_has_left_is_in_nobodys_way(tables: DeltaTarget) -> None:
     rows = [pa.table({"id": [1]})]
-    assert len(write_files(tables.store, TARGET, rows, Layout())) == 1
-    assert tables.check([task()]) == [] and not tables.held(TABLE, TARGET).exists
+    assert len(write_files(tables.store, TARGET, rows, FileLayout())) == 1
+    assert tables.check([task()]) == [] and not tables.state(TABLE, TARGET).exists
     Path(tables.locate(TARGET), "part-1.parquet").write_text("mine")
     assert [problem.code for problem in tables.check([task()])] == ["TGT011"]

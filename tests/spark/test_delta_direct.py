@@ -18,17 +18,21 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.merge import DELETED, GONE, LIVE, OP, ORDER, PUT, MergePlan
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.staging.local import LocalStore
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.merge_plan import DELETED, GONE, LIVE, OP, ORDER, PUT, MergePlan
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.targets.delta.ddl import table_properties
-from airflow_cdc_provider.targets.delta.direct import lookup
-from airflow_cdc_provider.targets.delta.direct.data_file import PREFIX
-from airflow_cdc_provider.targets.delta.direct.merge import Label, Prepared, TokenPassed, prepare
-from airflow_cdc_provider.targets.delta.direct.snapshot import read_snapshot
-from airflow_cdc_provider.targets.delta.direct.suited import simple_table
-from airflow_cdc_provider.targets.delta.direct.vectors import UnreadableVector, read_vector, write_vectors
+from airflow_cdc_provider.targets.delta.local_engine import key_lookup
+from airflow_cdc_provider.targets.delta.local_engine.data_file import PREFIX
+from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import (
+    UnreadableVector,
+    read_vector,
+    write_vectors,
+)
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import read_snapshot
+from airflow_cdc_provider.targets.delta.local_engine.merge import Label, Prepared, TokenPassed, prepare
+from airflow_cdc_provider.targets.delta.local_engine.protocol_support import supports_table
 from tests.delta_tables import read
 from tests.model import seeds
 
@@ -163,7 +167,7 @@ SOFT_TOO = (KEYS[0], KEYS[-1])
 def test_random_merges_leave_what_the_model_holds(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: tuple[str, ...], soft: bool
 ) -> None:
-    monkeypatch.setattr("airflow_cdc_provider.targets.delta.direct.data_file.GROUP_ROWS", 64)
+    monkeypatch.setattr("airflow_cdc_provider.targets.delta.local_engine.data_file.GROUP_ROWS", 64)
     random = Random(f"{seeds.seed()} {key} {soft}")
     print(f"again: {seeds.SEED}={seeds.seed()}")
     scene = Scene(spark, tmp_path, key, soft)
@@ -248,12 +252,12 @@ def test_a_table_that_asks_more_of_its_writers_is_left_to_spark(scene: Scene, as
 
 def test_a_table_with_rules_for_a_column_is_left_to_spark(scene: Scene) -> None:
     snapshot = read_snapshot(scene.store, "t")
-    assert snapshot is not None and simple_table(snapshot, scene.plan)
+    assert snapshot is not None and supports_table(snapshot, scene.plan)
     fields = json.loads(snapshot.metadata["schemaString"])["fields"]
     for rule in ({"nullable": False}, {"type": "integer"}, {"metadata": {"delta.generationExpression": "1"}}):
         told = json.dumps({"fields": [{**fields[0], **rule}, *fields[1:]]})
         ruled = replace(snapshot, metadata={**snapshot.metadata, "schemaString": told})
-        assert not simple_table(ruled, scene.plan), rule
+        assert not supports_table(ruled, scene.plan), rule
 
 
 @pytest.mark.parametrize(
@@ -284,7 +288,7 @@ def test_a_key_that_stands_twice_is_left_to_spark(scene: Scene) -> None:
 def test_files_and_groups_whose_range_holds_no_key_are_not_read(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     scene.merge(scene.staged(Random(1), list(range(500, 700)), 99))
     touched: list[str] = []
-    monkeypatch.setattr(lookup.Wanted, "met", lambda self, store, table, file: touched.append(file.path))
+    monkeypatch.setattr(key_lookup.KeySet, "met", lambda self, store, table, file: touched.append(file.path))
     scene.prepared(scene.staged(Random(1), [10_000], 99))
     assert touched == []
     scene.prepared(scene.staged(Random(1), [501], 99))

@@ -10,8 +10,8 @@ import delta.exceptions
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.steps import Outcome
-from airflow_cdc_provider.core.tables import Column, TableSchema
+from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from spark_jobs.writers import delta as writer
 from tests.spark.contract.delta_kit import DeltaKit, delta_in_spark
 from tests.spark.contract.fold_cases import INT, TEXT

@@ -15,11 +15,11 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.changes import ChangeRecord, canonical
-from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
-from airflow_cdc_provider.core.steps import Outcome, TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.model import seeds
 from tests.spark.contract.sessions import small_session
 from tests.spark.contract.standing import control, require_accounted

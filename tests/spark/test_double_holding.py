@@ -9,10 +9,10 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.steps import Outcome
-from airflow_cdc_provider.core.tables import Column
+from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.schema import Column
 from tests.model import seeds
 from tests.spark.contract.double_cases import COLUMNS, DOUBLE, TEXT, Told, row
 from tests.spark.hand_made import HandMade, Row

@@ -9,9 +9,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import TableRule
-from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import StepKind
+from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.logstore import class_path
 from spark_jobs.runtime.cluster_checks import not_seen_here
 from tests.spark.cluster import standalone
@@ -44,7 +44,7 @@ def test_a_package_that_executors_lack_is_named_with_the_line_to_type_and_no_win
     replicator = Replicator(tmp_path, "bare", connection, [TableRule("public.a")])
     lo = dict(replicator.source.open_stream(["public.a"]))
     database.execute("INSERT INTO a VALUES (1)")
-    limit = dict(replicator.source.news(lo, ["public.a"]).limit)
+    limit = dict(replicator.source.status(lo, ["public.a"]).limit)
     venv.create(tmp_path / "bare", with_pip=False)
     step = replicator.step(StepKind.EXTRACT, window=1, lo=lo, limit=limit)
     with standalone(tmp_path) as master:

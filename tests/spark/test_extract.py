@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.changelog import Manifest
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import Outcome, Step, StepKind, StepResult
-from airflow_cdc_provider.staging import log as changelog
+from airflow_cdc_provider.core.log.change_log import Manifest
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.staging import change_log as changelog
 from spark_jobs import extract
 from spark_jobs.runtime.job import Job
 from spark_jobs.windows.window_writer import Limits
@@ -47,7 +47,7 @@ class Stream:
         self.window = 0
 
     def step(self) -> Step:
-        limit = dict(self.replicator.source.news(self.lo, ["public.a", "public.b"]).limit)
+        limit = dict(self.replicator.source.status(self.lo, ["public.a", "public.b"]).limit)
         return self.replicator.step(StepKind.EXTRACT, window=self.window + 1, lo=self.lo, limit=limit)
 
     def land(self, limits: Limits | None = None) -> StepResult:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.changelog import manifest_path
-from airflow_cdc_provider.core.plain import from_plain
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import Batch, Outcome, StepKind
-from airflow_cdc_provider.core.tables import Column, TableSchema
+from airflow_cdc_provider.core.decisions.steps import Batch, Outcome, StepKind
+from airflow_cdc_provider.core.log.change_log import manifest_path
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 from spark_jobs import replay, stage
 from tests.spark.contract.fold_cases import INT, KEYED, KEYLESS, TEXT, BareTeller, Teller
 from tests.spark.contract.standing import control, fence, problem

@@ -13,15 +13,15 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.changelog import batch_folder
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.merge import DELETED, LIVE, OP, ORDER
-from airflow_cdc_provider.core.steps import Outcome
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.log.change_log import batch_folder
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.merge_plan import DELETED, LIVE, OP, ORDER
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.types import try_from_text
-from spark_jobs.batches.row_images import Images
-from spark_jobs.folds import local
+from spark_jobs.batches.row_images import ImageColumns
+from spark_jobs.folds import local_engine
 from spark_jobs.runtime import memory_budget
 from tests.model import seeds
 from tests.spark.hand_made import HandMade, Row
@@ -67,7 +67,7 @@ def test_a_value_is_read_as_spark_reads_it_or_not_at_all(spark: SparkSession, ki
     column = Column("v", TYPES[kind])
     schema = TableSchema("public.t", (column,), ("v",))
     images = spark.createDataFrame(list(enumerate(f'{{"v":{text}}}' for text in SPELLED[kind])), "n INT, image STRING")
-    texts = Images(schema, {}).texts(F.col("image"))
+    texts = ImageColumns(schema, {}).texts(F.col("image"))
     theirs = images.select("n", texts.alias("v")).selectExpr("n", f"{try_from_text('v.v', column.type)} AS theirs")
     here_read = {n: value for n, text in enumerate(SPELLED[kind]) if (value := alone(schema, text)) is not None}
     assert here_read, "nothing at all is read here"
@@ -84,8 +84,8 @@ def test_a_value_is_read_as_spark_reads_it_or_not_at_all(spark: SparkSession, ki
 def alone(schema: TableSchema, text: str) -> pa.Array | None:
     record = {"op": "insert", "key_before": None, "key": "[0]", "after": f'{{"v":{text}}}', "order_key": "1"}
     try:
-        (values,) = local._columns(pa.Table.from_pylist([record]), schema)
-    except local.UNUSUAL:
+        (values,) = local_engine._columns(pa.Table.from_pylist([record]), schema)
+    except local_engine.UNUSUAL:
         return None
     return values.combine_chunks()
 

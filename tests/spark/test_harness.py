@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult, TableTask
 from airflow_cdc_provider.core.errors import Blocked, Fenced, Problem, SourceUnavailable
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import Outcome, StepKind, StepResult, TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.progress import Progress, line, reported

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.changelog import Hole
-from airflow_cdc_provider.core.steps import Outcome
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.log.change_log import Hole
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.spark.hand_made import HandMade, Row
 
 pytestmark = pytest.mark.jvm

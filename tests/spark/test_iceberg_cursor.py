@@ -13,16 +13,16 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.cursors import ControlRecord, token
-from airflow_cdc_provider.core.definition import OnDelete, TableRule, Target
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Fenced, TargetUnavailable
-from airflow_cdc_provider.core.identity import ColumnIdentity, TableIdentity
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.staging.local import LocalStore
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.spec.definition import OnDelete, TableRule, Target
+from airflow_cdc_provider.core.table.control_record import ControlRecord, token
+from airflow_cdc_provider.core.table.identity import ColumnIdentity, TableIdentity
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, branch_name
 from airflow_cdc_provider.targets.iceberg.record_text import snapshot_properties, table_properties
 from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
@@ -102,13 +102,13 @@ def task(rule: TableRule | None = None, schema: TableSchema = SCHEMA) -> TableTa
 
 
 def test_a_missing_table_holds_nothing_and_looking_makes_no_catalog(tables: IcebergTarget, tmp_path: Path) -> None:
-    assert not tables.held(TABLE, TARGET).exists
+    assert not tables.state(TABLE, TARGET).exists
     assert not (tmp_path / "lake").exists()
 
 
 def test_a_table_of_somebody_else_holds_no_control_record(tables: IcebergTarget, lake: Lake) -> None:
     lake.append()
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert (held.exists, held.control, held.token) == (True, None, None)
     assert [problem.code for problem in tables.check([task()])] == ["TGT012"]
 
@@ -117,14 +117,14 @@ def test_the_newest_commit_of_ours_counts_below_a_foreign_append(tables: Iceberg
     lake.commit(tables.log, control(1, 1))
     lake.commit(tables.log, control(1, 2))
     newest = lake.append()
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert held.control == control(1, 2)
     assert (held.version, held.token, held.restored) == (newest, token(1, 2), False)
 
 
 def test_a_control_file_that_is_gone_is_replaced_by_the_commit_itself(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 7), named=False)
-    assert tables.held(TABLE, TARGET).control == control(1, 7)
+    assert tables.state(TABLE, TARGET).control == control(1, 7)
 
 
 def test_a_foreign_rollback_takes_the_cursor_back_and_the_next_fence_passes_the_old_token(
@@ -132,11 +132,11 @@ def test_a_foreign_rollback_takes_the_cursor_back_and_the_next_fence_passes_the_
 ) -> None:
     first, *_ = [lake.commit(tables.log, control(4, window)) for window in (1, 2, 3)]
     lake.roll_back(first)
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert (held.control, held.restored, held.token) == (control(4, 1), True, token(4, 3))
     assert held.control is not None
     fenced = tables.fence(TARGET, held, replace(held.control.fenced(), fence=2))
-    after = tables.held(TABLE, TARGET)
+    after = tables.state(TABLE, TARGET)
     assert fenced.fence == 5 and after.control == fenced and fenced.window == 1
     assert not after.restored and after.token == token(5, 1)
 
@@ -145,40 +145,40 @@ def test_a_rollback_to_before_our_first_commit_leaves_no_record(tables: IcebergT
     foreign = lake.append()
     lake.commit(tables.log, control(1, 1))
     lake.roll_back(foreign)
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert (held.control, held.restored, held.token) == (None, True, token(1, 1))
 
 
 def test_the_rollback_announced_by_our_own_rewind_is_not_foreign(tables: IcebergTarget, lake: Lake) -> None:
     first = lake.commit(tables.log, control(1, 1))
     lake.commit(tables.log, control(1, 2))
-    rewinding = tables.fence(TARGET, tables.held(TABLE, TARGET), control(2, 2, TableState.REWINDING))
+    rewinding = tables.fence(TARGET, tables.state(TABLE, TARGET), control(2, 2, TableState.REWINDING))
     lake.roll_back(first)
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert (held.control, held.restored) == (rewinding, False)
 
 
 def test_a_snapshot_that_never_was_current_counts_for_nothing(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
     lake.append(2, "cdc_attempt_lost", **snapshot_properties(control(1, 2)))
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert (held.control, held.token, held.restored) == (control(1, 1), token(1, 1), False)
 
 
 def test_a_fence_changes_no_row_and_is_what_counts_next(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
-    record = tables.fence(TARGET, tables.held(TABLE, TARGET), control(1, 1).fenced())
+    record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
     assert (record.fence, record.window) == (2, 1)
-    assert tables.held(TABLE, TARGET).control == record
+    assert tables.state(TABLE, TARGET).control == record
     assert lake.rows() == [1]
 
 
 def test_whatever_is_expired_the_cursor_is_still_known(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
-    record = tables.fence(TARGET, tables.held(TABLE, TARGET), control(1, 1).fenced())
+    record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
     lake.append()
     lake.expire()
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert (held.control, held.restored) == (record, False)
     assert tables.oldest_token(TABLE, TARGET) == record.token
 
@@ -186,30 +186,30 @@ def test_whatever_is_expired_the_cursor_is_still_known(tables: IcebergTarget, la
 def test_a_history_with_a_gap_above_the_cursor_counts_as_taken_back(tables: IcebergTarget, lake: Lake) -> None:
     """Two foreign commits, the lower one expired: whether the cursor is below them cannot be proved any more."""
     lake.commit(tables.log, control(1, 1))
-    record = tables.fence(TARGET, tables.held(TABLE, TARGET), control(1, 1).fenced())
+    record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
     lake.append()
     lake.append()
     lake.expire()
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert (held.control, held.restored, held.token) == (None, True, record.token)
 
 
 def test_a_fence_built_on_an_older_look_is_refused(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     lake.commit(tables.log, control(1, 2))
     with pytest.raises(Fenced, match="TGT020"):
         tables.fence(TARGET, held, control(1, 1).fenced())
-    assert tables.held(TABLE, TARGET).control == control(1, 2)
+    assert tables.state(TABLE, TARGET).control == control(1, 2)
 
 
 def test_of_two_fences_on_one_look_one_wins(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     first = tables.fence(TARGET, held, control(1, 1).fenced())
     with pytest.raises(Fenced):
         tables.fence(TARGET, held, control(1, 1).fenced())
-    assert tables.held(TABLE, TARGET).control == first
+    assert tables.state(TABLE, TARGET).control == first
 
 
 def test_a_commit_in_the_very_moment_of_a_fence_shuts_the_fence_out(
@@ -217,7 +217,7 @@ def test_a_commit_in_the_very_moment_of_a_fence_shuts_the_fence_out(
 ) -> None:
     """The catalog compares, not we: the other commit comes after our last look."""
     lake.commit(tables.log, control(1, 1))
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     commit = SqlCatalog.commit_table
 
     def late(catalog: SqlCatalog, *arguments: Any) -> Any:
@@ -228,14 +228,14 @@ def test_a_commit_in_the_very_moment_of_a_fence_shuts_the_fence_out(
     monkeypatch.setattr(SqlCatalog, "commit_table", late)
     with pytest.raises(Fenced, match="TGT020"):
         tables.fence(TARGET, held, control(1, 1).fenced())
-    assert tables.held(TABLE, TARGET).control == control(1, 2)
+    assert tables.state(TABLE, TARGET).control == control(1, 2)
 
 
 def test_a_lost_answer_counts_where_the_commit_stands(
     tables: IcebergTarget, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake.commit(tables.log, control(1, 1))
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     commit = SqlCatalog.commit_table
 
     def lose_the_answer(*arguments: Any) -> None:
@@ -244,14 +244,14 @@ def test_a_lost_answer_counts_where_the_commit_stands(
 
     monkeypatch.setattr(SqlCatalog, "commit_table", lose_the_answer)
     record = tables.fence(TARGET, held, control(1, 1).fenced())
-    assert tables.held(TABLE, TARGET).control == record
+    assert tables.state(TABLE, TARGET).control == record
 
 
 def test_a_fence_that_twice_leaves_no_trace_can_be_tried_again(
     tables: IcebergTarget, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake.commit(tables.log, control(1, 1))
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
 
     def lose(*arguments: Any) -> None:
         raise OSError("no space")
@@ -259,7 +259,7 @@ def test_a_fence_that_twice_leaves_no_trace_can_be_tried_again(
     monkeypatch.setattr(SqlCatalog, "commit_table", lose)
     with pytest.raises(TargetUnavailable, match="TGT021"):
         tables.fence(TARGET, held, control(1, 1).fenced())
-    assert tables.held(TABLE, TARGET) == held
+    assert tables.state(TABLE, TARGET) == held
 
 
 def branched(tables: IcebergTarget, lake: Lake) -> ControlRecord:
@@ -274,11 +274,11 @@ def branched(tables: IcebergTarget, lake: Lake) -> ControlRecord:
 
 def test_a_branch_becomes_the_table_in_one_commit_and_is_gone_after_it(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     record = branched(tables, lake)
-    assert lake.rows() == [1] and tables.held(TABLE, TARGET) == held
+    assert lake.rows() == [1] and tables.state(TABLE, TARGET) == held
     assert tables.publish(TARGET, held, record)
-    assert lake.rows() == [1, 2] and tables.held(TABLE, TARGET).control == record
+    assert lake.rows() == [1, 2] and tables.state(TABLE, TARGET).control == record
     with lake.opened() as table:
         assert set(table.refs()) == {"main", CURSOR_TAG}
 
@@ -287,27 +287,27 @@ def test_a_branch_does_not_become_the_table_over_anything_that_came_after_its_cu
     tables: IcebergTarget, lake: Lake
 ) -> None:
     lake.commit(tables.log, control(1, 1))
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     record = branched(tables, lake)
     lake.append()
     assert not tables.publish(TARGET, held, record)
-    assert tables.held(TABLE, TARGET).control == control(1, 1)
+    assert tables.state(TABLE, TARGET).control == control(1, 1)
 
 
 def test_a_fence_drops_the_branches_of_those_it_shuts_out(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     record = branched(tables, lake)
     fence = tables.fence(TARGET, held, control(1, 1).fenced())
     assert not tables.publish(TARGET, held, record)
-    assert tables.held(TABLE, TARGET).control == fence and lake.rows() == [1]
+    assert tables.state(TABLE, TARGET).control == fence and lake.rows() == [1]
 
 
 def test_a_branch_cut_before_a_rollback_does_not_undo_it(tables: IcebergTarget, lake: Lake) -> None:
     """Iceberg's own fast-forward would: the older snapshot is an ancestor of the branch."""
     first = lake.append()
     lake.commit(tables.log, control(1, 1))
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     record = branched(tables, lake)
     lake.roll_back(first)
     assert not tables.publish(TARGET, held, record)
@@ -316,11 +316,11 @@ def test_a_branch_cut_before_a_rollback_does_not_undo_it(tables: IcebergTarget, 
 
 def test_a_table_dropped_and_made_anew_is_not_ours(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
-    before = tables.held(TABLE, TARGET)
+    before = tables.state(TABLE, TARGET)
     lake.drop()
-    assert not tables.held(TABLE, TARGET).exists
+    assert not tables.state(TABLE, TARGET).exists
     lake.append()
-    held = tables.held(TABLE, TARGET)
+    held = tables.state(TABLE, TARGET)
     assert held.control is None and held.identity != before.identity
     with pytest.raises(Fenced, match="TGT020"):
         tables.fence(TARGET, before, control(1, 1).fenced())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.spec.definition import OnDelete
 from tests.spark.random_stories import play_some
 
 pytestmark = pytest.mark.jvm

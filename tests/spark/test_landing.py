@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import Boundary, Ignored, Resolved, StreamItem
-from airflow_cdc_provider.core.changes import FIELDS, ChangeRecord
 from airflow_cdc_provider.core.errors import SourceUnavailable, StagingUnavailable
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.staging.local import LocalStore
+from airflow_cdc_provider.core.log.change_records import FIELDS, ChangeRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.staging.local_store import LocalStore
 from spark_jobs.windows.record_files import RecordFile, columns_of
-from spark_jobs.windows.window_writer import Cut, Landed, Limits, land
+from spark_jobs.windows.window_writer import Landed, Limits, WindowEnd, land
 
 TABLES = ("public.a", "public.b", "public.c")
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -111,17 +111,17 @@ def test_a_window_is_a_run_of_whole_transactions(
     folder = tmp_path_factory.mktemp("window")
     expected: dict[str, list[str]] = {}
     items: list[StreamItem] = []
-    number, hi, total, cut = 0, None, 0, Cut.LIMIT
+    number, hi, total, cut = 0, None, 0, WindowEnd.LIMIT
     for end, tables in enumerate(transactions, start=1):
         for table in tables:
             number += 1
             items.append(record(table, number))
-            if cut is Cut.LIMIT:
+            if cut is WindowEnd.LIMIT:
                 expected.setdefault(table, []).append(f"{number:050x}")
         items.append(Boundary({"slot": f"0/{end:X}"}))
-        if cut is Cut.LIMIT:
+        if cut is WindowEnd.LIMIT:
             hi, total = {"slot": f"0/{end:X}"}, total + len(tables)
-            cut = Cut.SIZE if total >= cap else Cut.LIMIT
+            cut = WindowEnd.SIZE if total >= cap else WindowEnd.LIMIT
     items += [record(TABLES[0], number + 1 + extra) for extra in range(tail)]
 
     limits = Limits(window_records=cap, file_records=20, buffer_records=10, open_files=2)
@@ -174,7 +174,7 @@ def breaking_second() -> list[StreamItem]:
 
 def test_a_breaking_schema_ends_the_window_before_its_transaction_and_leaves_no_file_of_it(tmp_path: Path) -> None:
     landed = run(tmp_path, breaking_second())
-    assert (landed.cut, landed.hi, landed.holes, landed.ignored) == (Cut.SCHEMA, {"slot": "0/1"}, (), 0)
+    assert (landed.cut, landed.hi, landed.holes, landed.ignored) == (WindowEnd.SCHEMA, {"slot": "0/1"}, (), 0)
     assert keys(tmp_path, landed) == {"public.b": [f"{1:050x}"]}
     assert len(list(tmp_path.rglob("*.parquet"))) == 1
 
@@ -183,7 +183,7 @@ def test_a_breaking_schema_in_the_first_transaction_makes_a_window_of_its_own_wi
     items = breaking_second()[2:] + transaction(3, record("public.b", 50))
     landed = run(tmp_path, items, known={"public.a": schema("public.a", "id", "x")})
     (hole,) = landed.holes
-    assert (landed.cut, landed.hi) == (Cut.SCHEMA, {"slot": "0/2"})
+    assert (landed.cut, landed.hi) == (WindowEnd.SCHEMA, {"slot": "0/2"})
     assert (hole.kind, hole.table, hole.order_key, hole.position) == ("schema", "public.a", f"{41:050x}", landed.hi)
     assert "perhaps a rename" in hole.detail
     assert len(keys(tmp_path, landed)["public.b"]) == 38
@@ -191,7 +191,7 @@ def test_a_breaking_schema_in_the_first_transaction_makes_a_window_of_its_own_wi
 
 def test_a_stream_without_transactions_may_tell_schemas_in_any_order(tmp_path: Path) -> None:
     landed = run(tmp_path, breaking_second()[2:], known=None)
-    assert (landed.cut, landed.hi, landed.holes) == (Cut.LIMIT, {"slot": "0/2"}, ())
+    assert (landed.cut, landed.hi, landed.holes) == (WindowEnd.LIMIT, {"slot": "0/2"}, ())
     assert [one.names for one in landed.schemas] == [("id", "x"), ("id", "y")]
 
 
@@ -202,7 +202,7 @@ def test_an_added_column_does_not_end_the_window(tmp_path: Path) -> None:
         *transaction(2, record("public.a", 2)),
     ]
     landed = run(tmp_path, items, known={"public.a": schema("public.a", "id", "x")})
-    assert (landed.cut, landed.records, landed.hi) == (Cut.LIMIT, 2, {"slot": "0/2"})
+    assert (landed.cut, landed.records, landed.hi) == (WindowEnd.LIMIT, 2, {"slot": "0/2"})
     assert [one.names for one in landed.schemas] == [("id", "x", "y")]
 
 
@@ -243,8 +243,8 @@ import re, sys
 from pathlib import Path
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import Boundary
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.staging.local import LocalStore
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.staging.local_store import LocalStore
 from spark_jobs.windows.window_writer import Limits, land
 from spark_jobs.windows.record_files import RecordFile, columns_of
 
@@ -284,7 +284,7 @@ def test_an_overflow_ends_the_window_behind_its_transaction_with_a_hole_of_its_t
         *transaction(3, record("public.b", 6)),
     ]
     landed = run(tmp_path, items)
-    assert (landed.cut, landed.hi, landed.records) == (Cut.HOLE, {"slot": "0/2"}, 5)
+    assert (landed.cut, landed.hi, landed.records) == (WindowEnd.HOLE, {"slot": "0/2"}, 5)
     (hole,) = landed.holes
     assert (hole.kind, hole.table, hole.order_key, hole.position) == ("overflow", "public.a", f"{4:050x}", landed.hi)
     assert keys(tmp_path, landed)["public.b"] == [f"{2:050x}", f"{5:050x}"]
@@ -292,4 +292,4 @@ def test_an_overflow_ends_the_window_behind_its_transaction_with_a_hole_of_its_t
 
 def test_an_overflow_of_a_transaction_that_did_not_end_is_left_to_the_next_window(tmp_path: Path) -> None:
     landed = run(tmp_path, [*transaction(1, record("public.a", 1)), overflow("public.a", 2)])
-    assert (landed.cut, landed.holes, landed.records) == (Cut.LIMIT, (), 1)
+    assert (landed.cut, landed.holes, landed.records) == (WindowEnd.LIMIT, (), 1)

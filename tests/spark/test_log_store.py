@@ -11,9 +11,9 @@ from functools import partial
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from airflow_cdc_provider.core.connections import Secrets
-from airflow_cdc_provider.core.definition import Definition, Source, Staging, Target
-from airflow_cdc_provider.core.places import place_of
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, Target
+from airflow_cdc_provider.core.storage.locations import parse_location
 from airflow_cdc_provider.targets.delta.storage import storage_options
 from spark_jobs.runtime.s3a import hadoop_settings
 from spark_jobs.runtime.sessions import TARGET_SETTINGS
@@ -72,7 +72,7 @@ def test_of_two_drivers_that_write_one_version_at_once_one_has_it(drivers: tuple
 def test_of_a_driver_and_deltas_other_library_that_write_one_version_at_once_one_has_it(
     drivers: tuple[Driver, Driver], table: str, objects: ObjectStore
 ) -> None:
-    options = storage_options(place_of(table), objects.connection)
+    options = storage_options(parse_location(table), objects.connection)
     write_deltalake(table, EMPTY, storage_options=options)
     won = []
     for number in range(1, ROUNDS + 1):

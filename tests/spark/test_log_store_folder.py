@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from airflow_cdc_provider.staging.local import LocalStore
+from airflow_cdc_provider.staging.local_store import LocalStore
 from spark_jobs.runtime.sessions import TARGET_SETTINGS
 from tests.spark.log_store_drivers import EMPTY, Driver, appended, at_once, two, version
 

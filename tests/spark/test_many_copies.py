@@ -9,9 +9,9 @@ import psycopg
 import pytest
 from deltalake import DeltaTable
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import TableRule
-from airflow_cdc_provider.core.steps import Outcome, StepKind
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind
+from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from spark_jobs import snapshot
 from spark_jobs.runtime import job

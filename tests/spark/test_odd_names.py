@@ -8,11 +8,11 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.connectors.postgres.publication import quoted
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Columns, OnDelete, TableRule
-from airflow_cdc_provider.core.selection import select
-from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.spec.definition import Columns, OnDelete, TableRule
+from airflow_cdc_provider.core.spec.selection import select
 from spark_jobs import extract, merge, resync, snapshot, stage, verify
 from tests.spark.replicator import Replicator, by_table
 from tests.spark.test_resync import start_resync
@@ -72,7 +72,7 @@ def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -
 def streamed(replicator: Replicator, lo: dict[str, str]) -> dict[str, str]:
     """One window landed, staged and merged; where it ends."""
     tables, window = [rule.source for rule in replicator.definition.tables], replicator.log.sealed() + 1
-    limit = dict(replicator.source.news(lo, tables).limit)
+    limit = dict(replicator.source.status(lo, tables).limit)
     done(replicator, StepKind.EXTRACT, extract.run, window=window, lo=lo, limit=limit)
     staged = replicator.step(StepKind.STAGE, window=window)
     assert outcomes(by_table(replicator.run(staged, stage.run))) <= {Outcome.DONE, Outcome.UNCHANGED}
@@ -82,7 +82,7 @@ def streamed(replicator: Replicator, lo: dict[str, str]) -> dict[str, str]:
 
 def fence(replicator: Replicator) -> None:
     for task in replicator.tasks():
-        held = replicator.target.held(task.table, task.target)
+        held = replicator.target.state(task.table, task.target)
         assert held.control is not None
         replicator.target.fence(task.target, held, held.control.fenced(attempt="pause"))
 

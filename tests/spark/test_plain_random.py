@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.spec.definition import OnDelete
 from spark_jobs.folds import dispatch
 from spark_jobs.writers import delta
 from tests.model import seeds

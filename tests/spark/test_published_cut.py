@@ -13,13 +13,13 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.control.publishing import publish_cut
+from airflow_cdc_provider.control.publish_cut import publish_cut
 from airflow_cdc_provider.control.replicator import Replicator as Worker
-from airflow_cdc_provider.control.rows import held_row
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import TableRule, Target
-from airflow_cdc_provider.core.index import TableRow
-from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.control.table_rows import current_row
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import StepKind
+from airflow_cdc_provider.core.spec.definition import TableRule, Target
+from airflow_cdc_provider.core.table.state_rows import TableRow
 from spark_jobs import extract, merge, snapshot, stage
 from tests.delta_tables import read
 from tests.spark.databases import Database, new_schema
@@ -57,7 +57,7 @@ class Road:
         one, before = self.replicator, self._number()
         while self._number() == before:
             time.sleep(0.01)
-        limit = dict(one.source.news(self.lo, TABLES).limit)
+        limit = dict(one.source.status(self.lo, TABLES).limit)
         step = one.step(StepKind.EXTRACT, window=one.log.sealed() + 1, lo=self.lo, limit=limit)
         window = one.run(step, extract.run).window
         assert window is not None
@@ -82,9 +82,9 @@ class Road:
 
     def _row(self, table: str) -> TableRow:
         target = self.replicator.target.table_name(table)
-        control = self.replicator.target.held(table, target).control
+        control = self.replicator.target.state(table, target).control
         assert control is not None
-        return held_row(table, target, control, None, now())
+        return current_row(table, target, control, None, now())
 
 
 def watched(source: psycopg.Connection[object], road: Road, read: Callable[[], Pair | None]) -> list[Pair]:

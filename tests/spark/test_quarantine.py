@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.changelog import quarantine_folder, quarantine_path
-from airflow_cdc_provider.core.decisions import DecisionKind
-from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
+from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
-from airflow_cdc_provider.core.quarantine import BadRecord, record_id
-from airflow_cdc_provider.core.steps import Outcome, TableResult
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.log.change_log import quarantine_folder, quarantine_path
+from airflow_cdc_provider.core.log.quarantine import BadRecord, record_id
+from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.spark.contract.sessions import small_session
 from tests.spark.contract.standing import control, require_accounted
 from tests.spark.hand_made import HandMade, Row

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.carry import NOTHING, CarryOver
-from airflow_cdc_provider.core.changes import ChangeRecord, canonical
-from airflow_cdc_provider.core.decisions import DecisionKind
-from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete, Quarantine
-from airflow_cdc_provider.core.steps import Outcome
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
+from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
+from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete, Quarantine
 from tests.model import seeds
 from tests.model.histories import COLUMNS, KEY, story
 from tests.model.source import Row

@@ -13,13 +13,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.source import Copy
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.decisions import Decision, DecisionKind, decision_path
-from airflow_cdc_provider.core.definition import OnDelete, TableRule
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.positions import Position
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import Outcome, StepKind, StepResult, TableResult, TableTask
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, decision_path
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult, TableResult, TableTask
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import OnDelete, TableRule
+from airflow_cdc_provider.core.table.states import State, TableState
 from spark_jobs import resync, snapshot
 from spark_jobs.runtime.job import Job
 from tests.spark.replicator import Replicator, by_table, now
@@ -54,7 +54,7 @@ def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -
 def start_resync(replicator: Replicator, table: str, command: str = "") -> None:
     """What pause_stream does: a fence commit."""
     (task,) = replicator.tasks(table)
-    held = replicator.target.held(table, task.target)
+    held = replicator.target.state(table, task.target)
     assert held.control is not None
     state = State(TableState.RESYNCING, since=now(), command=command)
     replicator.target.fence(task.target, held, held.control.fenced(state, attempt="pause"))
@@ -80,7 +80,7 @@ def test_a_pause_that_comes_while_a_copy_is_opened_stays_a_pause(
 
         @contextlib.contextmanager
         def opened_late(task: TableTask, epoch: int, sealed: Position, partitions: int) -> Iterator[Copy]:
-            held = replicator.target.held(task.table, task.target)
+            held = replicator.target.state(task.table, task.target)
             assert held.control is not None
             paused = State(TableState.PAUSED, since=now())
             replicator.target.fence(task.target, held, held.control.fenced(paused, attempt="pause"))
@@ -131,16 +131,16 @@ def test_a_mass_delete_waits_for_a_yes_and_a_yes_counts_once(
     for name in ("hard", "soft", "keyless", "heap"):
         database.execute(f"DELETE FROM {name} WHERE id <= 21")
     tables = ("public.hard", "public.soft", "public.keyless", "public.heap")
-    versions = {table: replicator.target.held(table, table[7:]).version for table in tables}
+    versions = {table: replicator.target.state(table, table[7:]).version for table in tables}
     blocked = again(replicator, *tables)
     assert {table.outcome for table in blocked.values()} == {Outcome.BLOCKED}
     problem = blocked["public.hard"].problem
     assert problem is not None
     assert problem.what == "the resync of public.hard would delete 21 of 100 rows"
     assert problem.do.endswith(f"airflow cdc resync {replicator.definition.name} --table public.hard --yes")
-    assert versions == {table: replicator.target.held(table, table[7:]).version for table in tables}
+    assert versions == {table: replicator.target.state(table, table[7:]).version for table in tables}
 
-    decision = Decision(
+    decision = OperatorDecision(
         "1", DecisionKind.APPROVE_DELETES, replicator.definition.name, "public.hard", "anna", now(), "command-1"
     )
     replicator.log.store.write(decision_path("1"), json.dumps(to_plain(decision)).encode())
@@ -157,7 +157,7 @@ def test_a_mass_delete_waits_for_a_yes_and_a_yes_counts_once(
 
 def test_a_table_that_is_not_resyncing_is_left_alone(spark: SparkSession, replicator: Replicator) -> None:
     (task,) = replicator.tasks("public.hard")
-    held = replicator.target.held(task.table, task.target)
+    held = replicator.target.state(task.table, task.target)
     assert held.control is not None
     state = State(TableState.PAUSED, since=now())
     replicator.target.fence(task.target, held, held.control.fenced(state, attempt="pause"))

@@ -10,15 +10,15 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.control import rewinding
+from airflow_cdc_provider.control import rewind
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.requests import carry_out
-from airflow_cdc_provider.control.rewinding import finish
-from airflow_cdc_provider.core.commands import Command, CommandKind, CommandStatus
+from airflow_cdc_provider.control.rewind import finish
+from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.errors import Fenced
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import Outcome
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.state.store import StateStore
 from tests.spark.hand_made import HandMade, Row
 
@@ -127,7 +127,7 @@ def test_a_rewind_that_died_midway_is_ended_by_whoever_finds_it(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(rewinding, "failpoint", die)
+        patch.setattr(rewind, "failpoint", die)
         rewound.ask("2")
     held = table.held()
     assert held.control is not None and held.control.state.name is TableState.REWINDING
@@ -148,10 +148,10 @@ def test_the_same_request_again_changes_nothing_more(rewound: Rewound) -> None:
 def test_of_two_who_end_a_rewind_at_once_one_does(rewound: Rewound, monkeypatch: pytest.MonkeyPatch) -> None:
     def race(name: str) -> None:
         if name == "rewind.after_cut":
-            monkeypatch.setattr(rewinding, "failpoint", lambda _: None)
+            monkeypatch.setattr(rewind, "failpoint", lambda _: None)
             finish(rewound.replicator, "public.t", "t", "another")
 
-    monkeypatch.setattr(rewinding, "failpoint", race)
+    monkeypatch.setattr(rewind, "failpoint", race)
     assert rewound.ask("2").status is CommandStatus.PENDING
     (left,) = rewound.replicator.state.pending("hand")
     assert rewound.carry_out(left).status is CommandStatus.DONE
@@ -181,4 +181,4 @@ def test_a_table_that_moved_meanwhile_is_not_taken_back(rewound: Rewound, monkey
     target, held = rewound.replicator.target, rewound.table.held()
     rewound.sql("DELETE FROM {t} WHERE id = 2")
     with pytest.raises(Fenced):
-        target.take_back("t", held, 1)
+        target.restore_version("t", held, 1)

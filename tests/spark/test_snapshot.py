@@ -15,17 +15,17 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.connectors.postgres import copy as parts
-from airflow_cdc_provider.connectors.postgres import source
-from airflow_cdc_provider.connectors.postgres.client import Client
-from airflow_cdc_provider.connectors.postgres.shares import read_share
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import Comparison, Condition, OnDelete, TableRule
+from airflow_cdc_provider.connectors.sources.postgres import copy as parts
+from airflow_cdc_provider.connectors.sources.postgres import source
+from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
+from airflow_cdc_provider.connectors.sources.postgres.splits import read_split
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import Outcome, StepKind, StepResult
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.spec.definition import Comparison, Condition, OnDelete, TableRule
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 from spark_jobs import snapshot
 from tests.spark.replicator import Replicator, by_table
 
@@ -70,11 +70,11 @@ def test_a_copy_holds_every_row_at_its_floor_and_says_where_it_stands(
 def test_a_table_that_is_emptied_during_its_copy_is_copied_anew_by_the_next_attempt(
     replicator: Replicator, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def truncated_first(client: Client, share: str, schema: TableSchema) -> Iterator[pa.Table]:
+    def truncated_first(client: PostgresClient, share: str, schema: TableSchema) -> Iterator[pa.Table]:
         database.execute("TRUNCATE a")
-        return read_share(client, share, schema)
+        return read_split(client, share, schema)
 
-    monkeypatch.setattr(source, "read_share", truncated_first)
+    monkeypatch.setattr(source, "read_split", truncated_first)
     failed = by_table(copy(replicator, "public.a"))["public.a"]
     assert failed.outcome is Outcome.FAILING and failed.problem is not None
     assert (failed.problem.code, failed.problem.where) == ("CPY008", "public.a")
@@ -124,15 +124,15 @@ def test_where_a_copy_is_not_exact_its_record_is_made_when_the_rows_have_been_re
     order: list[str] = []
     record_of = snapshot.record_of
 
-    def read(client: Client, share: str, schema: TableSchema) -> Iterator[pa.Table]:
-        yield from read_share(client, share, schema)
+    def read(client: PostgresClient, share: str, schema: TableSchema) -> Iterator[pa.Table]:
+        yield from read_split(client, share, schema)
         order.append("read")
 
     def recorded(*given: Any) -> ControlRecord:
         order.append("recorded")
         return record_of(*given)
 
-    monkeypatch.setattr(source, "read_share", read)
+    monkeypatch.setattr(source, "read_split", read)
     monkeypatch.setattr(source.PostgresSource, "exact_snapshot", False)
     monkeypatch.setattr(snapshot, "record_of", recorded)
     assert by_table(copy(replicator, "public.a"))["public.a"].rows == 5000
@@ -144,10 +144,10 @@ def test_where_a_copy_is_not_exact_its_record_is_made_when_the_rows_have_been_re
 def test_a_copy_that_is_there_is_left_as_it_is(spark: SparkSession, replicator: Replicator) -> None:
     pending = replicator.tasks()
     copy(replicator)
-    held = replicator.target.held("public.a", "a")
+    held = replicator.target.state("public.a", "a")
     again = replicator.run(replicator.step(StepKind.SNAPSHOT, pending), snapshot.run)
     assert {table.outcome for table in again.tables} == {Outcome.UNCHANGED}
-    assert replicator.target.held("public.a", "a") == held
+    assert replicator.target.state("public.a", "a") == held
 
 
 def test_a_table_of_somebody_else_is_never_overwritten(spark: SparkSession, replicator: Replicator) -> None:
@@ -171,7 +171,7 @@ def test_an_attempt_that_fails_before_its_commit_is_followed_by_one_with_a_highe
     monkeypatch.setenv(ARMED, "copy.before_commit=raise:TargetUnavailable")
     failed = by_table(copy(replicator, "public.a"))
     assert failed["public.a"].outcome is Outcome.FAILING
-    assert not replicator.target.held("public.a", "a").exists
+    assert not replicator.target.state("public.a", "a").exists
     done = by_table(copy(replicator, "public.a"))
     assert (done["public.a"].outcome, done["public.a"].fence) == (Outcome.DONE, 2)
 
@@ -192,12 +192,12 @@ def test_of_two_copies_at_once_one_is_fenced(
         thread.join(0.05)
     assert thread.is_alive()
     quick = by_table(copy(replicator, "public.a"))
-    held = replicator.target.held("public.a", "a")
+    held = replicator.target.state("public.a", "a")
     go.touch()
     thread.join()
     assert quick["public.a"].outcome is Outcome.DONE
     assert by_table(slow[0])["public.a"].outcome is Outcome.FENCED
-    assert replicator.target.held("public.a", "a") == held
+    assert replicator.target.state("public.a", "a") == held
 
 
 def test_rows_and_columns_left_out_do_not_reach_the_target(

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from airflow_cdc_provider.core.connections import SECRETS_FILE, ConnectionInfo, Secrets
-from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE, ConnectionInfo, Secrets
+from airflow_cdc_provider.core.decisions.steps import Step, StepKind
 from airflow_cdc_provider.core.errors import StagingUnavailable
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.steps import Step, StepKind
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType
-from airflow_cdc_provider.staging.places import open_store
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
+from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store
 from spark_jobs.batches.key_bounds import bounds_of
 from spark_jobs.runtime.harness import read_step, take_secrets

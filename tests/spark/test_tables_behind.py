@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.connections import Secrets
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import Step, StepKind, TableTask
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.decisions.steps import Step, StepKind, TableTask
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
-from spark_jobs.windows.split_reader import Share, land_share
+from spark_jobs.windows.split_reader import WindowSplit, land_split
 from spark_jobs.windows.window_writer import Landed, Limits
 from tests.connectors.mysql_database import Shop
 from tests.mariadb import embedded
@@ -45,13 +45,13 @@ def paused(shop: Shop, held: TableSchema) -> TableTask:
 
 def landed(shop: Shop, folder: Path, task: TableTask, known: TableSchema) -> Landed:
     """The next window, by one task as Spark runs it. ``known``: the schema at the end of the one before."""
-    limit = shop.news("a").limit
+    limit = shop.status("a").limit
     made = definition(folder, "mysql", {"databases": [shop.name]}, [task.rule])
     step = Step(
         StepKind.EXTRACT, made, "r", "x", "f", "", "me", "log", 1, {}, (task,), 2, dict(shop.position), {**limit}
     )
     (partition,) = shop.source.partitions(shop.position, limit)
-    told = land_share(Share(step, Secrets(shop.source.client.info), {task.table: known}, partition, 0, Limits()))
+    told = land_split(WindowSplit(step, Secrets(shop.source.client.info), {task.table: known}, partition, 0, Limits()))
     assert told.landed is not None, told.error
     return told.landed
 

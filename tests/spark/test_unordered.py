@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.carry import NOTHING
-from airflow_cdc_provider.core.definition import OnBadRecord
-from airflow_cdc_provider.core.steps import Outcome
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, Regime, TableSchema
+from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.log.carry_over import NOTHING
+from airflow_cdc_provider.core.spec.definition import OnBadRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
 from tests.spark.contract.standing import problem
 from tests.spark.hand_made import HandMade, Row
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Columns, OnUnrepresentable, TableRule, Target
-from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable, TableRule, Target
 from spark_jobs import snapshot, verify
 from tests.spark.conftest import Database
 from tests.spark.replicator import Replicator, by_table

@@ -10,9 +10,16 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Comparison, Condition, OnDelete, OnUnrepresentable, TableRule, Target
-from airflow_cdc_provider.core.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.spec.definition import (
+    Comparison,
+    Condition,
+    OnDelete,
+    OnUnrepresentable,
+    TableRule,
+    Target,
+)
 from spark_jobs import snapshot, verify
 from tests.spark.replicator import Replicator, by_table
 

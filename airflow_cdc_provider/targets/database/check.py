@@ -6,10 +6,10 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
-from airflow_cdc_provider.core.selection import RESERVED_PREFIX
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.targets.obstacles import in_the_definition, not_ours
+from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
+from airflow_cdc_provider.targets.common_checks import in_the_definition, not_ours
 
 if TYPE_CHECKING:
     from airflow_cdc_provider.targets.database.target import DatabaseTarget

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_cdc_provider.core.cursors import ControlRecord
 from airflow_cdc_provider.core.errors import Problem, RowMissing, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.merge import MergePlan, growth
-from airflow_cdc_provider.core.tables import Column
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.merge_plan import MergePlan, schema_delta
+from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.cuts import leave_cut
 from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, merge_statements
@@ -16,11 +16,16 @@ from airflow_cdc_provider.targets.database.names import REPLACED, staging_table
 from airflow_cdc_provider.targets.database.sql import add_columns
 from airflow_cdc_provider.targets.database.staging import forget_loads
 from airflow_cdc_provider.targets.database.target import TRIES, DatabaseTarget, Open
-from airflow_cdc_provider.targets.target import Held
+from airflow_cdc_provider.targets.target import TargetState
 
 
 def merge(
-    target: DatabaseTarget, target_table: str, staged: str, plan: MergePlan, expected: Held, record: ControlRecord
+    target: DatabaseTarget,
+    target_table: str,
+    staged: str,
+    plan: MergePlan,
+    expected: TargetState,
+    record: ControlRecord,
 ) -> Counts:
     """Empty where the answer was lost. Raises Fenced, and RowMissing where a change
     meets no row; then nothing is applied."""
@@ -42,7 +47,9 @@ def merge(
     return counts or {}
 
 
-def put_in_place(target: DatabaseTarget, target_table: str, shadow: str, expected: Held, record: ControlRecord) -> None:
+def put_in_place(
+    target: DatabaseTarget, target_table: str, shadow: str, expected: TargetState, record: ControlRecord
+) -> None:
     """Let a loaded copy stand under the table's name, with the control row of its identity (the record's nonce).
 
     Dies before the swap: the old copy stands, and its own control row counts. Dies behind it: the new copy stands, and
@@ -61,7 +68,7 @@ def put_in_place(target: DatabaseTarget, target_table: str, shadow: str, expecte
 
 
 def _put_in_place(
-    target: DatabaseTarget, target_table: str, shadow: str, expected: Held, record: ControlRecord
+    target: DatabaseTarget, target_table: str, shadow: str, expected: TargetState, record: ControlRecord
 ) -> None:
     replaced = staging_table(target_table, REPLACED, record.attempt)
     with target.server.session("commit") as connection:
@@ -79,7 +86,7 @@ def _grow(target: DatabaseTarget, table: Open, target_table: str, added: tuple[C
     """Add the columns the table lacks; returned are those that are new to it."""
     if not added:
         return ()
-    grown = growth(added, target.server.columns(table.cursor, target_table))
+    grown = schema_delta(added, target.server.columns(table.cursor, target_table))
     if grown.missing:
         table.cursor.execute(add_columns(target.sql, target_table, grown.missing))
     return grown.added

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.plain import from_plain, to_plain
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.targets.database.names import CONTROL
 from airflow_cdc_provider.targets.database.sql import Sql
 

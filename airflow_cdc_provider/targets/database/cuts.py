@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_cdc_provider.core.cuts import Cut
+from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.targets.database.names import CONTROL, CUT, PUBLISHED
 from airflow_cdc_provider.targets.database.sql import Sql
 

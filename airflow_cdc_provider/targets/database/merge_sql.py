@@ -11,8 +11,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from airflow_cdc_provider.core.merge import DELETED, GONE, KNOWN, LIVE, OP, ORDER, PUT, Action, Clause, Meets, MergePlan
-from airflow_cdc_provider.core.tables import Column
+from airflow_cdc_provider.core.table.merge_plan import (
+    DELETED,
+    GONE,
+    KNOWN,
+    LIVE,
+    OP,
+    ORDER,
+    PUT,
+    Action,
+    Clause,
+    MergePlan,
+    RowMatch,
+)
+from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.database.names import ROW
 from airflow_cdc_provider.targets.database.sql import Sql
 
@@ -75,7 +87,7 @@ class _Rendering:
         """A row flagged deleted that is put again partly known is a new row: it keeps nothing of the old one."""
         if not (self.plan.soft and self.plan.partial and self.plan.schema.key):
             return
-        put = Clause(Meets.BOTH, Action.DELETE, (PUT,), partial_only=True, flagged_only=True, guarded=True)
+        put = Clause(RowMatch.BOTH, Action.DELETE, (PUT,), partial_only=True, flagged_only=True, guarded=True)
         yield Statement(Effect.FORGET, self._delete(put))
 
     def statement(self, clause: Clause) -> Statement:
@@ -97,7 +109,7 @@ class _Rendering:
                 raise ValueError("rows are filled before the clauses")
 
     def _delete(self, clause: Clause) -> str:
-        if clause.meets is Meets.BOTH:
+        if clause.meets is RowMatch.BOTH:
             return self.sql.delete(self.target, self.staged, self._both(clause))
         if not self.plan.schema.key:
             return f"DELETE FROM {self.target}"
@@ -105,7 +117,7 @@ class _Rendering:
 
     def _flag(self, clause: Clause) -> str:
         deleted = self.sql.quoted(DELETED)
-        if clause.meets is Meets.BOTH:
+        if clause.meets is RowMatch.BOTH:
             kept = {c.name: self._taken(c) for c in self._values()} if self.plan.partial else {}
             values = {**kept, DELETED: "TRUE", ORDER: f"s.{self.sql.quoted(ORDER)}"}
             return self.sql.update(self.target, self.staged, self._both(clause), values)
@@ -123,7 +135,7 @@ class _Rendering:
 
     def _refused(self, clause: Clause) -> str:
         """How many staged rows say that a row exists which the target does not hold, or holds as deleted."""
-        if clause.meets is Meets.STAGED_ALONE:
+        if clause.meets is RowMatch.STAGED_ALONE:
             where = f"{self._ops(clause)} AND s.{self.sql.quoted(KNOWN)} IS NOT NULL AND {self._unmet_staged()}"
             return f"SELECT count(*) FROM {self.staged} AS s WHERE {where}"
         return f"SELECT count(*) FROM {self.target} AS t JOIN {self.staged} AS s ON {self._both(clause)}"

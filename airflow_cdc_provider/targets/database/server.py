@@ -26,7 +26,7 @@ LOCK_LIMIT_S = 120
 
 
 @dataclass(frozen=True)
-class JdbcPlace:
+class JdbcAddress:
     """How Spark's JDBC source reaches the server."""
 
     url: str
@@ -84,7 +84,7 @@ class Server(Protocol):
     def copy_in(self, connection: Any, table: str, columns: Mapping[str, bool], batches: Iterable[Any]) -> int:
         """Load Arrow batches of texts. ``columns``: name → whether its text is the hex of bytes. The number of rows."""
 
-    def jdbc(self) -> JdbcPlace: ...
+    def jdbc(self) -> JdbcAddress: ...
 
     def complaints(self, cursor: Any) -> Iterable[Problem]:
         """What is wrong with the server for our purpose, besides rights."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from airflow_cdc_provider.core.merge import DELETED, KNOWN, OP, ORDER
-from airflow_cdc_provider.core.special_values import Specials
-from airflow_cdc_provider.core.tables import Column, TableSchema
+from airflow_cdc_provider.core.table.merge_plan import DELETED, KNOWN, OP, ORDER
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.special_values import Specials
 from airflow_cdc_provider.targets.database.names import CONTROL, LOADS, ROW
 
 
@@ -63,8 +63,8 @@ class Sql(Protocol):
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         """See ``TargetTables.refused``."""
 
-    def lacks(self, column: Column, in_key: bool) -> Specials:
-        """See ``TargetTables.lacks``."""
+    def unsupported_values(self, column: Column, in_key: bool) -> Specials:
+        """See ``TargetTables.unsupported_values``."""
 
     def read_as(self, column: Column) -> tuple[str, str]:
         """This database's SQL by which Spark reads a column, and Spark SQL (empty where none is needed) that turns what

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.cuts import cut_statements
 from airflow_cdc_provider.targets.database.names import CONTROL, CUT, LOADS, ROW, comment, identity_in, staging_prefix

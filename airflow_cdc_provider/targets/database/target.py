@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.cuts import Cut
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.special_values import Specials
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.published_cut import Cut
+from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.core.table.special_values import Specials
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.check import check_tables
 from airflow_cdc_provider.targets.database.cuts import write_cut
@@ -29,7 +29,7 @@ from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.fencing import claimed, is_ours, overtaken_by
 from airflow_cdc_provider.targets.naming import default_name
-from airflow_cdc_provider.targets.target import Held, Past
+from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
 
 TRIES = 2
 """A commit whose answer was lost and that did not happen is tried once more."""
@@ -69,41 +69,41 @@ class DatabaseTarget:
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         return self.sql.refused(column, in_key, value)
 
-    def lacks(self, column: Column, in_key: bool) -> Specials:
-        return self.sql.lacks(column, in_key)
+    def unsupported_values(self, column: Column, in_key: bool) -> Specials:
+        return self.sql.unsupported_values(column, in_key)
 
-    def held(self, table: str, target_table: str) -> Held:
+    def state(self, table: str, target_table: str) -> TargetState:
         with self.server.session("look") as connection:
             return self.look(connection.cursor(), table, target_table)
 
-    def look(self, cursor: Any, table: str, target_table: str) -> Held:
+    def look(self, cursor: Any, table: str, target_table: str) -> TargetState:
         comment = self.server.comment(cursor, target_table)
         if comment is None:
-            return Held(exists=False)
+            return TargetState(exists=False)
         identity = identity_in(comment)
         if not identity or self.server.comment(cursor, CONTROL) is None:
-            return Held(exists=True, identity=identity)
+            return TargetState(exists=True, identity=identity)
         record = control.read(cursor, self.sql, target_table, identity)
         if record is None or (record.replicator, record.table) != (self.replicator, table):
-            return Held(exists=True, identity=identity)
-        return Held(True, record, None, identity, record.token)
+            return TargetState(exists=True, identity=identity)
+        return TargetState(True, record, None, identity, record.token)
 
-    def row_count(self, target_table: str, held: Held) -> int | None:
+    def row_count(self, target_table: str, held: TargetState) -> int | None:
         """By what our own commits did: rows that somebody else writes do not count."""
         return held.control.rows if held.control else None
 
     def oldest_token(self, table: str, target_table: str) -> int:
         """The row holds the record itself: no older one is asked for in staging."""
-        return self.held(table, target_table).token or 0
+        return self.state(table, target_table).token or 0
 
-    def version_behind(self, table: str, target_table: str, window: int) -> Past | None:
+    def version_at_or_before(self, table: str, target_table: str, window: int) -> EarlierVersion | None:
         """A database keeps what is, and nothing of what was."""
         return None
 
     def control_at(self, table: str, target_table: str, version: int) -> ControlRecord | None:
         return None
 
-    def take_back(self, target_table: str, expected: Held, version: int) -> None:
+    def restore_version(self, target_table: str, expected: TargetState, version: int) -> None:
         where, do = self.locate(target_table), "copy the table again: airflow cdc resync"
         raise Blocked(Problem("TGT024", "a database keeps no versions", where, f"version {version}", do=do))
 
@@ -114,13 +114,13 @@ class DatabaseTarget:
             write_cut(cursor, self.sql, cut)
             connection.commit()
 
-    def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
+    def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
         record = claimed(self.log, record, expected)
         self.commit(target_table, expected, record, lambda _: {})
         return record
 
     def commit(
-        self, target_table: str, expected: Held, record: ControlRecord, work: Callable[[Open], Counts]
+        self, target_table: str, expected: TargetState, record: ControlRecord, work: Callable[[Open], Counts]
     ) -> Counts | None:
         """Move the control row from ``expected`` to ``record``, with the number of rows that the table then holds, and
         do ``work`` in the same transaction. None where the commit stands but its answer was lost. Raises Fenced where
@@ -146,14 +146,14 @@ class DatabaseTarget:
     def lock_name(self, target_table: str) -> str:
         return f"cdc:{self.server.schema}.{target_table}"
 
-    def require(self, cursor: Any, target_table: str, expected: Held, record: ControlRecord) -> None:
+    def require(self, cursor: Any, target_table: str, expected: TargetState, record: ControlRecord) -> None:
         """Raises Fenced where the table is no longer as expected."""
         found = self.look(cursor, record.table, target_table)
         if (found.exists, found.identity, found.control) != (expected.exists, expected.identity, expected.control):
             raise overtaken_by(found, record)
 
     def _commit(
-        self, target_table: str, expected: Held, record: ControlRecord, work: Callable[[Open], Counts]
+        self, target_table: str, expected: TargetState, record: ControlRecord, work: Callable[[Open], Counts]
     ) -> Counts:
         with self.server.session("commit") as connection:
             cursor = connection.cursor()

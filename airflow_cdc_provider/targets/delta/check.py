@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
-from airflow_cdc_provider.core.places import ALLOWED, FOLDER, S3
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.staging.local import HAS_HARD_LINKS
-from airflow_cdc_provider.staging.places import open_store
+from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, S3
+from airflow_cdc_provider.staging.local_store import HAS_HARD_LINKS
+from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import creates_exclusively
-from airflow_cdc_provider.targets.delta.ddl import UNFENCEABLE_FEATURES
-from airflow_cdc_provider.targets.delta.names import LOG, OUR_FILES
-from airflow_cdc_provider.targets.obstacles import (
+from airflow_cdc_provider.targets.common_checks import (
     catalog_name,
     folder_not_writable,
     in_the_definition,
     nearest_folder,
     not_ours,
 )
+from airflow_cdc_provider.targets.delta.ddl import UNFENCEABLE_FEATURES
+from airflow_cdc_provider.targets.delta.names import LOG, OUR_FILES
 
 if TYPE_CHECKING:
     from airflow_cdc_provider.targets.delta.target import DeltaTarget
@@ -67,7 +67,7 @@ def _not_exclusive(target: DeltaTarget, location: str, missing: Problem) -> Iter
 
 def _table(target: DeltaTarget, task: TableTask) -> Iterator[Problem]:
     path = target.locate(task.target)
-    held = target.held(task.table, task.target)
+    held = target.state(task.table, task.target)
     if not held.exists:
         if not all(name.startswith((OUR_FILES, LOG)) for name in target.store.names(task.target)):
             do = "choose another tables.target, or move the folder away"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from airflow_cdc_provider.core.cuts import Cut
+from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.staging.store import Store
 
 FOLDER = "_cdc_cuts"

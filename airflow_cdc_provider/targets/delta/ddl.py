@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 from airflow_cdc_provider.targets.delta.names import NEEDS_COLUMN_MAPPING, path_table
 from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
 from airflow_cdc_provider.targets.sparksql.types import TEXTUAL, column_type

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.plain import from_plain
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.states import TableState
 
 BEFORE_EVERYTHING = -1
 """Where a RESTORE to a point of time went: its version is not in the history, so nothing is known to count there."""
@@ -30,7 +30,7 @@ class Commit:
 
 
 @dataclass(frozen=True)
-class Standing:
+class TableHistory:
     """``known`` is False where the history given does not reach back far enough to tell."""
 
     record: ControlRecord | None
@@ -46,21 +46,21 @@ def read_commit(entry: Mapping[str, Any], replicator: str, table: str) -> Commit
     return Commit(version, record=_own_record(entry.get("userMetadata"), replicator, table))
 
 
-def standing(commits: Sequence[Commit], at: int | None = None) -> Standing:
+def read_history(commits: Sequence[Commit], at: int | None = None) -> TableHistory:
     """``commits`` newest first. ``at``: as of this version instead of the newest."""
     below = [commit for commit in commits if at is None or commit.version <= at]
     restore: Commit | None = None
     for commit in below:
         if commit.record is not None:
             if restore is None or commit.record.state.name is TableState.REWINDING:
-                return Standing(commit.record, restored=False, known=True)
+                return TableHistory(commit.record, restored=False, known=True)
             break
         if restore is None and commit.restored_to is not None:
             restore = commit
     if restore is None or restore.restored_to is None:
-        return Standing(None, restored=restore is not None, known=False)
-    earlier = standing(commits, restore.restored_to)
-    return Standing(earlier.record, restored=True, known=earlier.known)
+        return TableHistory(None, restored=restore is not None, known=False)
+    earlier = read_history(commits, restore.restored_to)
+    return TableHistory(earlier.record, restored=True, known=earlier.known)
 
 
 def _own_record(metadata: Any, replicator: str, table: str) -> ControlRecord | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.plain import to_plain
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.control_record import ControlRecord
 
 
 def record_text(record: ControlRecord) -> str:

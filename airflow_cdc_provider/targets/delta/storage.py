@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import re
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
-from airflow_cdc_provider.core.places import S3, Place
-from airflow_cdc_provider.core.s3 import s3_access
+from airflow_cdc_provider.core.storage.locations import S3, Location
+from airflow_cdc_provider.core.storage.s3 import s3_access
 
 S3_CODE = re.compile(r"<Code>(\w+)</Code>")
 ARROWS = re.compile(r"\x1b\[\d+m↳?|↳")
 SESSION_TOKEN = "AWS_SESSION_TOKEN"
 
 
-def storage_options(place: Place, connection: ConnectionInfo) -> dict[str, str]:
+def storage_options(place: Location, connection: ConnectionInfo) -> dict[str, str]:
     """Empty for a folder. What is left out the library takes from the environment. Raises CheckFailed: CON020, and
     CON021 where it would put a session token of the environment beside the connection's key."""
     if place.scheme != S3:

@@ -8,29 +8,29 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.cuts import Cut
-from airflow_cdc_provider.core.definition import Target
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.places import FOLDER, place_of
-from airflow_cdc_provider.core.special_values import NONE, Specials
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column
-from airflow_cdc_provider.staging.log import ChangeLog
-from airflow_cdc_provider.staging.places import open_store
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.published_cut import Cut
+from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.core.table.special_values import NONE, Specials
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.check import check_tables
 from airflow_cdc_provider.targets.delta.cuts import write_cut
-from airflow_cdc_provider.targets.delta.direct.snapshot import read_snapshot
-from airflow_cdc_provider.targets.delta.history import Commit, Standing, read_commit, standing
-from airflow_cdc_provider.targets.delta.reach import log_files, oldest_version
+from airflow_cdc_provider.targets.delta.history import Commit, TableHistory, read_commit, read_history
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import read_snapshot
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.storage import in_words, storage_options
+from airflow_cdc_provider.targets.delta.time_travel import log_files, oldest_version
 from airflow_cdc_provider.targets.fencing import cannot_go_back, changed_since, claimed, is_ours, left_no_trace
 from airflow_cdc_provider.targets.naming import default_name
-from airflow_cdc_provider.targets.target import Held, Past
+from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
 
 HISTORY_COMMITS = (20, 500, None)
 """How far back the history is read, in steps: nearly always one of the newest commits is ours."""
@@ -41,7 +41,7 @@ class DeltaTarget:
     stay the truth."""
 
     def __init__(self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog) -> None:
-        self.place = place_of(target.location)
+        self.place = parse_location(target.location)
         self.location = self.place.path if self.place.scheme == FOLDER else target.location.rstrip("/")
         self.connection = connection
         self.catalog = target.catalog
@@ -69,13 +69,13 @@ class DeltaTarget:
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         return ""
 
-    def lacks(self, column: Column, in_key: bool) -> Specials:
+    def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         return NONE
 
-    def held(self, table: str, target_table: str) -> Held:
+    def state(self, table: str, target_table: str) -> TargetState:
         with self.answers(target_table):
             opened = self.open(target_table)
-            return Held(exists=False) if opened is None else self._read(opened, table)
+            return TargetState(exists=False) if opened is None else self._read(opened, table)
 
     def oldest_token(self, table: str, target_table: str) -> int:
         with self.answers(target_table):
@@ -86,28 +86,28 @@ class DeltaTarget:
             opened.load_as_version(version)
             return opened.transaction_version(self.app_id(table)) or 0
 
-    def version_behind(self, table: str, target_table: str, window: int) -> Past | None:
+    def version_at_or_before(self, table: str, target_table: str, window: int) -> EarlierVersion | None:
         with self.answers(target_table):
             opened = self.open(target_table)
             oldest = None if opened is None else oldest_version(log_files(opened))
             if opened is None or oldest is None:
                 return None
-            found: Past | None = None
+            found: EarlierVersion | None = None
             for commit in self._commits(opened, table):
                 record = commit.record
                 if record is None or record.window > window or commit.version < oldest:
                     continue
                 if found is not None and record.window != found.control.window:
                     break
-                found = Past(commit.version, self.log.control(table, record.token) or record)
+                found = EarlierVersion(commit.version, self.log.control(table, record.token) or record)
             return found
 
     def control_at(self, table: str, target_table: str, version: int) -> ControlRecord | None:
         with self.answers(target_table):
-            record = standing(self._commits(self.open(target_table), table), version).record
+            record = read_history(self._commits(self.open(target_table), table), version).record
             return record and (self.log.control(table, record.token) or record)
 
-    def take_back(self, target_table: str, expected: Held, version: int) -> None:
+    def restore_version(self, target_table: str, expected: TargetState, version: int) -> None:
         from deltalake.exceptions import DeltaError
 
         with self.answers(target_table):
@@ -134,7 +134,7 @@ class DeltaTarget:
             counts = [] if opened is None else opened.get_add_actions(flatten=True)["num_records"].to_pylist()
             return None not in counts and sum(counts) <= rows
 
-    def row_count(self, target_table: str, held: Held) -> int | None:
+    def row_count(self, target_table: str, held: TargetState) -> int | None:
         """By the statistics of the log."""
         with self.answers(target_table):
             snapshot = read_snapshot(self.store, target_table)
@@ -152,7 +152,7 @@ class DeltaTarget:
 
     def commits_to_read(self, target_table: str) -> int:
         """Behind the last checkpoint."""
-        from airflow_cdc_provider.targets.delta.direct.snapshot import last_checkpoint
+        from airflow_cdc_provider.targets.delta.local_engine.log_replay import last_checkpoint
 
         with self.answers(target_table):
             checkpoint = last_checkpoint(self.store, target_table)
@@ -177,7 +177,7 @@ class DeltaTarget:
             return None
         return DeltaTable(path, storage_options=options)
 
-    def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
+    def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
         """Commit ``record`` without data, on condition that the table is still as ``expected``.
 
         The commit is one append of no rows on one table handle, never retried by the library. Where the record's token
@@ -195,34 +195,34 @@ class DeltaTarget:
                     _append_nothing(opened, self.app_id(record.table), record)
                     failpoint("fence.after")
                 except Exception:  # whatever the library raised, only the table can tell whether the commit stands
-                    if is_ours(self.held(record.table, target_table), record):
+                    if is_ours(self.state(record.table, target_table), record):
                         return record
                 else:
                     return record
         raise left_no_trace(self.locate(target_table))
 
-    def _still(self, opened: Any, expected: Held, table: str) -> bool:
+    def _still(self, opened: Any, expected: TargetState, table: str) -> bool:
         return bool(
             opened.version() == expected.version and opened.transaction_version(self.app_id(table)) == expected.token
         )
 
-    def _read(self, opened: Any, table: str) -> Held:
+    def _read(self, opened: Any, table: str) -> TargetState:
         version, identity = opened.version(), str(opened.metadata().id)
         token = opened.transaction_version(self.app_id(table))
         if token is None:
-            return Held(exists=True, version=version, identity=identity)
+            return TargetState(exists=True, version=version, identity=identity)
         found = self._standing(opened, table)
         control = found.record
         if not found.restored:
             control = self.log.control(table, token) or control
         elif control is not None:
             control = self.log.control(table, control.token) or control
-        return Held(True, control, version, identity, token, found.restored)
+        return TargetState(True, control, version, identity, token, found.restored)
 
-    def _standing(self, opened: Any, table: str) -> Standing:
-        found = Standing(None, restored=False, known=False)
+    def _standing(self, opened: Any, table: str) -> TableHistory:
+        found = TableHistory(None, restored=False, known=False)
         for limit in HISTORY_COMMITS:
-            found = standing(self._commits(opened, table, limit))
+            found = read_history(self._commits(opened, table, limit))
             if found.known:
                 break
         return found

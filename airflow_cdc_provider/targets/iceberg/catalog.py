@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.core.extras import followed
-from airflow_cdc_provider.core.places import place_of
+from airflow_cdc_provider.core.connections.allowed_extras import followed
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.storage.locations import parse_location
 
 CATALOG = "lake"
 NAMESPACE = "cdc"
@@ -63,7 +63,7 @@ REST_PROPERTIES = frozenset(
 
 
 @dataclass(frozen=True)
-class CatalogPlace:
+class CatalogLocation:
     """``warehouse`` is the folder of a catalog of our own; empty where ``uri`` names a REST catalog. ``properties`` are
     what the connection adds: credentials are among them."""
 
@@ -78,32 +78,32 @@ class CatalogPlace:
         return f"{self.warehouse}/{FILE}"
 
 
-def catalog_place(target: Target, connection: ConnectionInfo) -> CatalogPlace:
+def catalog_location(target: Target, connection: ConnectionInfo) -> CatalogLocation:
     """``target.catalog`` is ``catalog.namespace``, or the namespace alone. Raises CheckFailed (CON040) where the
     connection says what is not allowed."""
     name, _, namespace = target.catalog.rpartition(".")
     name, namespace = name or CATALOG, namespace or NAMESPACE
     if target.location:
-        return CatalogPlace(name, namespace, place_of(target.location).path)
+        return CatalogLocation(name, namespace, parse_location(target.location).path)
     uri = connection.host.rstrip("/")
     properties = {name: _text(value) for name, value in followed(connection, REST_PROPERTIES).items()}
     if connection.password:
         properties["credential"] = ":".join(filter(None, (connection.login, connection.password)))
         properties.setdefault("oauth2-server-uri", f"{uri}/v1/oauth/tokens")
-    return CatalogPlace(name, namespace, uri=uri, properties=properties)
+    return CatalogLocation(name, namespace, uri=uri, properties=properties)
 
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def library_properties(place: CatalogPlace) -> dict[str, str]:
+def library_properties(place: CatalogLocation) -> dict[str, str]:
     if place.uri:
         return {"type": "rest", "uri": place.uri, **place.properties}
     return {"type": "sql", "uri": f"sqlite:///{place.file}?timeout={LOCKED_S}", "warehouse": place.warehouse}
 
 
-def spark_settings(place: CatalogPlace) -> dict[str, str]:
+def spark_settings(place: CatalogLocation) -> dict[str, str]:
     """Settings of a session, not of the application: they may hold credentials, and sessions are not written down."""
     catalog = f"spark.sql.catalog.{place.name}"
     # A cached table is an old one: what the fence of another process did would not be seen.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.places import FOLDER, place_of
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.targets.obstacles import catalog_name, folder_not_writable, in_the_definition, not_ours
+from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
+from airflow_cdc_provider.targets.common_checks import catalog_name, folder_not_writable, in_the_definition, not_ours
 
 if TYPE_CHECKING:
     from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
@@ -36,7 +36,7 @@ def _place(target: IcebergTarget) -> Iterator[Problem]:
             "TGT005", "a folder and a catalog at once", "target", "location and connection", "one of them", do
         )
     elif said.location:
-        if place_of(said.location).scheme != FOLDER:
+        if parse_location(said.location).scheme != FOLDER:
             do = "put the tables into a folder, or name a REST catalog that holds the bucket by `connection`"
             yield Problem(
                 "TGT001", "no catalog of our own in a bucket", "target.location", said.location, "a folder", do
@@ -58,7 +58,7 @@ def _definition(task: TableTask) -> Iterator[Problem]:
 
 
 def _table(target: IcebergTarget, task: TableTask) -> Iterator[Problem]:
-    held = target.held(task.table, task.target)
+    held = target.state(task.table, task.target)
     if not held.exists:
         return
     place = target.locate(task.target)

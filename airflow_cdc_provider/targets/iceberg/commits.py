@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from airflow_cdc_provider.core.cursors import ControlRecord
+from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.targets.iceberg.record_text import snapshot_properties, table_properties
 
 MAIN = "main"
@@ -52,7 +52,7 @@ def publish(catalog: Any, table: Any, record: ControlRecord, columns: Mapping[st
     _commit(catalog, table, record, head, (*transaction._updates, *added), branch)
 
 
-def take_back(catalog: Any, table: Any, version: int) -> None:
+def restore_version(catalog: Any, table: Any, version: int) -> None:
     """Make an older snapshot current again, where ``table`` still is what it was loaded as."""
     from pyiceberg.table.refs import SnapshotRefType
     from pyiceberg.table.update import RemoveSnapshotRefUpdate, SetSnapshotRefUpdate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_cdc_provider.core.cuts import Cut
+from airflow_cdc_provider.core.table.published_cut import Cut
 
 PREFIX = "cdc.cut."
 

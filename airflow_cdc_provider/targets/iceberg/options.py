@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.core.places import FOLDER, place_of
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class IcebergOptions:
         """Which of the common keys cannot be what they are: key, what is wrong with it, what is allowed."""
         if target.location and target.connection:
             yield "connection", "a folder and a catalog at once", "`location`, or `connection` to a REST catalog"
-        if place_of(target.location).scheme != FOLDER:
+        if parse_location(target.location).scheme != FOLDER:
             yield "location", "no catalog of our own in a bucket", "a folder, or `connection` to a REST catalog"
         parts = target.catalog.split(".")
         if target.catalog and not (len(parts) <= 2 and all(parts)):

@@ -11,10 +11,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.identity import TableIdentity
-from airflow_cdc_provider.core.plain import from_plain, to_plain
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.identity import TableIdentity
+from airflow_cdc_provider.core.table.schema import TableSchema
 
 RECORD = "cdc.record"
 SCHEMA = "cdc.schema"

@@ -8,26 +8,32 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.cuts import Cut
-from airflow_cdc_provider.core.definition import Target
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.special_values import NONE, Specials
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.published_cut import Cut
+from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.core.table.special_values import NONE, Specials
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.fencing import cannot_go_back, changed_since, claimed, is_ours, left_no_trace
-from airflow_cdc_provider.targets.iceberg.catalog import CatalogPlace, catalog_place, library_properties
+from airflow_cdc_provider.targets.iceberg.catalog import CatalogLocation, catalog_location, library_properties
 from airflow_cdc_provider.targets.iceberg.check import check_tables
-from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, append_nothing, publish, take_back
+from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, append_nothing, publish, restore_version
 from airflow_cdc_provider.targets.iceberg.cuts import write_cut
-from airflow_cdc_provider.targets.iceberg.history import Entry, Standing, first_behind, record_at, standing
+from airflow_cdc_provider.targets.iceberg.history import (
+    SnapshotEntry,
+    TableHistory,
+    first_behind,
+    read_history,
+    record_at,
+)
 from airflow_cdc_provider.targets.iceberg.record_text import own_record
 from airflow_cdc_provider.targets.iceberg.row_counts import live_rows
 from airflow_cdc_provider.targets.naming import default_name
-from airflow_cdc_provider.targets.target import Held, Past
+from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
 
 
 class IcebergTarget:
@@ -40,9 +46,9 @@ class IcebergTarget:
         self.log = log
 
     @cached_property
-    def place(self) -> CatalogPlace:
+    def place(self) -> CatalogLocation:
         """Raises CheckFailed (CON040) where the connection says what is not allowed."""
-        return catalog_place(self.target, self.connection)
+        return catalog_location(self.target, self.connection)
 
     def table_name(self, source_table: str) -> str:
         return default_name(source_table)
@@ -56,15 +62,15 @@ class IcebergTarget:
     def refused(self, column: Column, in_key: bool, value: str) -> str:
         return ""
 
-    def lacks(self, column: Column, in_key: bool) -> Specials:
+    def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         return NONE
 
-    def held(self, table: str, target_table: str) -> Held:
+    def state(self, table: str, target_table: str) -> TargetState:
         """``version`` is the id of the current snapshot, ``identity`` the table's UUID."""
         with self._answers(target_table), self.open(target_table) as (_, opened):
-            return Held(exists=False) if opened is None else self._read(opened, table)
+            return TargetState(exists=False) if opened is None else self._read(opened, table)
 
-    def row_count(self, target_table: str, held: Held) -> int | None:
+    def row_count(self, target_table: str, held: TargetState) -> int | None:
         """By the table's manifests."""
         with self._answers(target_table), self.open(target_table) as (_, opened):
             return None if opened is None else live_rows(opened.scan().plan_files())
@@ -74,19 +80,19 @@ class IcebergTarget:
             records = (entry.record for entry in self._entries(opened, table).values()) if opened else ()
             return min((record.token for record in records if record is not None), default=0)
 
-    def version_behind(self, table: str, target_table: str, window: int) -> Past | None:
+    def version_at_or_before(self, table: str, target_table: str, window: int) -> EarlierVersion | None:
         with self._answers(target_table), self.open(target_table) as (_, opened):
             if opened is None:
                 return None
             found = first_behind(self._entries(opened, table), opened.metadata.current_snapshot_id, window)
-        return Past(found[0], self.log.control(table, found[1].token) or found[1]) if found else None
+        return EarlierVersion(found[0], self.log.control(table, found[1].token) or found[1]) if found else None
 
     def control_at(self, table: str, target_table: str, version: int) -> ControlRecord | None:
         with self._answers(target_table), self.open(target_table) as (_, opened):
             record = record_at(self._entries(opened, table), version)
         return record and (self.log.control(table, record.token) or record)
 
-    def take_back(self, target_table: str, expected: Held, version: int) -> None:
+    def restore_version(self, target_table: str, expected: TargetState, version: int) -> None:
         assert expected.control is not None
         moved = changed_since(expected.control.table, self.locate(target_table), expected)
         with self._answers(target_table), self.open(target_table) as (catalog, opened):
@@ -96,7 +102,7 @@ class IcebergTarget:
                 raise cannot_go_back(self.locate(target_table), f"snapshot {version}", "the snapshot has expired")
             try:
                 failpoint("restore.before")
-                take_back(catalog, opened, version)
+                restore_version(catalog, opened, version)
                 failpoint("restore.after")
             except Exception as error:  # as below; what is done already is found done by the next try
                 if _refused(error):
@@ -107,7 +113,7 @@ class IcebergTarget:
         with self._answers(cut.tables[0].target), self.open(cut.tables[0].target) as (catalog, _):
             write_cut(catalog, self.place.namespace, cut)
 
-    def fence(self, target_table: str, expected: Held, record: ControlRecord) -> ControlRecord:
+    def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
         """Commit ``record`` without data, on condition that the table is still as ``expected``: a snapshot that adds
         nothing, on top of the one expected, and the catalog compares. A lost answer is read back."""
         record = claimed(self.log, record, expected)
@@ -120,14 +126,18 @@ class IcebergTarget:
                     append_nothing(catalog, opened, record)
                     failpoint("fence.after")
                 except Exception:  # whatever the library raised, only the table can tell whether the commit stands
-                    if is_ours(self.held(record.table, target_table), record):
+                    if is_ours(self.state(record.table, target_table), record):
                         return record
                 else:
                     return record
         raise left_no_trace(self.locate(target_table))
 
     def publish(
-        self, target_table: str, expected: Held, record: ControlRecord, columns: Mapping[str, str | None] | None = None
+        self,
+        target_table: str,
+        expected: TargetState,
+        record: ControlRecord,
+        columns: Mapping[str, str | None] | None = None,
     ) -> bool:
         """Make what stands on the record's own branch the table, on condition that the table is still as ``expected``.
         False where it is not: nothing has changed then. A lost answer is read back."""
@@ -139,9 +149,9 @@ class IcebergTarget:
                 publish(catalog, opened, record, columns or {})
                 failpoint("publish.after")
             except Exception as error:  # as above
-                if not is_ours(self.held(record.table, target_table), record) and not _refused(error):
+                if not is_ours(self.state(record.table, target_table), record) and not _refused(error):
                     raise
-        return is_ours(self.held(record.table, target_table), record)
+        return is_ours(self.state(record.table, target_table), record)
 
     def summary(self, target_table: str, record: ControlRecord) -> dict[str, str]:
         """What the snapshots that carry ``record`` say of themselves; the one that wrote the rows has the last word."""
@@ -170,29 +180,29 @@ class IcebergTarget:
                 opened = None
             yield catalog, opened
 
-    def _still(self, opened: Any, expected: Held, table: str) -> bool:
+    def _still(self, opened: Any, expected: TargetState, table: str) -> bool:
         found = self._read(opened, table)
         return (found.identity, found.version, found.token) == (expected.identity, expected.version, expected.token)
 
-    def _read(self, opened: Any, table: str) -> Held:
+    def _read(self, opened: Any, table: str) -> TargetState:
         metadata = opened.metadata
         found = self._standing(opened, table)
         control = found.record
         if control is not None:
             control = self.log.control(table, control.token) or control
         identity = str(metadata.table_uuid)
-        return Held(True, control, metadata.current_snapshot_id, identity, found.token, found.restored)
+        return TargetState(True, control, metadata.current_snapshot_id, identity, found.token, found.restored)
 
-    def _standing(self, opened: Any, table: str) -> Standing:
+    def _standing(self, opened: Any, table: str) -> TableHistory:
         metadata = opened.metadata
         main_line = [one.snapshot_id for one in metadata.snapshot_log]
         tagged = [ref.snapshot_id for name, ref in metadata.refs.items() if name == CURSOR_TAG]
-        return standing(self._entries(opened, table), metadata.current_snapshot_id, (*main_line, *tagged))
+        return read_history(self._entries(opened, table), metadata.current_snapshot_id, (*main_line, *tagged))
 
-    def _entries(self, opened: Any, table: str) -> dict[int, Entry]:
+    def _entries(self, opened: Any, table: str) -> dict[int, SnapshotEntry]:
         properties = opened.metadata.properties
         return {
-            one.snapshot_id: Entry(one.parent_snapshot_id, _record_of(one, properties, self.replicator, table))
+            one.snapshot_id: SnapshotEntry(one.parent_snapshot_id, _record_of(one, properties, self.replicator, table))
             for one in opened.metadata.snapshots
         }
 

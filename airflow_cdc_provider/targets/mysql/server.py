@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.mysql_access import mysql_tls, unverified
+from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.mysql_access import mysql_tls, unverified
-from airflow_cdc_provider.core.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.targets.database import errors
 from airflow_cdc_provider.targets.database.server import (
     COMMITTING,
@@ -25,7 +25,7 @@ from airflow_cdc_provider.targets.database.server import (
     IDLE_LIMIT_S,
     LOCK_LIMIT_S,
     SWAP_LIMIT_S,
-    JdbcPlace,
+    JdbcAddress,
 )
 from airflow_cdc_provider.targets.mysql.options import Floats
 from airflow_cdc_provider.targets.mysql.sql import MysqlSql
@@ -171,13 +171,13 @@ class MysqlServer:
             cursor.execute(head + ",".join(values))
         return rows
 
-    def jdbc(self) -> JdbcPlace:
+    def jdbc(self) -> JdbcAddress:
         """The driver is MariaDB's, which speaks to both; Spark knows the dialect by MySQL's name only."""
         server = f"{self.info.host}:{self.info.port or DEFAULT_PORT}"
         options = "permitMysqlScheme=true&tinyInt1isBit=false&useBulkStmts=false"
         if tls := mysql_tls(self.info):
             options += f"&{tls.jdbc()}"
-        return JdbcPlace(
+        return JdbcAddress(
             f"jdbc:mysql://{server}/{quote(self.schema, safe='')}?{options}",
             "org.mariadb.jdbc.Driver",
             self.info.login,

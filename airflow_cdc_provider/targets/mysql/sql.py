@@ -7,7 +7,8 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from airflow_cdc_provider.core.special_values import (
+from airflow_cdc_provider.core.table.schema import Column, Kind
+from airflow_cdc_provider.core.table.special_values import (
     FLOATS,
     LONG_KEY,
     NAN_FLOAT,
@@ -16,7 +17,6 @@ from airflow_cdc_provider.core.special_values import (
     Specials,
     declared_length,
 )
-from airflow_cdc_provider.core.tables import Column, Kind
 from airflow_cdc_provider.targets.mysql.options import Floats
 
 ASCII = "CHARACTER SET ascii COLLATE ascii_bin"
@@ -125,7 +125,7 @@ class MysqlSql:
             return f"octet_length({value}) > {KEY_TEXT_CHARACTERS * 4}"
         return ""
 
-    def lacks(self, column: Column, in_key: bool) -> Specials:
+    def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         kind = column.type.kind
         if kind in FLOATS and self.floats is Floats.NUMBER:
             return NAN_FLOAT

@@ -12,11 +12,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.postgres_access import (
+    AUTHORITY,
+    jdbc_parameters,
+    libpq_parameters,
+    unverified,
+)
+from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.postgres_access import AUTHORITY, jdbc_parameters, libpq_parameters, unverified
-from airflow_cdc_provider.core.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.targets.database import errors
 from airflow_cdc_provider.targets.database.server import (
     COMMITTING,
@@ -25,7 +30,7 @@ from airflow_cdc_provider.targets.database.server import (
     KEEPALIVE_S,
     LOCK_LIMIT_S,
     SWAP_LIMIT_S,
-    JdbcPlace,
+    JdbcAddress,
 )
 from airflow_cdc_provider.targets.postgres.sql import PostgresSql
 
@@ -171,11 +176,11 @@ class PostgresServer:
                 rows += batch.num_rows
         return rows
 
-    def jdbc(self) -> JdbcPlace:
+    def jdbc(self) -> JdbcAddress:
         options = {"ApplicationName": self._application_name("read"), "tcpKeepAlive": "true", "prepareThreshold": "-1"}
         options |= jdbc_parameters(self.info)
         server = f"{self.info.host}:{self.info.port or DEFAULT_PORT}"
-        return JdbcPlace(
+        return JdbcAddress(
             f"jdbc:postgresql://{server}/{quote(self.info.schema, safe='')}?{urlencode(options)}",
             "org.postgresql.Driver",
             self.info.login,

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from airflow_cdc_provider.core.special_values import NONE, TEXTS, ZERO_CHARACTER, Specials
-from airflow_cdc_provider.core.tables import Column, Kind
+from airflow_cdc_provider.core.table.schema import Column, Kind
+from airflow_cdc_provider.core.table.special_values import NONE, TEXTS, ZERO_CHARACTER, Specials
 
 TYPES: dict[Kind, str] = {
     Kind.BOOLEAN: "boolean",
@@ -98,7 +98,7 @@ class PostgresSql:
             case _:
                 return ""
 
-    def lacks(self, column: Column, in_key: bool) -> Specials:
+    def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         return ZERO_CHARACTER if column.type.kind in TEXTS else NONE
 
     def read_as(self, column: Column) -> tuple[str, str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.core.plain import from_plain
-from airflow_cdc_provider.staging.log import ChangeLog
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
 from airflow_cdc_provider.targets.postgres.options import PostgresTargetOptions
 from airflow_cdc_provider.targets.postgres.server import PostgresServer

@@ -1,12 +1,12 @@
-"""The same proof of a target's rows as ``connectors/postgres/compare.py`` asks of the source, in Spark SQL."""
+"""The same proof of a target's rows as ``connectors/sources/postgres/compare.py`` asks of the source, in Spark SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
 
-from airflow_cdc_provider.core.merge import DELETED
-from airflow_cdc_provider.core.tables import Column, Kind, TableSchema
+from airflow_cdc_provider.core.table.merge_plan import DELETED
+from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 from airflow_cdc_provider.targets.sparksql.names import quoted
 
 HALF = 10**9

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from airflow_cdc_provider.core.merge import DELETED, GONE, KNOWN, NO_ROW, OP, ORDER, Action, Clause, Meets, MergePlan
-from airflow_cdc_provider.core.tables import Column
+from airflow_cdc_provider.core.table.merge_plan import (
+    DELETED,
+    GONE,
+    KNOWN,
+    NO_ROW,
+    OP,
+    ORDER,
+    Action,
+    Clause,
+    MergePlan,
+    RowMatch,
+)
+from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
 from airflow_cdc_provider.targets.sparksql.types import FLOATING, column_type, initial_value
 
@@ -56,7 +67,7 @@ def _clause(plan: MergePlan, clause: Clause) -> str:
         conditions.append(f"t.{DELETED}")
     if clause.guarded:
         conditions.append(f"s.{ORDER} {'>=' if plan.not_older else '>'} t.{ORDER}")
-    if clause.meets is Meets.TARGET_ALONE and clause.action is Action.FLAG:
+    if clause.meets is RowMatch.TARGET_ALONE and clause.action is Action.FLAG:
         conditions.append(f"NOT t.{DELETED}")
     when = " AND ".join([clause.meets.value.upper(), *conditions])
     return f"WHEN {when} THEN {_action(plan, clause)}"
@@ -69,7 +80,7 @@ def _action(plan: MergePlan, clause: Clause) -> str:
         case Action.UPDATE:
             return _set(_updates(plan))
         case Action.FLAG:
-            order = {ORDER: f"s.{ORDER}"} if clause.meets is Meets.BOTH else {}
+            order = {ORDER: f"s.{ORDER}"} if clause.meets is RowMatch.BOTH else {}
             return _set({**_flag_values(plan, clause), DELETED: "true", **order})
         case Action.FILL:
             return _set(_initials(plan))
@@ -80,7 +91,7 @@ def _action(plan: MergePlan, clause: Clause) -> str:
         case Action.REFUSE:
             column = plan.schema.column(plan.schema.key[0])
             refusal = {column.name: f"CAST(raise_error({text_literal(NO_ROW)}) AS {column_type(column.type)})"}
-            return _insert(refusal) if clause.meets is Meets.STAGED_ALONE else _set(refusal)
+            return _insert(refusal) if clause.meets is RowMatch.STAGED_ALONE else _set(refusal)
 
 
 def _updates(plan: MergePlan) -> dict[str, str]:
@@ -100,7 +111,7 @@ def _taken(plan: MergePlan, column: Column, unknown: str = "") -> str:
 
 def _flag_values(plan: MergePlan, clause: Clause) -> dict[str, str]:
     """A row flagged deleted keeps its last values: those the batch knows, else those it has."""
-    if clause.meets is not Meets.BOTH or not plan.partial:
+    if clause.meets is not RowMatch.BOTH or not plan.partial:
         return _initials(plan)
     return {c.name: _taken(plan, c) for c in plan.schema.columns if c.name not in plan.schema.key}
 

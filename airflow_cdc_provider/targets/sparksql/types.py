@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 from airflow_cdc_provider.targets.sparksql.names import text_literal
 
 _TYPES: dict[Kind, str] = {

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from psycopg.rows import dict_row
 
-from airflow_cdc_provider.connectors.postgres.positions import parse_lsn
-from airflow_cdc_provider.connectors.postgres.publication import quoted
-from airflow_cdc_provider.connectors.postgres.replication import stream_messages
-from airflow_cdc_provider.core.steps import StepKind
+from airflow_cdc_provider.connectors.sources.postgres.positions import parse_lsn
+from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
+from airflow_cdc_provider.connectors.sources.postgres.replication import stream_messages
+from airflow_cdc_provider.core.decisions.steps import StepKind
 from tests.bench.equality import must_be_equal, must_be_identical, of_delta, of_source
 from tests.bench.figures import Figure, alternating, seconds
 from tests.bench.peers.environments import environment, run_script

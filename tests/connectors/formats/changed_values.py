@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.connectors.decoders.common.message import Message
 
 Path = tuple[str | int, ...]
 COARSE = {"ts_ms": ("ts_us", "ts_ns"), "ts_us": ("ts_ns",)}

@@ -10,8 +10,8 @@ from datetime import UTC
 from random import Random
 from typing import Any
 
-from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, Regime, TableSchema
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
 from tests.connectors.formats import avro_writer as avro
 from tests.connectors.formats.avro_writer import logical, nullable
 from tests.connectors.formats.simulator import Change, History, Row

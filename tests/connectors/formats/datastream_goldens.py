@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.connectors.decoders.common.message import Message
 from tests.connectors.formats import avro_writer as avro
 from tests.connectors.formats.datastream_messages import (
     AGAIN,

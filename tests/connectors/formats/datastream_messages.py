@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.core.tables import Kind, TableSchema
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.core.table.schema import Kind, TableSchema
 from tests.connectors.formats import avro_writer as avro
 from tests.connectors.formats.avro_writer import logical, nullable
 from tests.connectors.formats.golden import as_json, column

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_cdc_provider.core.changes import CONTROL_OPERATIONS, ChangeRecord, Operation
+from airflow_cdc_provider.core.log.change_records import CONTROL_OPERATIONS, ChangeRecord, Operation
 
 Image = dict[str, Any]
 FETCHED: Image = {"fetched": True}

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_cdc_provider.connectors import FORMATS
-from airflow_cdc_provider.connectors.formats.message import Decoder, Item, Message, Setting, Wanted
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, Decoder, DecoderSettings, Item, Message
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.registry import class_of
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 EPOCH = "00000001"
 
@@ -29,14 +29,14 @@ class Golden:
     options: Mapping[str, Any] = field(default_factory=dict)
     ignored: int = 0
 
-    def setting(self) -> Setting:
+    def setting(self) -> DecoderSettings:
         tables = None
         if self.schema is not None:
-            tables = {self.schema.table: Wanted(TableRule(self.schema.table), self.schema)}
-        return Setting(1, tables, self.options)
+            tables = {self.schema.table: CopiedTable(TableRule(self.schema.table), self.schema)}
+        return DecoderSettings(1, tables, self.options)
 
 
-def decoder(kind: str, setting: Setting) -> Decoder:
+def decoder(kind: str, setting: DecoderSettings) -> Decoder:
     made: Decoder = class_of("format", kind, FORMATS)(setting)
     return made
 

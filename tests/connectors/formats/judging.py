@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from airflow_cdc_provider.connectors.formats.message import Item, Message
-from airflow_cdc_provider.connectors.formats.unreadable import message_of
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import message_of
+from airflow_cdc_provider.connectors.decoders.common.message import Item, Message
 from airflow_cdc_provider.connectors.source import Ignored
-from airflow_cdc_provider.core.changes import CONTROL_OPERATIONS, ChangeRecord, Operation
-from airflow_cdc_provider.core.quarantine import told
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.log.change_records import CONTROL_OPERATIONS, ChangeRecord, Operation
+from airflow_cdc_provider.core.log.quarantine import undecoded
+from airflow_cdc_provider.core.table.schema import TableSchema
 
 HEX = frozenset("0123456789abcdef")
 ARRIVALS = frozenset({Operation.INSERT, Operation.UPDATE, Operation.UPSERT, Operation.REPLACE, Operation.READ})
@@ -48,7 +48,7 @@ def _record(message: Message, record: ChangeRecord, schemas: dict[str, TableSche
 
 
 def _unreadable(message: Message, record: ChangeRecord) -> None:
-    what, kept = told(record), message_of(record)
+    what, kept = undecoded(record), message_of(record)
     assert what is not None and what.reason.startswith("EVT"), what
     assert kept is not None
     in_a_file = (message.value or b"").startswith(b"Obj\x01")

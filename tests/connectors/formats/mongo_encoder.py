@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.connectors.decoders.common.message import Message
 from tests.connectors.formats.simulator import Change, History, Row
 
 

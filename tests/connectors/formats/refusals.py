@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_cdc_provider.connectors.formats.message import Item, Message, Setting
-from airflow_cdc_provider.core.quarantine import Unreadable, told
+from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
+from airflow_cdc_provider.core.log.quarantine import UndecodedRecord, undecoded
 from tests.connectors.formats import datastream_goldens
 from tests.connectors.formats import debezium_messages as debezium
 from tests.connectors.formats import ydb_goldens as ydb
@@ -14,16 +14,16 @@ from tests.connectors.formats.golden import Golden, decoder, records
 from tests.connectors.formats.judging import judge
 
 
-def decoded(kind: str, message: Message, setting: Setting) -> list[Item]:
+def decoded(kind: str, message: Message, setting: DecoderSettings) -> list[Item]:
     items = decoder(kind, setting).decode(message)
     judge(message, items)
     return items
 
 
-def refused(kind: str, message: Message, setting: Setting) -> Unreadable:
+def refused(kind: str, message: Message, setting: DecoderSettings) -> UndecodedRecord:
     """What is told of the one message that is put aside."""
     (record,) = records(decoded(kind, message, setting))
-    what = told(record)
+    what = undecoded(record)
     assert what is not None, record
     return what
 

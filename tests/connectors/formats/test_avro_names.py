@@ -12,10 +12,10 @@ from fastavro.schema import expand_schema
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.formats.avro_names import resolved
-from airflow_cdc_provider.connectors.formats.connect_avro import form_of
-from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
-from airflow_cdc_provider.connectors.salesforce.event_schema import parse_event_schema
+from airflow_cdc_provider.connectors.decoders.common.avro_names import resolved
+from airflow_cdc_provider.connectors.decoders.common.connect_avro import form_of
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
+from airflow_cdc_provider.connectors.sources.salesforce.event_schema import parse_event_schema
 
 SPACES = ("", "a", "a.b", "c")
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
@@ -103,7 +103,7 @@ def test_java_writes_a_name_without_namespace_inside_of_one() -> None:
 
 @pytest.mark.parametrize("kind", ["nowhere", {"type": "nowhere"}, 7, {"items": "int"}, {"type": "array"}, None])
 def test_a_type_that_is_not_described_is_refused(kind: Any) -> None:
-    with pytest.raises(Unreadable, match="EVT014"):
+    with pytest.raises(DecodeError, match="EVT014"):
         resolved({"type": "record", "name": "R", "fields": [{"name": "x", "type": kind}]})
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.connectors import FORMATS
-from airflow_cdc_provider.connectors.formats import exact_json
-from airflow_cdc_provider.connectors.formats.message import Message, Setting
-from airflow_cdc_provider.connectors.formats.unreadable import message_of
+from airflow_cdc_provider.connectors.decoders.common import exact_json
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import message_of
+from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Message
 from airflow_cdc_provider.connectors.source import Ignored
-from airflow_cdc_provider.core.changes import ChangeRecord, Operation
-from airflow_cdc_provider.core.quarantine import Unreadable, told
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
+from airflow_cdc_provider.core.log.quarantine import UndecodedRecord, undecoded
 from tests.connectors.formats import avro_writer, datastream_goldens
 from tests.connectors.formats import datastream_messages as datastream
 from tests.connectors.formats import debezium_messages as debezium
@@ -30,7 +30,7 @@ from tests.connectors.formats.refusals import GOOD, decoded, pg_row, refused
 KINDS = pytest.mark.parametrize("kind", FORMATS)
 
 
-def sent(kind: str, value: bytes) -> Unreadable:
+def sent(kind: str, value: bytes) -> UndecodedRecord:
     return refused(kind, GOOD[kind].message._replace(value=value), GOOD[kind].setting())
 
 
@@ -194,7 +194,7 @@ def test_e09_e10_a_row_without_a_place_is_put_aside_behind_everything(
     kind: str, message: Message, like: Golden
 ) -> None:
     (record,) = records(decoded(kind, message, like.setting()))
-    what = told(record)
+    what = undecoded(record)
     assert what is not None and what.reason.startswith("EVT008")
     assert record.order_key[8:24] in ("f" * 16, "f" * 10 + "0" * 6) or record.table == ""
     assert record.key is None, "what is behind it, nobody knows"
@@ -240,14 +240,14 @@ NEW_COLUMN = {
 @KINDS
 def test_e14_a_column_that_nobody_described_puts_its_row_aside_with_all_that_is_known(kind: str) -> None:
     (record,) = records(decoded(kind, NEW_COLUMN[kind], GOOD[kind].setting()))
-    what = told(record)
+    what = undecoded(record)
     assert what is not None and what.reason.startswith("EVT014")
     assert (record.key, what.columns, what.known["v"]) == ("[1]", ("new",), "x")
 
 
 @KINDS
 def test_e15_a_table_that_nobody_copies_is_counted(kind: str) -> None:
-    setting = Setting(1, {})
+    setting = DecoderSettings(1, {})
     (told,) = decoded(kind, GOOD[kind].message, setting)
     assert isinstance(told, Ignored) and told.count == 1 and told.table, "and its table is named"
 
@@ -261,22 +261,22 @@ def test_e20_an_avro_file_whose_schema_cannot_be_read_is_put_aside(damage: str) 
         "names": (b'"long"', b'"lonG"'),
     }[damage]
     assert before in whole
-    what = refused("datastream", Message(whole.replace(before, after)), Setting())
+    what = refused("datastream", Message(whole.replace(before, after)), DecoderSettings())
     assert what.reason.startswith("EVT014")
 
 
 def test_e21_of_a_file_that_ends_too_early_what_came_before_is_told() -> None:
     whole = avro_writer.file(datastream.PLAIN, datastream.OUT_OF_ORDER)
-    found = records(decoded("datastream", Message(whole[:-20], channel="f"), Setting()))
+    found = records(decoded("datastream", Message(whole[:-20], channel="f"), DecoderSettings()))
     assert [record.op for record in found] == [Operation.UNREADABLE], "one block, and its end is missing"
     two = whole + whole[whole.index(b"0123456789abcdef") + 16 :]
-    found = records(decoded("datastream", Message(two[:-20], channel="f"), Setting()))
+    found = records(decoded("datastream", Message(two[:-20], channel="f"), DecoderSettings()))
     assert [record.op for record in found] == [Operation.INSERT] * 3 + [Operation.UNREADABLE]
     assert found[-1].position == '{"channel":"f","offset":3}'
 
 
 def test_e21_a_file_without_records_says_nothing_and_is_no_error() -> None:
-    assert decoded("datastream", Message(avro_writer.file(datastream.PLAIN, [])), Setting()) == [Ignored(0)]
+    assert decoded("datastream", Message(avro_writer.file(datastream.PLAIN, [])), DecoderSettings()) == [Ignored(0)]
 
 
 @pytest.mark.parametrize("kind", ["debezium", "datastream"])
@@ -300,7 +300,7 @@ def test_e05_half_of_a_move_that_cannot_be_read_stays_one() -> None:
 def test_one_record_of_an_avro_file_is_kept_with_its_schema() -> None:
     """Its bytes alone mean nothing; beside the schema they mean again what they meant in the file."""
     good, bad = datastream.OUT_OF_ORDER[0], {**datastream.OUT_OF_ORDER[1], "uuid": None}
-    setting = Setting()
+    setting = DecoderSettings()
     whole = Message(avro_writer.file(datastream.PLAIN, [good, bad]), topic="f", channel="f")
     told_good, told_bad = records(decoded("datastream", whole, setting))
     assert (told_good.op, told_bad.op) == (Operation.INSERT, Operation.UNREADABLE)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.formats.message import DecodesMany, Message, Setting, Wanted
-from airflow_cdc_provider.core.changes import ChangeRecord, Operation
-from airflow_cdc_provider.core.definition import TableRule
-from airflow_cdc_provider.core.quarantine import told
-from airflow_cdc_provider.core.tables import Kind, TableSchema
+from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, DecoderSettings, DecodesMany, Message
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
+from airflow_cdc_provider.core.log.quarantine import undecoded
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.schema import Kind, TableSchema
 from tests.blocks import unpacked
 from tests.connectors.formats import debezium_messages as debezium
 from tests.connectors.formats import ydb_goldens as ydb
@@ -129,7 +129,7 @@ def test_e11_an_item_of_an_array_is_read_like_a_column_or_put_aside(items: dict[
 )
 def test_e14_an_array_whose_items_nobody_describes_is_not_guessed(native: str, value: Any, told: str | None) -> None:
     schema = TableSchema("inv.s", (column("id", Kind.INT32, "int32"), column("a", Kind.JSON, native)), ("id",))
-    setting = Setting(1, {"inv.s": Wanted(TableRule("inv.s"), schema)})
+    setting = DecoderSettings(1, {"inv.s": CopiedTable(TableRule("inv.s"), schema)})
     message = pg_row({"id": 1, "a": value})
     if told is None:
         what = refused("debezium", message, setting)
@@ -150,7 +150,7 @@ def test_e14_an_array_whose_items_nobody_describes_is_not_guessed(native: str, v
 )
 def test_a_description_says_what_the_items_of_an_array_are(native: str, value: Any, told: str) -> None:
     schema = TableSchema("inv.s", (column("id", Kind.INT32, "int32"), column("a", Kind.JSON, native)), ("id",))
-    setting = Setting(1, {"inv.s": Wanted(TableRule("inv.s"), schema)})
+    setting = DecoderSettings(1, {"inv.s": CopiedTable(TableRule("inv.s"), schema)})
     (record,) = records(decoded("debezium", pg_row({"id": 1, "a": value}), setting))
     assert json.loads(record.after or "")["a"] == told
 
@@ -175,15 +175,15 @@ def test_a_null_that_may_be_a_wide_array_that_was_not_sent_is_put_aside(items: d
         )
         return debezium.message(body, debezium.key_schema({"id": 1}), headers=tuple(headers.items()))
 
-    whole = Setting(options={"full_before": True})
-    for sent, setting in ((message("c"), Setting()), (message("r"), Setting()), (message("u"), whole)):
+    whole = DecoderSettings(options={"full_before": True})
+    for sent, setting in ((message("c"), DecoderSettings()), (message("r"), DecoderSettings()), (message("u"), whole)):
         assert [one.op for one in records(decoded("debezium", sent, setting))] != [Operation.UNREADABLE]
     for sent in (message("u"), message("c", **{"__debezium.oldkey": b'{"id":2}'})):
-        (record,) = records(decoded("debezium", sent, Setting()))
-        what = told(record)
+        (record,) = records(decoded("debezium", sent, DecoderSettings()))
+        what = undecoded(record)
         assert (what is None) == sure
         assert what is None or (what.reason.startswith("EVT020") and record.key == "[1]")
-    many = decoder("debezium", Setting())
+    many = decoder("debezium", DecoderSettings())
     assert isinstance(many, DecodesMany)
     found = list(many.decode_many([message("r")._replace(offset=n) for n in range(50)] + [message("u")] * 50))
     aside = [one for one in unpacked(found) if isinstance(one, ChangeRecord) and one.op == Operation.UNREADABLE]

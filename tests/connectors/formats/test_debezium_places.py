@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.connectors.debezium.places import Place, postgresql
+from airflow_cdc_provider.connectors.decoders.debezium.positions import EventPosition, postgresql
 from tests.connectors.formats.debezium_messages import pg
 
 
-def place(previous: int | None, lsn: int, snapshot: str = "none") -> Place:
+def place(previous: int | None, lsn: int, snapshot: str = "none") -> EventPosition:
     sequence = f'["{previous}","{lsn}"]' if previous else f'[null,"{lsn}"]'
     return postgresql(pg(sequence=sequence, lsn=lsn), None, snapshot, 0, False)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.debezium.snapshots import Snapshots
-from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.connectors.decoders.debezium.snapshots import Snapshots
 from tests.debezium.record import RECORDED
 
 POSTGRESQL = {"connector": "postgresql", "name": "pg", "schema": "public", "table": "t"}

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors import FORMATS
 from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.connectors.formats.message import DecodesMany, Message, Setting
+from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, DecodesMany, Message
 from airflow_cdc_provider.connectors.source import Ignored
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.plain import to_plain
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.blocks import unpacked
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.golden import decoder
@@ -29,12 +29,12 @@ from tests.connectors.formats.test_simulated_sources import FEEDS, MANNERS, YDB_
 from tests.connectors.formats.ydb_encoder import Feed, YdbEncoder
 from tests.model import seeds
 
-TOGETHER = [kind for kind in FORMATS if isinstance(decoder(kind, Setting()), DecodesMany)]
+TOGETHER = [kind for kind in FORMATS if isinstance(decoder(kind, DecoderSettings()), DecodesMany)]
 COPIES = 80
 
 
 @cache
-def cases(kind: str) -> list[tuple[Message, Setting]]:
+def cases(kind: str) -> list[tuple[Message, DecoderSettings]]:
     """Every golden; and changes of a feed that are read together, as no golden of YDB is: its key is of two types."""
     found = [(one.message, one.setting()) for one in GOLDENS[kind]]
     if kind == "ydb":
@@ -55,7 +55,7 @@ def said(items: Sequence[object]) -> Said:
     return records, schemas, sum(item.count for item in items if isinstance(item, Ignored))
 
 
-def both(kind: str, setting: Setting, messages: Sequence[Message], at_once: int) -> tuple[Said, Said, int]:
+def both(kind: str, setting: DecoderSettings, messages: Sequence[Message], at_once: int) -> tuple[Said, Said, int]:
     """What is said together, what one by one, and of how many messages together."""
     made, alone = decoder(kind, setting), decoder(kind, setting)
     assert isinstance(made, DecodesMany)
@@ -89,7 +89,7 @@ def test_a_simulated_source_told_by_ydb(feed: Feed) -> None:
         assert not whole or in_blocks > len(messages) / 2
 
 
-def require_same(kind: str, setting: Setting, messages: list[Message], random: Random, seed: str) -> int:
+def require_same(kind: str, setting: DecoderSettings, messages: list[Message], random: Random, seed: str) -> int:
     random.shuffle(messages)
     together, alone, in_blocks = both(kind, setting, messages, random.choice((100, 4096)))
     assert together == alone, f"CDC_SEED={seed}"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.formats import exact_json
-from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
+from airflow_cdc_provider.connectors.decoders.common import exact_json
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
 
 TEXTS = st.text(st.sampled_from('ab":\\ {}[],\n\té\U0001f600\ud800'), max_size=6)
 NUMBERS = ["0", "-0", "-0.0", "1e5", "1E999", "01", "1.", "9" * 30, "9" * 4301, "1.0", "NaN", "-Infinity"]
@@ -37,7 +37,7 @@ def read(parse: Any, text: str) -> tuple[str, str]:
     """What it is, with the types of its numbers; or what is wrong with it."""
     try:
         return "value", repr(parse(text))
-    except Unreadable as error:
+    except DecodeError as error:
         return "refused", str(error)
 
 

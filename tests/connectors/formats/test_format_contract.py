@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from airflow_cdc_provider.connectors import FORMATS
-from airflow_cdc_provider.connectors.formats.message import Item, Setting, Wanted
-from airflow_cdc_provider.connectors.formats.unreadable import reread
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import reread
+from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, DecoderSettings, Item
 from airflow_cdc_provider.connectors.source import Ignored
-from airflow_cdc_provider.core.changes import Operation
-from airflow_cdc_provider.core.definition import TableRule
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.log.change_records import Operation
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.connectors.formats import (
     datastream_goldens,
     debezium_control_goldens,
@@ -91,9 +91,11 @@ def test_what_is_put_aside_can_be_read_once_more(kind: str) -> None:
     """With the schema known at last, an unreadable record is what the message had meant."""
     for golden in GOLDENS[kind]:
         blind = records(
-            decoder(kind, Setting(1, {"nothing": Wanted(TableRule("nothing"))}, golden.options)).decode(golden.message)
+            decoder(kind, DecoderSettings(1, {"nothing": CopiedTable(TableRule("nothing"))}, golden.options)).decode(
+                golden.message
+            )
         )
-        without = decoder(kind, Setting(1, None, golden.options))
+        without = decoder(kind, DecoderSettings(1, None, golden.options))
         knowing = decoder(kind, golden.setting())
         meant = records(knowing.decode(golden.message))
         for record in (*blind, *records(without.decode(golden.message))):

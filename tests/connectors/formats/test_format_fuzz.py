@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors import FORMATS
-from airflow_cdc_provider.connectors.formats.message import Message
+from airflow_cdc_provider.connectors.decoders.common.message import Message
 from tests.connectors.formats.golden import Golden, decoder
 from tests.connectors.formats.judging import judge
 from tests.connectors.formats.test_format_contract import GOLDENS

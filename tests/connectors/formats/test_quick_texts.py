@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from airflow_cdc_provider.connectors.debezium import converters, semantics
-from airflow_cdc_provider.connectors.debezium.semantics import CONNECT, DECIMAL, TIME, Semantic
-from airflow_cdc_provider.connectors.formats.quick_texts import Quick
-from airflow_cdc_provider.connectors.formats.shapes import column_type
-from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
-from airflow_cdc_provider.connectors.formats.values import Convert
-from airflow_cdc_provider.connectors.ydb import types
-from airflow_cdc_provider.core.tables import Column, LogicalType
+from airflow_cdc_provider.connectors.decoders.common.column_texts import Quick
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
+from airflow_cdc_provider.connectors.decoders.common.shapes import column_type
+from airflow_cdc_provider.connectors.decoders.common.values import Convert
+from airflow_cdc_provider.connectors.decoders.debezium import converters, semantics
+from airflow_cdc_provider.connectors.decoders.debezium.semantics import CONNECT, DECIMAL, TIME, Semantic
+from airflow_cdc_provider.connectors.decoders.ydb import types
+from airflow_cdc_provider.core.table.schema import Column, LogicalType
 from tests.model import seeds
 
 EDGES = (0, 1, -1, 127, -128, 255, 1 << 15, (1 << 31) - 1, 1 << 31, -(1 << 31), 1 << 32, (1 << 63) - 1, -(1 << 63))
@@ -112,7 +112,7 @@ def compared(quick: Quick | None, convert: Convert, warnings: list[str], kind: L
 def said_of(value: Any, convert: Convert) -> str:
     try:
         return convert(Decimal(repr(value)) if isinstance(value, float) else value)
-    except Unreadable as error:
+    except DecodeError as error:
         return str(error)
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.formats.message import Item, Setting, Wanted
-from airflow_cdc_provider.connectors.formats.saved import messages
-from airflow_cdc_provider.core.changes import ChangeRecord, Operation
-from airflow_cdc_provider.core.definition import TableRule
-from airflow_cdc_provider.core.quarantine import told
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, DecoderSettings, Item
+from airflow_cdc_provider.connectors.decoders.common.saved_messages import messages
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
+from airflow_cdc_provider.core.log.quarantine import undecoded
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.connectors.formats.folded import in_order
 from tests.connectors.formats.golden import decoder, records
 from tests.connectors.formats.judging import judge
@@ -30,8 +30,8 @@ PREFIXES = {"postgres": postgres_story.PREFIX, "mariadb": mariadb_story.PREFIX}
 
 
 def decoded(name: str, schemas: Iterable[TableSchema] = ()) -> list[Item]:
-    known = {schema.table: Wanted(TableRule(schema.table), schema) for schema in schemas}
-    reader = decoder("debezium", Setting(1, known or None, {"topic_prefix": PREFIXES[name.partition("_")[0]]}))
+    known = {schema.table: CopiedTable(TableRule(schema.table), schema) for schema in schemas}
+    reader = decoder("debezium", DecoderSettings(1, known or None, {"topic_prefix": PREFIXES[name.partition("_")[0]]}))
     items: list[Item] = []
     for message in messages((RECORDED / f"{name}.jsonl.gz").read_bytes(), name, "", False):
         found = reader.decode(message)
@@ -84,7 +84,7 @@ def test_bare_messages_of_tables_that_somebody_described_say_the_same(source: st
     items = records(decoded(f"{source}_bare", schemas.values()))
     aside = [record for record in items if record.op == Operation.UNREADABLE]
     assert {record.table for record in aside} <= set(CHANGING)
-    assert {what.reason[:6] for record in aside if (what := told(record))} == {"EVT014"}
+    assert {what.reason[:6] for record in aside if (what := undecoded(record))} == {"EVT014"}
     for table, rows in end(source).items():
         if table not in CHANGING:
             assert copied(items, schemas[table]) == sorted(rows, key=str), table

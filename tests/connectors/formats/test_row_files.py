@@ -21,18 +21,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.files.source import FilesSource
-from airflow_cdc_provider.connectors.formats import avro_codecs
-from airflow_cdc_provider.connectors.formats.connect_avro import form_of
-from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.connectors.formats.row_files import avro_messages, parquet_messages
-from airflow_cdc_provider.connectors.formats.saved import messages
-from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Source, TableRule
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
+from airflow_cdc_provider.connectors.decoders.common import avro_codecs
+from airflow_cdc_provider.connectors.decoders.common.connect_avro import form_of
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.connectors.decoders.common.row_files import avro_messages, parquet_messages
+from airflow_cdc_provider.connectors.decoders.common.saved_messages import messages
+from airflow_cdc_provider.connectors.transports.files.source import FilesSource
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import Source, TableRule
+from airflow_cdc_provider.core.table.states import TableState
 from tests.blocks import unpacked
 from tests.connectors.formats import avro_writer
 from tests.connectors.formats.connect_writer import avro_file, parquet_file
@@ -106,7 +106,7 @@ def test_a_folder_of_such_files_gives_what_the_source_held(
         schema.table: replace(schema, key=schemas_of(decoded(source))[schema.table].key) for schema in feed.tables()
     }
     tasks = [TableTask(name, "t", one, TableRule(name), "", TableState.PENDING) for name, one in schemas.items()]
-    limit = feed.news(feed.open_stream([]), []).limit
+    limit = feed.status(feed.open_stream([]), []).limit
     items = [item for one in feed.partitions({}, limit) for item in unpacked(feed.read(one, tasks, 1))]
     found = [item for item in items if isinstance(item, ChangeRecord)]
     assert end(source).keys() <= schemas.keys()
@@ -214,7 +214,7 @@ def float32(value: float) -> bytes:
 )
 def test_schemas_that_connect_does_not_write_are_refused(kind: object) -> None:
     avro = {"type": "record", "name": "b.E", "connect.name": "b.E", "fields": [{"name": "x", "type": kind}]}
-    with pytest.raises(Unreadable):
+    with pytest.raises(DecodeError):
         form_of(avro)
 
 

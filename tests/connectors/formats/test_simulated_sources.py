@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.formats.message import Message, Setting, Wanted
-from airflow_cdc_provider.core.changes import ChangeRecord, Operation
-from airflow_cdc_provider.core.definition import TableRule
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, DecoderSettings, Message
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.connectors.formats import mongo_encoder
 from tests.connectors.formats.datastream_encoder import DatastreamEncoder, Stream
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
@@ -38,11 +38,11 @@ def told(row: Row, zone: str = "") -> dict[str, Any]:
     return {"id": key, "name": name, "amount": None if amount is None else str(amount), "at": moment, "wide": wide}
 
 
-def setting(schema: TableSchema, **options: Any) -> Setting:
-    return Setting(1, {schema.table: Wanted(TableRule(schema.table), schema)}, options)
+def setting(schema: TableSchema, **options: Any) -> DecoderSettings:
+    return DecoderSettings(1, {schema.table: CopiedTable(TableRule(schema.table), schema)}, options)
 
 
-def decoded(kind: str, setting: Setting, messages: list[Message]) -> list[ChangeRecord]:
+def decoded(kind: str, setting: DecoderSettings, messages: list[Message]) -> list[ChangeRecord]:
     made = decoder(kind, setting)
     found = [record for message in messages for record in records(made.decode(message))]
     bad = [record.after for record in found if record.op == Operation.UNREADABLE]
@@ -137,7 +137,7 @@ def test_documents_told_and_folded_are_the_source(looked_up: bool) -> None:
         history = Simulator(random, moves=False, late_check=False).history(TRANSACTIONS)
         messages = list(mongo_encoder.messages(history, random, looked_up))
         random.shuffle(messages)
-        found = decoded("debezium", Setting(1, None, {"topic_prefix": "p"}), messages)
+        found = decoded("debezium", DecoderSettings(1, None, {"topic_prefix": "p"}), messages)
         rows = in_order([*found, *found], ("_id", "document"))
         assert not looked_up or FETCHED not in rows.values()
         wanted = {f'["{key}"]': mongo_encoder.document(row) for key, row in history.end.items()}

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.datastream import types as datastream
-from airflow_cdc_provider.connectors.formats.far_times import far_date, far_moment
-from airflow_cdc_provider.connectors.formats.message import Message, Setting, Wanted
-from airflow_cdc_provider.connectors.formats.wanted_columns import as_described, readings
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.definition import Columns, OnUnrepresentable, TableRule
-from airflow_cdc_provider.core.selection import selected_schema
-from airflow_cdc_provider.core.tables import Kind, TableSchema
+from airflow_cdc_provider.connectors.decoders.common.far_times import far_date, far_moment
+from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, DecoderSettings, Message
+from airflow_cdc_provider.connectors.decoders.common.wanted_columns import as_described, readings
+from airflow_cdc_provider.connectors.decoders.datastream import types as datastream
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable, TableRule
+from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.table.schema import Kind, TableSchema
 from tests.connectors.formats import debezium_messages as debezium
 from tests.connectors.formats import ydb_goldens as ydb
 from tests.connectors.formats.golden import column, records
@@ -46,16 +46,16 @@ CAST = TableRule("inv.s", columns=Columns(cast={"v": "text"}))
 NULLS = TableRule("inv.s", on_unrepresentable=OnUnrepresentable.SET_NULL)
 
 
-def told(kind: str, semantic: str, value: Any, rule: TableRule, key: tuple[str, ...] = ("id",)) -> Setting:
+def told(kind: str, semantic: str, value: Any, rule: TableRule, key: tuple[str, ...] = ("id",)) -> DecoderSettings:
     """With the schema as the factory of the copy's table has it: that of the first message, as the rule wants it."""
-    (record,) = records(decoded("debezium", message(kind, semantic, None), Setting(1)))
+    (record,) = records(decoded("debezium", message(kind, semantic, None), DecoderSettings(1)))
     source = TableSchema(
         record.table,
         (column("id", Kind.INT32, "int32", nullable=False), source_column(kind, semantic)),
         key,
     )
     rule = replace(rule, source=record.table)
-    return Setting(1, {record.table: Wanted(rule, selected_schema(rule, source))})
+    return DecoderSettings(1, {record.table: CopiedTable(rule, selected_schema(rule, source))})
 
 
 def source_column(kind: str, semantic: str) -> Any:
@@ -117,7 +117,7 @@ def ydb_record(value: bytes, rule: TableRule) -> ChangeRecord:
     like = next(golden for golden in ydb.GOLDENS if golden.name == "every type")
     assert like.schema is not None
     rule = replace(rule, source=like.schema.table)
-    setting = replace(like.setting(), tables={like.schema.table: Wanted(rule, selected_schema(rule, like.schema))})
+    setting = replace(like.setting(), tables={like.schema.table: CopiedTable(rule, selected_schema(rule, like.schema))})
     found = records(decoded("ydb", ydb.message(b'{"key":["AQI="],"update":{"d":' + value + b"}}"), setting))
     return found[0]
 

@@ -6,29 +6,29 @@ from decimal import Decimal
 
 import pytest
 
-from airflow_cdc_provider.connectors.formats.images import Images
-from airflow_cdc_provider.connectors.formats.times import timestamptz_of_text
-from airflow_cdc_provider.connectors.formats.unreadable import Unreadable
-from airflow_cdc_provider.connectors.formats.values import floating
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
+from airflow_cdc_provider.connectors.decoders.common.images import RowImages
+from airflow_cdc_provider.connectors.decoders.common.times import timestamptz_of_text
+from airflow_cdc_provider.connectors.decoders.common.values import floating
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 
 def test_of_a_key_nothing_is_cut() -> None:
-    def images(*key: str) -> Images:
+    def images(*key: str) -> RowImages:
         warnings: list[str] = []
         columns = tuple(Column(name, LogicalType(Kind.TIMESTAMPTZ)) for name in ("a", "b"))
         convert = [lambda value: timestamptz_of_text(value, warnings.append)] * 2
-        return Images(TableSchema("t", columns, key), convert, warnings=warnings)
+        return RowImages(TableSchema("t", columns, key), convert, warnings=warnings)
 
     row = {"a": "2024-02-29T12:34:56.123456789Z", "b": "2024-02-29T12:34:56.123456000Z"}
     assert images("b").key(row) == '["2024-02-29T12:34:56.123456Z"]'
     assert images("b").image(row).complete
     for asked in (images("a").key, images("b", "a").key, images("a").image):
-        with pytest.raises(Unreadable, match=r"EVT016 .*below a microsecond, in the key"):
+        with pytest.raises(DecodeError, match=r"EVT016 .*below a microsecond, in the key"):
             asked(row)
 
 
 def test_in_a_key_a_negative_zero_is_zero() -> None:
     schema = TableSchema("t", (Column("k", LogicalType(Kind.FLOAT64)), Column("v", LogicalType(Kind.FLOAT64))), ("k",))
-    images, row = Images(schema, [floating, floating]), {"k": Decimal("-0.0"), "v": Decimal("-0.0")}
+    images, row = RowImages(schema, [floating, floating]), {"k": Decimal("-0.0"), "v": Decimal("-0.0")}
     assert (images.key(row), images.image(row).text) == ("[0.0]", '{"k":0.0,"v":-0.0}')

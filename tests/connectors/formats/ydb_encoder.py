@@ -9,8 +9,8 @@ from random import Random
 from typing import Any
 from zlib import crc32
 
-from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.connectors.formats.simulator import Change, History, Row
 
 TOPIC, PARTITIONS = "t/feed", 3

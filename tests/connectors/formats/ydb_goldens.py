@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.core.tables import Kind, TableSchema
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.core.table.schema import Kind, TableSchema
 from tests.connectors.formats.golden import Golden, as_json, column, key_of
 
 T = TableSchema(

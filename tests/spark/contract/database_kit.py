@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import Secrets
+from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.targets.database import commits
 from airflow_cdc_provider.targets.database.names import CONTROL, PUBLISHED
 from spark_jobs.writers import database as writer

@@ -13,9 +13,9 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import Secrets
-from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.targets.delta.direct.merge import Prepared
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.targets.delta.local_engine.merge import Prepared
 from spark_jobs.runtime import memory_budget
 from spark_jobs.writers import delta, delta_local
 from tests.delta_tables import read

@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from airflow_cdc_provider.core.changes import ARRIVES, DEPARTS, ChangeRecord
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, Regime, TableSchema
+from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, ChangeRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
 from tests.spark.hand_made import HandMade, Row
 
 INT, TEXT = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_cdc_provider.core.changes import ChangeRecord
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.spark.hand_made import HandMade, Row
 
 INT, TEXT = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)

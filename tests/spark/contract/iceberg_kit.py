@@ -11,9 +11,9 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.definition import Target
-from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, spark_settings
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, spark_settings
 from spark_jobs.writers import iceberg
 from tests.spark.contract.once import lost_once, once_at
 from tests.spark.contract.sessions import small_session
@@ -34,7 +34,7 @@ class IcebergKit:
         self.target = Target("iceberg", str(self.folder))
         self.secrets = Secrets()
         self.session = small_session(spark)
-        for name, value in spark_settings(catalog_place(self.target, ConnectionInfo())).items():
+        for name, value in spark_settings(catalog_location(self.target, ConnectionInfo())).items():
             self.session.conf.set(name, value)
 
     @contextlib.contextmanager

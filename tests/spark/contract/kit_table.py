@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from airflow_cdc_provider.connectors.source import FetchesRows
-from airflow_cdc_provider.core.definition import OnBadRecord, OnDelete
-from airflow_cdc_provider.core.tables import TableSchema
+from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
+from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.spark.contract.kits import TargetKit
 from tests.spark.hand_made import HandMade
 

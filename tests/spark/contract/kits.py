@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import Secrets
-from airflow_cdc_provider.core.definition import Target
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.spec.definition import Target
 from tests.spark.contract.database_kit import database_kit
 from tests.spark.contract.delta_kit import DeltaKit, delta_in_spark
 from tests.spark.contract.iceberg_kit import IcebergKit

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import StepKind, TableResult
+from airflow_cdc_provider.core.decisions.steps import StepKind, TableResult
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.states import State, TableState
 from tests.spark.hand_made import HandMade
 
 

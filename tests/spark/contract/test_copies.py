@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind
 from airflow_cdc_provider.core.errors import Fenced, ForeignTarget
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import Outcome, StepKind
-from airflow_cdc_provider.core.tables import Column, TableSchema
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.writers.writer import open_writer
 from tests.spark.contract.fold_cases import INT, TEXT

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.cuts import Cut, CutTable
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.table.published_cut import Cut, CutTable
+from airflow_cdc_provider.core.table.states import TableState
 from tests.spark.contract.fold_cases import KEYED, Teller
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit

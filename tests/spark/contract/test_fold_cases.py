@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.steps import Outcome
+from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.spec.definition import OnDelete
 from tests.spark.contract.double_cases import DOUBLE, DOUBLE_CASES, Told, row
 from tests.spark.contract.fold_cases import BARE, KEYED, KEYLESS, ODD_NUMBERS, PARTIAL, WHOLE, BareTeller, Case, Teller
 from tests.spark.contract.kit_table import KitTable

@@ -12,13 +12,13 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.definition import Target
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind
 from airflow_cdc_provider.core.errors import TargetUnavailable
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import Outcome, StepKind
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.targets.iceberg.catalog import catalog_place, library_properties, spark_settings
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, library_properties, spark_settings
 from tests.spark.contract.iceberg_kit import IcebergKit
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.rest_catalog import rest_catalog
@@ -36,13 +36,13 @@ class RestKit(IcebergKit):
         self.connection = ConnectionInfo("rest", url, login="cdc", password=SECRET)
         self.secrets = Secrets(target=self.connection)
         self.session = small_session(spark)
-        for name, value in spark_settings(catalog_place(self.target, self.connection)).items():
+        for name, value in spark_settings(catalog_location(self.target, self.connection)).items():
             self.session.conf.set(name, value)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Any]:
         with contextlib.closing(
-            RestCatalog("lake", **library_properties(catalog_place(self.target, self.connection)))
+            RestCatalog("lake", **library_properties(catalog_location(self.target, self.connection)))
         ) as catalog:
             yield catalog.load_table("cdc.t")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.steps import Outcome
+from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.spec.definition import OnDelete
 from tests.spark.contract.fold_cases import KEYLESS, BareTeller
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.definition import OnDelete
-from airflow_cdc_provider.core.steps import Outcome
-from airflow_cdc_provider.core.tables import Column, TableSchema
+from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.decisions import DecisionKind
-from airflow_cdc_provider.core.definition import OnBadRecord
-from airflow_cdc_provider.core.steps import Outcome
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
+from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.spec.definition import OnBadRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
 from tests.spark.hand_made import Row

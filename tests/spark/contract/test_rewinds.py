@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.errors import Blocked, Fenced
-from airflow_cdc_provider.core.states import State, TableState
-from airflow_cdc_provider.core.steps import Outcome
+from airflow_cdc_provider.core.table.states import State, TableState
 from tests.spark.contract.fold_cases import KEYED, Teller
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
@@ -31,18 +31,18 @@ def test_a_table_goes_back_to_the_first_version_of_a_cursor_and_comes_forward_ag
     before = table.held()
     late, _ = table.staged()
     tables = table.job_tables()
-    past = tables.version_behind("public.t", "t", 1)
+    past = tables.version_at_or_before("public.t", "t", 1)
     nonce = fence(table, TableState.REWINDING).nonce
     announced = table.held()
     if past is None:
         assert not kit.keeps_versions and tables.control_at("public.t", "t", 1) is None
         with pytest.raises(Blocked, match="TGT024"):
-            tables.take_back("t", announced, 1)
+            tables.restore_version("t", announced, 1)
         return
     assert past.control.window == 1 and tables.control_at("public.t", "t", past.version) == past.control
     with pytest.raises(Fenced):
-        tables.take_back("t", before, past.version)
-    tables.take_back("t", announced, past.version)
+        tables.restore_version("t", before, past.version)
+    tables.restore_version("t", announced, past.version)
     assert table.rows() == [(1, "b", "w")]
     assert not table.held().restored and control(table).nonce == nonce
     state = State(TableState.REPLICATING, "2026-01-01T00:00:00Z")

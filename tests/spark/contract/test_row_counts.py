@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.definition import OnDelete
+from airflow_cdc_provider.core.spec.definition import OnDelete
 from tests.spark.contract.fold_cases import KEYED, KEYLESS, BareTeller, Teller
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit

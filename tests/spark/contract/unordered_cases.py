@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from airflow_cdc_provider.core.changes import ChangeRecord, canonical
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, Regime, TableSchema
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
 from tests.spark.hand_made import HandMade, Row
 
 COLUMNS = (Column("id", LogicalType(Kind.INT32), nullable=False), Column("v", LogicalType(Kind.TEXT)))

@@ -11,10 +11,10 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
-from airflow_cdc_provider.core.connections import Secrets
-from airflow_cdc_provider.core.cursors import ControlRecord
-from airflow_cdc_provider.core.definition import Definition
-from airflow_cdc_provider.core.steps import TableResult
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.decisions.steps import TableResult
+from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.state.store import StateStore
 from tests.delta_tables import read
 from tests.faults import attempts
@@ -73,7 +73,7 @@ class Scene(ABC):
         return {one.table: one for one in latest[1].tables}
 
     def control(self, table: str) -> ControlRecord:
-        control = self.replicator().target.held(table, self.target(table)).control
+        control = self.replicator().target.state(table, self.target(table)).control
         assert control is not None
         return control
 

@@ -11,10 +11,10 @@ import pymysql
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.commands import CommandKind
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import TableRule
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.faults.worker import request
 from tests.model.seeds import seed

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Reconcile, Source
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.spec.definition import Reconcile, Source
 from airflow_cdc_provider.sandbox.debezium import EmbeddedDebezium
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from tests.debezium.restarts_story import Database

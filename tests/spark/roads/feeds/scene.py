@@ -11,11 +11,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.core.commands import CommandKind
-from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
-from airflow_cdc_provider.core.index import TableRow
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.table.state_rows import TableRow
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.simulator import COLUMNS, History, Simulator
 from tests.faults.worker import request

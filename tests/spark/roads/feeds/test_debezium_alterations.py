@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.commands import CommandKind
-from airflow_cdc_provider.core.definition import Reconcile
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.spec.definition import Reconcile
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.debezium.restarts_story import DATABASE, Postgres

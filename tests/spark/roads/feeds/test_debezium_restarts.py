@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.connectors.formats import exact_json
-from airflow_cdc_provider.core.changelog import EXPIRED
-from airflow_cdc_provider.core.commands import CommandKind
-from airflow_cdc_provider.core.definition import Reconcile, Source
+from airflow_cdc_provider.connectors.decoders.common import exact_json
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.log.change_log import EXPIRED
+from airflow_cdc_provider.core.spec.definition import Reconcile, Source
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.debezium.restarts_story import MariaDB, Postgres, ask_for_snapshot

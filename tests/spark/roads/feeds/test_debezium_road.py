@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Source
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.sandbox.debezium import EmbeddedDebezium
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.core.commands import CommandKind
-from airflow_cdc_provider.core.definition import OnBadRecord, Source
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.spec.definition import OnBadRecord, Source
+from airflow_cdc_provider.core.table.states import TableState
 from tests.model.seeds import seed
 from tests.spark.roads.feeds.scene import POSTGRES, Fed, Table, definition, line, table, with_tables
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.core.commands import CommandKind
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Source
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from tests.connectors.kafka_topics import Topics
 from tests.model.seeds import seed

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.connectors.formats.message import Message
-from airflow_cdc_provider.core.definition import Columns, OnUnrepresentable, Source, TableRule
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable, Source, TableRule
+from airflow_cdc_provider.core.table.states import TableState
 from tests.connectors.formats.debezium_messages import TIME, envelope, field, key_schema, message, mysql, with_schema
 from tests.spark.roads.feeds.scene import Fed, definition, line
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.connectors.salesforce.values import from_json
-from airflow_cdc_provider.connectors.salesforce_poll.source import SalesforcePollSource
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import TableRule
+from airflow_cdc_provider.connectors.sources.salesforce.values import from_json
+from airflow_cdc_provider.connectors.sources.salesforce_poll.source import SalesforcePollSource
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.users import Access
 from tests.connectors.salesforce_copy import plain

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Columns, OnUnrepresentable, TableRule
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable, TableRule
+from airflow_cdc_provider.core.table.states import TableState
 from tests.spark.conftest import Database
 from tests.spark.roads.polling.scene import Polled, Rows, definition
 from tests.spark.roads.polling.test_jdbc_poll_road import OPTIONS, old_enough

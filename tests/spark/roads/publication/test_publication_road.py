@@ -11,11 +11,11 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.commands import CommandKind
-from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.definition import Definition, Reconcile, Source, Staging, TableRule, Target
-from airflow_cdc_provider.core.index import TableRow
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.spec.definition import Definition, Reconcile, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.faults.worker import request
 from tests.spark.roads.scene import Scene

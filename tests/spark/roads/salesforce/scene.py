@@ -12,12 +12,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.connectors.salesforce.layout import Layout
-from airflow_cdc_provider.connectors.salesforce.source import SalesforceSource
-from airflow_cdc_provider.connectors.salesforce.types import described
-from airflow_cdc_provider.connectors.salesforce.values import from_json
-from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.definition import (
+from airflow_cdc_provider.connectors.sources.salesforce.source import SalesforceSource
+from airflow_cdc_provider.connectors.sources.salesforce.table_layout import EventLayout
+from airflow_cdc_provider.connectors.sources.salesforce.types import described
+from airflow_cdc_provider.connectors.sources.salesforce.values import from_json
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.spec.definition import (
     Columns,
     Definition,
     Reconcile,
@@ -81,7 +81,7 @@ class Crm(Scene):
         found = described(self.source.org.rest.describe(table))
         with self.source.org.pubsub.connected() as pubsub:
             event = pubsub.schema(pubsub.topic(f"/data/{name}").schema_id)
-        return Layout(event, found, found.schema).unsent | found.snapshot_only
+        return EventLayout(event, found, found.schema).unsent | found.snapshot_only
 
 
 def scene(org: SalesforceOrg, folder: Path, spark: SparkSession, *tables: str) -> Crm:

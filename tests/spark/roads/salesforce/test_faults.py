@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.commands import CommandKind
+from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg, fields
 from airflow_cdc_provider.sandbox.salesforce.faults import BulkFault, HttpFault, RpcFault
 from tests.faults.worker import request

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.definition import TableRule
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from tests.connectors import salesforce_copy

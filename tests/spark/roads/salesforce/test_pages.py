@@ -9,12 +9,12 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.connectors.salesforce.source import SalesforceSource
-from airflow_cdc_provider.core.connections import ConnectionInfo
-from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableTask
-from airflow_cdc_provider.core.tables import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.connectors.sources.salesforce.source import SalesforceSource
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from spark_jobs.copies.split_reads import read_pages
@@ -47,7 +47,7 @@ def test_the_shares_of_a_copy_become_rows_of_the_tables_types(
         no = "Entity 'Invoice__c' is not supported by the Bulk API."
         sandbox.faults.http.append(HttpFault("POST .*jobs/query", 400, "INVALIDENTITY", no))
     with source.copy(task, 1, source.open_stream([]), 1) as copy:
-        frame = read_pages(spark, definition, connection, copy.read.shares, copy.schema).cache()
+        frame = read_pages(spark, definition, connection, copy.read.splits, copy.schema).cache()
         assert frame.count() == 2500
         (row,) = frame.where("Number__c = '7'").select("*", F.unix_millis("Due__c").alias("due_ms")).collect()
     frame.unpersist()

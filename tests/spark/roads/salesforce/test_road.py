@@ -11,14 +11,14 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.connectors.salesforce import bulk
-from airflow_cdc_provider.core.commands import CommandKind
-from airflow_cdc_provider.core.cuts import tables_of_a_cut
-from airflow_cdc_provider.core.definition import Reconcile
+from airflow_cdc_provider.connectors.sources.salesforce import bulk
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.decisions.steps import TableResult
 from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
-from airflow_cdc_provider.core.index import Lane
-from airflow_cdc_provider.core.states import TableState
-from airflow_cdc_provider.core.steps import TableResult
+from airflow_cdc_provider.core.spec.definition import Reconcile
+from airflow_cdc_provider.core.table.published_cut import tables_of_a_cut
+from airflow_cdc_provider.core.table.state_rows import Lane
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.change_events import Event, Rules
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault

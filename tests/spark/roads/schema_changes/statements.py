@@ -12,9 +12,9 @@ import pytest
 from _pytest.mark import ParameterSet
 from deltalake import DeltaTable
 
-from airflow_cdc_provider.core.commands import CommandKind
-from airflow_cdc_provider.core.index import TableRow
-from airflow_cdc_provider.core.states import TableState
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import TableState
 from tests.delta_tables import read
 from tests.faults.worker import request
 from tests.spark.roads.scene import Scene

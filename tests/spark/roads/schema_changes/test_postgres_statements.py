@@ -13,8 +13,8 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.sandbox.postgres import EARLIER, EmbeddedPostgres
 from tests.spark.roads.schema_changes.postgres_statements import CASES
 from tests.spark.roads.schema_changes.statements import Case, Chosen, Statements, Truth, chosen, parameters

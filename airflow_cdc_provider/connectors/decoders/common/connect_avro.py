@@ -1,0 +1,140 @@
+"""What Kafka Connect wrote as Avro, as the JSON that its own converter writes. Pure.
+
+Connect's converter to Avro notes beside each type what Connect called it:
+
+    {"type": "long", "connect.version": 1, "connect.name": "io.debezium.time.MicroTimestamp"}
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from airflow_cdc_provider.connectors.decoders.common.avro_names import resolved
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_SCHEMA, DecodeError
+from airflow_cdc_provider.connectors.decoders.common.jsonable import base64_of, number_or_text
+
+NAME, TYPE, PARAMETERS = "connect.name", "connect.type", "connect.parameters"
+PRIMITIVES: Mapping[str, str] = {
+    "boolean": "boolean",
+    "int": "int32",
+    "long": "int64",
+    "float": "float",
+    "double": "double",
+    "bytes": "bytes",
+    "fixed": "bytes",
+    "string": "string",
+    "enum": "string",
+}
+FLOAT32 = struct.Struct("f")
+DIGITS_OF_FLOAT32 = range(6, 10)
+
+Convert = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class AvroForm:
+    """``schema``: as it stands beside a payload. ``json``: from a value as the Avro file has it to one of JSON."""
+
+    schema: dict[str, Any]
+    json: Convert
+
+
+def written_by_connect(avro: Any) -> bool:
+    return isinstance(avro, dict) and NAME in avro
+
+
+def form_of(avro: Mapping[str, Any]) -> AvroForm:
+    """Raises DecodeError for one that Connect does not write."""
+    try:
+        return _form(resolved(avro))
+    except (AttributeError, KeyError, RecursionError, TypeError) as error:
+        raise DecodeError(NO_SCHEMA, f"the file's schema is none of Avro ({type(error).__name__})") from error
+
+
+def _form(kind: Any) -> AvroForm:
+    if isinstance(kind, list):
+        branches = [one for one in kind if one != "null"]
+        if len(branches) != 1:
+            raise DecodeError(NO_SCHEMA, "a union of several types in the file's schema")
+        form = _form(branches[0])
+        return AvroForm({**form.schema, "optional": True}, _or_null(form.json))
+    if isinstance(kind, str):
+        return _form({"type": kind})
+    match kind["type"]:
+        case "record":
+            return _record(kind)
+        case "array":
+            items = _form(kind["items"])
+            return AvroForm({**_about(kind, "array"), "items": items.schema}, lambda value: [*map(items.json, value)])
+        case "map":
+            values = _form(kind["values"])
+            keys = {"type": "string", "optional": False}
+            return AvroForm(
+                {**_about(kind, "map"), "keys": keys, "values": values.schema},
+                lambda value: {name: values.json(one) for name, one in value.items()},
+            )
+        case str(plain) if plain in PRIMITIVES:
+            return _primitive(kind, plain)
+    raise DecodeError(NO_SCHEMA, "a type in the file's schema that is none of Connect, or holds itself")
+
+
+def _record(kind: Mapping[str, Any]) -> AvroForm:
+    forms = {str(field["name"]): _form(field["type"]) for field in kind["fields"]}
+    fields = [{**form.schema, "field": name} for name, form in forms.items()]
+    return AvroForm(
+        {**_about(kind, "struct"), "fields": fields},
+        lambda value: {name: form.json(value[name]) for name, form in forms.items()},
+    )
+
+
+def _about(kind: Mapping[str, Any], connect: str) -> dict[str, Any]:
+    about: dict[str, Any] = {"type": connect, "optional": False}
+    if isinstance(kind.get(NAME), str):
+        about["name"] = kind[NAME]
+    if isinstance(kind.get(PARAMETERS), dict):
+        about["parameters"] = kind[PARAMETERS]
+    return about
+
+
+def _primitive(kind: Mapping[str, Any], avro: str) -> AvroForm:
+    connect = kind.get(TYPE)
+    schema = _about(kind, connect if isinstance(connect, str) else PRIMITIVES[avro])
+    match avro:
+        case "bytes" | "fixed":
+            return AvroForm(schema, _binary)
+        case "float":
+            return AvroForm(schema, _float32)
+        case "double":
+            return AvroForm(schema, number_or_text)
+        case _:
+            return AvroForm(schema, _as_it_is)
+
+
+def _or_null(convert: Convert) -> Convert:
+    return lambda value: None if value is None else convert(value)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _binary(value: bytes | Decimal) -> str:
+    """The digits of a decimal are bytes, too: big-endian two's complement."""
+    if isinstance(value, bytes):
+        return base64_of(value)
+    sign, digits, _ = value.as_tuple()
+    unscaled = int("".join(map(str, digits)))
+    unscaled = -unscaled if sign else unscaled
+    return base64_of(unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True))
+
+
+def _float32(value: float) -> float | str:
+    """The shortest number that is this one in 32 bits, as Java writes it."""
+    if value != value or abs(value) == float("inf"):
+        return number_or_text(value)
+    packed = FLOAT32.pack(value)
+    return next(short for digits in DIGITS_OF_FLOAT32 if FLOAT32.pack(short := float(f"{value:.{digits}g}")) == packed)

@@ -1,0 +1,60 @@
+"""The forms in which a connector says that it does not know a value: it was large, did not change, and was not sent."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import md5
+from typing import Any
+from uuid import UUID
+
+from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
+from airflow_cdc_provider.connectors.decoders.debezium.semantics import DATA, TIME, Semantic
+
+HEX = "hex:"
+TOLD_IN_ARRAYS = frozenset(
+    {
+        *(Semantic(kind) for kind in ("int32", "int64", "string", "bytes")),
+        Semantic("int32", f"{TIME}Date"),
+        Semantic("string", f"{DATA}Json"),
+        Semantic("string", f"{DATA}Uuid"),
+    }
+)
+"""Items of arrays that PostgreSQL's connector has a placeholder for. Any other array it sends as null."""
+
+
+def without_placeholder(semantic: Semantic | None) -> bool:
+    """Whether a null may stand for a value that was not sent."""
+    if semantic is None or semantic.type != "array" or semantic.inner is None:
+        return False
+    return replace(semantic.inner, parameters=()) not in TOLD_IN_ARRAYS
+
+
+class Placeholders:
+    """``text`` as the connector's option has it."""
+
+    def __init__(self, text: str) -> None:
+        raw = bytes.fromhex(text.removeprefix(HEX)) if text.startswith(HEX) else text.encode()
+        plain = text if not text.startswith(HEX) else raw.decode("utf-8", "replace")
+        named = str(UUID(bytes=md5(raw, usedforsecurity=False).digest(), version=3))
+        in_base64 = b64encode(raw).decode("ascii")
+        self.texts = frozenset({plain, in_base64, raw.hex(), dumps({plain: plain})})
+        self._lists = ([plain], [named], [in_base64], list(raw))
+        self._map = {plain: plain}
+
+    def known(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The row without columns whose values are not known."""
+        try:
+            if self.texts.isdisjoint(row.values()):
+                return row
+        except TypeError:  # lists and maps can be told apart one by one only
+            pass
+        return {name: value for name, value in row.items() if not self._is_one(value)}
+
+    def _is_one(self, value: Any) -> bool:
+        if isinstance(value, str):
+            return value in self.texts
+        if isinstance(value, list):
+            return value in self._lists
+        return isinstance(value, dict) and value == self._map

@@ -1,0 +1,32 @@
+"""The keys of a source that reads YDB changefeeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.spec.definition import doc
+
+
+class FeedMode(StrEnum):
+    """What a feed tells of a changed row. UNKNOWN: every record says it by itself, as far as it can."""
+
+    UNKNOWN = ""
+    KEYS_ONLY = "KEYS_ONLY"
+    UPDATES = "UPDATES"
+    NEW_IMAGE = "NEW_IMAGE"
+    OLD_IMAGE = "OLD_IMAGE"
+    NEW_AND_OLD_IMAGES = "NEW_AND_OLD_IMAGES"
+
+
+@dataclass(frozen=True)
+class YdbOptions:
+    mode: FeedMode = doc("The feed's `MODE`.", FeedMode.UNKNOWN)
+    table: str = doc("Table of the feed; by default the topic's path without its last part.", "")
+
+
+def read_options(options: Mapping[str, Any]) -> YdbOptions:
+    return from_plain(YdbOptions, dict(options))

@@ -1,0 +1,153 @@
+"""YDB's types as logical types, and how a feed writes their values. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow_cdc_provider.connectors.decoders.common import column_texts, times, values
+from airflow_cdc_provider.connectors.decoders.common.column_texts import Quick
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
+    WRONG_NUMBER,
+    WRONG_TIME,
+    WRONG_VALUE,
+    DecodeError,
+)
+from airflow_cdc_provider.connectors.decoders.common.times import Warn
+from airflow_cdc_provider.connectors.decoders.common.values import Convert, decimal_type
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
+
+BY_NAME: Mapping[str, Kind] = {
+    "bool": Kind.BOOLEAN,
+    "int8": Kind.INT16,
+    "uint8": Kind.INT16,
+    "int16": Kind.INT16,
+    "uint16": Kind.INT32,
+    "int32": Kind.INT32,
+    "uint32": Kind.INT64,
+    "int64": Kind.INT64,
+    "interval": Kind.INT64,
+    "interval64": Kind.INT64,
+    "float": Kind.FLOAT32,
+    "double": Kind.FLOAT64,
+    "date": Kind.DATE,
+    "date32": Kind.DATE,
+    "datetime": Kind.TIMESTAMPTZ,
+    "datetime64": Kind.TIMESTAMPTZ,
+    "timestamp": Kind.TIMESTAMPTZ,
+    "timestamp64": Kind.TIMESTAMPTZ,
+    "string": Kind.BYTES,
+    "bytes": Kind.BYTES,
+    "uuid": Kind.UUID,
+    "json": Kind.JSON,
+    "jsondocument": Kind.JSON,
+    "yson": Kind.JSON,
+}
+UNSIGNED = {"uint8": 1 << 8, "uint16": 1 << 16, "uint32": 1 << 32, "uint64": 1 << 64}
+SIGNED_BYTE = 1 << 7
+DECIMAL = re.compile(r"decimal\((\d{1,3}),\s*(\d{1,3})\)")
+TO_MICROSECONDS = len("2022-02-22T00:00:00.000000Z")
+PER_UNIT_US = {"datetime64": 1_000_000, "timestamp64": 1}
+
+
+def bare(native: str) -> str:
+    """``Optional<Uint64>`` and ``Uint64?`` are Uint64."""
+    name = native.strip().lower()
+    while name.endswith("?") or name.startswith("optional<"):
+        name = name[:-1] if name.endswith("?") else name.removeprefix("optional<").removesuffix(">")
+    return name
+
+
+def logical_type(native: str) -> LogicalType:
+    """What has no counterpart is text, as the feed writes it."""
+    name = bare(native)
+    if name == "uint64":
+        return decimal_type(20, 0)
+    if found := DECIMAL.fullmatch(name):
+        return decimal_type(int(found[1]), int(found[2]))
+    return LogicalType(BY_NAME.get(name, Kind.TEXT))
+
+
+def converter(column: Column, warn: Warn) -> Convert:
+    """By the column's own type in YDB; where that was not told, by what it is in the copy."""
+    name = bare(column.native)
+    if name in UNSIGNED:
+        return _unsigned(UNSIGNED[name], column.type)
+    if name == "int8":
+        return _byte
+    match column.type.kind:
+        case Kind.DATE:
+            return _number_or_text(times.date_of_days, times.date_of_text, warn)
+        case Kind.TIMESTAMPTZ:
+            return _moments(PER_UNIT_US.get(name, 0), warn)
+        case Kind.TIMESTAMP:
+            return lambda value: times.timestamp_of_text(value, warn)
+        case Kind.DECIMAL:
+            return values.converter(column.type, warn)
+        case Kind.JSON:
+            return values.document
+        case Kind.TEXT:
+            return values.text
+        case _:
+            return values.converter(column.type, warn)
+
+
+def quick_of(column: Column) -> Quick | None:
+    """The same as ``converter`` for many values, where they can be told together."""
+    name, kind = bare(column.native), column.type
+    if name in UNSIGNED:
+        return column_texts.whole(0, UNSIGNED[name] - 1, quotes=kind.kind is Kind.DECIMAL)
+    if name == "int8":
+        return column_texts.whole(-SIGNED_BYTE, SIGNED_BYTE - 1)
+    if kind.kind is Kind.TIMESTAMPTZ:
+        return column_texts.moments(PER_UNIT_US[name], "Z") if name in PER_UNIT_US else column_texts.iso_moments
+    if kind.kind is Kind.DECIMAL and kind.precision is not None and kind.scale is not None:
+        return column_texts.decimals(kind.precision, kind.scale)
+    return None if kind.kind is Kind.JSON else column_texts.of_kind(kind.kind)
+
+
+def _unsigned(limit: int, kind: LogicalType) -> Convert:
+    form = '"{}"' if kind.kind is Kind.DECIMAL else "{}"
+
+    def convert(value: Any) -> str:
+        if type(value) is not int:
+            raise DecodeError(WRONG_VALUE, "not a whole number")
+        if not 0 <= value < limit:
+            raise DecodeError(WRONG_NUMBER, "a number that its unsigned type does not take")
+        return form.format(value)
+
+    return convert
+
+
+def _byte(value: Any) -> str:
+    if type(value) is not int:
+        raise DecodeError(WRONG_VALUE, "not a whole number")
+    if not -SIGNED_BYTE <= value < SIGNED_BYTE:
+        raise DecodeError(WRONG_NUMBER, "a number that Int8 does not take")
+    return str(value)
+
+
+def _number_or_text(of_number: Callable[[int, Warn], str], of_text: Callable[[str, Warn], str], warn: Warn) -> Convert:
+    return lambda value: of_number(value, warn) if type(value) is int else of_text(value, warn)
+
+
+def _moments(unit_us: int, warn: Warn) -> Convert:
+    """ISO text, always UTC; the wide types are numbers of their units."""
+
+    def convert(value: Any) -> str:
+        if type(value) is int:
+            if not unit_us:
+                raise DecodeError(WRONG_TIME, "a time as a number, of a type that is told as text")
+            return times.timestamp_of_us(value * unit_us, warn, "Z")
+        if isinstance(value, str) and len(value) <= TO_MICROSECONDS:
+            try:
+                moment = datetime.fromisoformat(value)
+            except ValueError:
+                return times.timestamptz_of_text(value, warn)  # beyond the calendar, or no time at all
+            if moment.tzinfo is None or moment.tzinfo is UTC:
+                return f'"{moment.replace(tzinfo=None).isoformat()}Z"'
+        return times.timestamptz_of_text(value, warn)
+
+    return convert

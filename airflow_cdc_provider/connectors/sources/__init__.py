@@ -1,0 +1,1 @@
+"""Databases and services that are read directly, one folder each."""

@@ -1,0 +1,144 @@
+"""Sessions with a database, and its errors in our words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL
+from sqlalchemy.pool import NullPool
+
+from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import POSTGRES, read_extra
+from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
+from airflow_cdc_provider.core.errors import CdcError, CheckFailed, NotInstalled, Problem, SourceUnavailable
+
+CLOCKS: Mapping[str, str] = {
+    "postgresql": "SELECT clock_timestamp()",
+    "mysql": "SELECT UTC_TIMESTAMP(6)",
+    "mariadb": "SELECT UTC_TIMESTAMP(6)",
+    "mssql": "SELECT SYSUTCDATETIME()",
+    "oracle": "SELECT SYS_EXTRACT_UTC(SYSTIMESTAMP) FROM DUAL",
+    "sqlite": "SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')",
+}
+"""The server's time in UTC."""
+
+SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "postgresql": ("SET TIME ZONE 'UTC'", "SET intervalstyle TO 'iso_8601'", "SET row_security TO off"),
+    "mysql": ("SET time_zone = '+00:00'",),
+    "mariadb": ("SET time_zone = '+00:00'",),
+    "oracle": ("ALTER SESSION SET TIME_ZONE = '+00:00'",),
+}
+"""Values come as they are stored, in UTC; rows that the user may not see are an error and no smaller table."""
+
+PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306, "oracle": 1521, "mssql": 1433}
+"""Where a connection that names no port leads to."""
+
+NAMES_DATABASE = frozenset({"host", "service_name", "sid", "instance", "unix_socket"})
+"""Extras of a connection that say which server or database it leads to."""
+
+FORBIDDEN = frozenset({"42501", "28000", "28P01"})
+FORBIDDEN_NUMBERS = frozenset({1044, 1045, 1142, 1143, 1227})
+"""What PostgreSQL and MySQL say where a right is missing: SQLSTATE, and error numbers."""
+
+
+class Database:
+    """Opens sessions; keeps none."""
+
+    def __init__(self, info: ConnectionInfo, options: JdbcPollOptions) -> None:
+        self.info = info
+        self.options = options
+
+    @property
+    def place(self) -> str:
+        """Where errors say it happened."""
+        return f"{self.info.host}:{self.info.port or ''}/{self.info.schema} as {self.info.login}"
+
+    @cached_property
+    def engine(self) -> sa.Engine:
+        info = self.info
+        extra = read_extra(self.options.driver, info)
+        try:
+            url = URL.create(
+                self.options.driver,
+                info.login or None,
+                info.password or None,
+                info.host or None,
+                info.port,
+                info.schema or None,
+                extra.query,
+            )
+            return sa.create_engine(url, poolclass=NullPool, connect_args=dict(extra.arguments))
+        except (sa.exc.NoSuchModuleError, sa.exc.ArgumentError, ModuleNotFoundError) as error:
+            raise NotInstalled(
+                Problem(
+                    "ENV010",
+                    "the driver of the source is not installed",
+                    where="`driver` under `source`",
+                    found=f"{self.options.driver}: {_first_line(error)}",
+                    do="install its Python package here and on the executors, or mend the name",
+                )
+            ) from error
+
+    @property
+    def system(self) -> str:
+        return self.engine.dialect.name
+
+    @contextmanager
+    def session(self, autocommit: bool = True) -> Iterator[sa.Connection]:
+        """A session in UTC. Rows that come as they are asked for need a transaction."""
+        with self.errors(), self.engine.connect() as connection:
+            if autocommit:
+                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            for statement in SETTINGS.get(self.system, ()):
+                connection.exec_driver_sql(statement)
+            yield connection
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sa.exc.DBAPIError as error:
+            raise self._failure(error) from error
+
+    def now(self, connection: sa.Connection) -> datetime:
+        """The server's clock, in UTC."""
+        told = connection.exec_driver_sql(CLOCKS.get(self.system, "SELECT CURRENT_TIMESTAMP")).scalar_one()
+        moment = datetime.fromisoformat(told) if isinstance(told, str) else told
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+        offset = timedelta(0) if self.system in CLOCKS else self.options.offset
+        return moment.replace(tzinfo=UTC) - offset
+
+    def identity(self) -> dict[str, str]:
+        """From the connection: no statement names a server on every database. A database that is no URL's path, such
+        as a service of Oracle, stands in the extras."""
+        url = self.engine.url
+        query = {name: value for name, value in url.query.items() if name in NAMES_DATABASE and isinstance(value, str)}
+        port = url.port or PORTS.get(self.system)
+        host = (url.host or "").lower() + (f":{port}" if url.host and port else "")
+        return {"system": self.system, "host": host, "database": url.database or "", **query}
+
+    def _failure(self, error: sa.exc.DBAPIError) -> CdcError:
+        original = error.orig
+        state = str(getattr(original, "sqlstate", None) or "")
+        number = next(iter(getattr(original, "args", ())), None)
+        found = f"{state} {_first_line(original or error)}".strip()
+        if UNTRUSTED.search(found):
+            authority = "`sslrootcert`" if self.options.driver in POSTGRES else '`"ssl": {"ca": …}`'
+            return untrusted(self.place, self.info.connection_id, found, authority)
+        if state in FORBIDDEN or number in FORBIDDEN_NUMBERS:
+            do = f"grant SELECT on the tables to {self.info.login}, or mend the connection {self.info.connection_id}"
+            return CheckFailed(Problem("SRC010", "a right is missing", where=self.place, found=found, do=do))
+        what = "the database failed, or cannot be reached"
+        return SourceUnavailable(Problem("CON013", what, where=self.place, found=found, do="try again"))
+
+
+def _first_line(error: BaseException) -> str:
+    """What the server says; further lines may quote values."""
+    text = str(getattr(getattr(error, "diag", None), "message_primary", None) or error).strip()
+    return text.splitlines()[0][:300] if text else type(error).__name__

@@ -1,0 +1,77 @@
+"""What the extra of a connection may say to the driver of a polled database. A driver that is not known here is told
+nothing: its options may load code, run statements or read files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_cdc_provider.core.connections import mysql_access, postgres_access
+from airflow_cdc_provider.core.connections.allowed_extras import followed, refused
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.tls import not_verified
+from airflow_cdc_provider.core.errors import Problem
+
+POSTGRES = frozenset({"postgresql", "postgresql+psycopg", "postgresql+psycopg2"})
+MYSQL = frozenset({"mysql+pymysql", "mariadb+pymysql"})
+ODBC = frozenset({"mssql", "mssql+pyodbc"})
+ORACLE = frozenset({"oracle", "oracle+cx_oracle", "oracle+oracledb"})
+
+ODBC_DRIVER, ODBC_TRUST = "driver", "TrustServerCertificate"
+ODBC_ALLOWED = frozenset(
+    {ODBC_DRIVER, ODBC_TRUST, "ApplicationIntent", "Encrypt", "HostNameInCertificate", "MultiSubnetFailover"}
+)
+DRIVER_NAME = re.compile(r"[A-Za-z][\w .()-]*")
+"""The name of an installed driver; a path would be a library to load."""
+WORD = re.compile(r"[\w.$*-]+")
+
+
+@dataclass(frozen=True)
+class Extra:
+    """``query`` goes into the URL, ``arguments`` to the driver itself."""
+
+    query: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_extra(driver: str, connection: ConnectionInfo) -> Extra:
+    """Raises CheckFailed (CON040) where the extra says what is not allowed."""
+    if driver in POSTGRES:
+        return Extra({name: str(value) for name, value in postgres_access.libpq_parameters(connection).items()})
+    if driver in MYSQL:
+        tls = mysql_access.mysql_tls(connection)
+        return Extra(arguments={"ssl": tls.context()} if tls else {})
+    if driver in ODBC:
+        return Extra(_odbc(connection))
+    given = followed(connection, frozenset({"service_name"}) if driver in ORACLE else frozenset())
+    return Extra({name: _word(connection, name, value) for name, value in given.items()})
+
+
+def unverified(driver: str, connection: ConnectionInfo) -> list[Problem]:
+    if driver in POSTGRES:
+        return postgres_access.unverified(connection)
+    if driver in MYSQL:
+        return mysql_access.unverified(connection)
+    if driver in ODBC and _odbc(connection).get(ODBC_TRUST) == "yes":
+        return [not_verified(connection.connection_id, f"{ODBC_TRUST}: yes", f"leave `{ODBC_TRUST}` out")]
+    return []
+
+
+def _odbc(connection: ConnectionInfo) -> dict[str, str]:
+    given = followed(connection, ODBC_ALLOWED)
+    told = {name: _word(connection, name, value) for name, value in given.items() if name != ODBC_DRIVER}
+    if told.get(ODBC_TRUST, "no") not in ("yes", "no"):
+        raise refused(connection, f"{ODBC_TRUST} that is neither yes nor no", f"{ODBC_TRUST}: yes, {ODBC_TRUST}: no")
+    if ODBC_DRIVER in given:
+        if not DRIVER_NAME.fullmatch(str(given[ODBC_DRIVER])):
+            raise refused(connection, "a driver that is no name", "driver: ODBC Driver 18 for SQL Server")
+        told[ODBC_DRIVER] = str(given[ODBC_DRIVER])
+    return told
+
+
+def _word(connection: ConnectionInfo, name: str, value: Any) -> str:
+    if not WORD.fullmatch(str(value)):
+        raise refused(connection, f"{name} that is no single word", f"{name}: letters, digits, `_`, `.`, `$`, `*`, `-`")
+    return str(value)

@@ -1,0 +1,101 @@
+"""Values of a driver as columns of a copy, and canonical values back in a query. Pure."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from datetime import UTC, date, datetime
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
+from uuid import UUID
+
+from airflow_cdc_provider.connectors.unrepresentable import (
+    INFINITE,
+    NO_DATE,
+    NOT_A_NUMBER,
+    OTHER_YEAR,
+    Unrepresentable,
+)
+from airflow_cdc_provider.core.table.schema import Kind, LogicalType
+
+YEAR_DIGITS = 4
+EXACT = Context(prec=76, rounding=ROUND_HALF_UP)
+
+
+def plain(kind: LogicalType, value: Any) -> Any:
+    """The value as Arrow takes it for a column of this kind, and as ``polling.canonical`` writes it. Raises
+    Unrepresentable for a value that the kind has not."""
+    if value is None:
+        return None
+    match kind.kind:
+        case Kind.BOOLEAN:
+            return bool(value)
+        case Kind.INT16 | Kind.INT32 | Kind.INT64:
+            return int(value)
+        case Kind.FLOAT32 | Kind.FLOAT64:
+            return float(value)
+        case Kind.DECIMAL:
+            return _decimal(kind, value)
+        case Kind.DATE:
+            return date.fromisoformat(_within(value)) if isinstance(value, str) else value
+        case Kind.TIMESTAMP:
+            return _moment(value).replace(tzinfo=None)
+        case Kind.TIMESTAMPTZ:
+            return in_utc(_moment(value))
+        case Kind.BYTES:
+            return bytes(value)
+        case _:
+            return _text(value)
+
+
+def parameter(kind: LogicalType, value: Any, zoned: bool) -> Any:
+    """A canonical value, as ``json.loads`` gives it, for a query. ``zoned``: times take their zone along."""
+    match kind.kind:
+        case Kind.DECIMAL:
+            return Decimal(value)
+        case Kind.DATE:
+            return date.fromisoformat(value)
+        case Kind.TIMESTAMP:
+            return datetime.fromisoformat(value)
+        case Kind.TIMESTAMPTZ:
+            moment = datetime.fromisoformat(value)
+            return moment if zoned else moment.replace(tzinfo=None)
+        case Kind.BYTES:
+            return b64decode(value)
+        case Kind.UUID:
+            return UUID(value)
+        case _:
+            return value
+
+
+def in_utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _decimal(kind: LogicalType, value: Any) -> Decimal:
+    assert kind.scale is not None
+    number = value if isinstance(value, Decimal) else Decimal(value)
+    if not number.is_finite():
+        raise Unrepresentable(NOT_A_NUMBER, str(value))
+    number = number.quantize(Decimal(1).scaleb(-kind.scale), context=EXACT)
+    return number if number else abs(number)
+
+
+def _text(value: Any) -> str:
+    return f"{value:f}" if isinstance(value, Decimal) and value.is_finite() else str(value)
+
+
+def _moment(value: datetime | str) -> datetime:
+    return datetime.fromisoformat(_within(value)) if isinstance(value, str) else value
+
+
+def _within(text: str) -> str:
+    """The server's own text of a date or time, where the calendar has it."""
+    if text in ("infinity", "-infinity"):
+        raise Unrepresentable(INFINITE, text)
+    if text.endswith(" BC") or text.find("-") > YEAR_DIGITS:
+        raise Unrepresentable(OTHER_YEAR, text)
+    try:
+        datetime.fromisoformat(text)
+    except ValueError as error:
+        raise Unrepresentable(NO_DATE, text) from error
+    return text

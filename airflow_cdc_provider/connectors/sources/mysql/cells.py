@@ -1,0 +1,212 @@
+"""Cells of the binlog as values, in the form that a copy of the same row gives them. Pure.
+
+A reader raises Malformed and its like where a cell is none of its column, Unrepresentable where it is a date that no
+calendar has.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from decimal import Context, Decimal
+from ipaddress import IPv4Address
+from socket import AF_INET6, inet_ntop
+from typing import Any
+from uuid import UUID
+
+from airflow_cdc_provider.connectors.sources.mysql.binlog import Malformed
+from airflow_cdc_provider.connectors.sources.mysql.charsets import codec_of
+from airflow_cdc_provider.connectors.sources.mysql.json_binary import text_of
+from airflow_cdc_provider.connectors.sources.mysql.table_map import DIGIT_BYTES, Field, T
+from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
+from airflow_cdc_provider.connectors.unrepresentable import NO_DATE, Unrepresentable
+from airflow_cdc_provider.core.table.schema import Kind
+
+Read = Callable[[bytes], Any]
+EPOCH = datetime(1970, 1, 1)
+EXACT = Context(prec=80)
+SCALES = (1_000_000, 10_000, 100, 1)
+"""Microseconds of the least unit, by bytes of a fraction."""
+
+INTEGER_TYPES = frozenset({T.TINY, T.SHORT, T.INT24, T.LONG, T.LONGLONG})
+
+
+def reader_of(field: Field, column: CatalogColumn) -> Read:
+    """Raises LookupError where nobody can read the column's character set."""
+    kind = column.column.type.kind
+    if field.type in INTEGER_TYPES:
+        signed = not column.unsigned
+        if kind is Kind.DECIMAL:
+            return lambda cell: Decimal(int.from_bytes(cell, "little"))
+        return lambda cell: int.from_bytes(cell, "little", signed=signed)
+    match field.type:
+        case T.FLOAT:
+            return _float32
+        case T.DOUBLE:
+            return lambda cell: struct.unpack("<d", cell)[0]
+        case T.YEAR:
+            return lambda cell: cell[0] + 1900 if cell[0] else 0
+        case T.NEWDECIMAL:
+            return _decimal(*field.digits, text=kind is Kind.TEXT)
+        case T.BIT:
+            return _boolean if kind is Kind.BOOLEAN else lambda cell: cell
+        case T.DATE:
+            return lambda cell: _date(int.from_bytes(cell, "little"))
+        case T.TIME | T.TIME2:
+            return _old_time if field.type == T.TIME else lambda cell: _time(cell, field.meta)
+        case T.DATETIME:
+            return lambda cell: _old_datetime(int.from_bytes(cell, "little"))
+        case T.DATETIME2:
+            return lambda cell: _datetime(cell, field.meta)
+        case T.TIMESTAMP:
+            return lambda cell: _moment(int.from_bytes(cell, "little"), 0, 0)
+        case T.TIMESTAMP2:
+            return lambda cell: _moment(int.from_bytes(cell[:4]), _fraction(cell[4:], field.meta), field.meta)
+        case T.JSON:
+            return text_of
+        case T.ENUM | T.SET:
+            return _member(_members(field, column), field.type == T.ENUM)
+    match column.data_type:
+        case "uuid":
+            return _uuid
+        case "inet6":
+            return _inet6
+        case "inet4":
+            return lambda cell: str(IPv4Address(cell.ljust(4, b"\0")))
+        case "binary":
+            return lambda cell: cell.ljust(column.octets, b"\0")
+    if kind is Kind.BYTES:
+        return lambda cell: cell
+    return codec_of(column.charset)
+
+
+def _float32(cell: bytes) -> float:
+    """The shortest number that gives the four bytes back."""
+    (value,) = struct.unpack("<f", cell)
+    for digits in range(6, 10):
+        short = float(f"{value:.{digits}g}")
+        if struct.pack("<f", short) == cell:
+            return short
+    return float(value)
+
+
+def _boolean(cell: bytes) -> bool:
+    return cell != b"\0"
+
+
+def _decimal(whole: int, scale: int, text: bool) -> Read:
+    """Nine digits in four bytes, fewer in fewer; the first bit is the sign, turned over."""
+    sizes = [DIGIT_BYTES[whole % 9], *[4] * (whole // 9)], [*[4] * (scale // 9), DIGIT_BYTES[scale % 9]]
+    digits = [whole % 9, *[9] * (whole // 9)], [*[9] * (scale // 9), scale % 9]
+    parts = [(size, count) for of in (0, 1) for size, count in zip(sizes[of], digits[of], strict=True) if size]
+    length = sum(size for size, _ in parts)
+
+    def read(cell: bytes) -> Any:
+        if len(cell) != length:
+            raise Malformed("a decimal of another length")
+        negative = not cell[0] & 0x80
+        turned = bytes([cell[0] ^ 0x80, *cell[1:]])
+        if negative:
+            turned = bytes(byte ^ 0xFF for byte in turned)
+        at, number = 0, 0
+        for size, count in parts:
+            number = number * 10**count + int.from_bytes(turned[at : at + size])
+            at += size
+        value = Decimal(-number if negative else number).scaleb(-scale, EXACT)
+        return f"{value:f}" if text else value
+
+    return read
+
+
+def _date(packed: int) -> date:
+    year, month, day = packed >> 9, packed >> 5 & 15, packed & 31
+    try:
+        return date(year, month, day)
+    except ValueError:
+        raise Unrepresentable(NO_DATE, f"{year:04d}-{month:02d}-{day:02d}") from None
+
+
+def _datetime(cell: bytes, digits: int) -> datetime:
+    packed = int.from_bytes(cell[:5]) - (1 << 39)
+    months, rest = packed >> 22, packed & 0x3FFFFF
+    clock = rest >> 12 & 31, rest >> 6 & 63, rest & 63
+    return _moment_of(months // 13, months % 13, rest >> 17, clock, _fraction(cell[5:], digits), digits)
+
+
+def _old_datetime(packed: int) -> datetime:
+    days, clock = divmod(packed, 1_000_000)
+    parts = clock // 10_000, clock // 100 % 100, clock % 100
+    return _moment_of(days // 10_000, days // 100 % 100, days % 100, parts, 0, 0)
+
+
+def _moment_of(year: int, month: int, day: int, clock: tuple[int, int, int], micros: int, digits: int) -> datetime:
+    """Dates with a zero in them are no dates; and neither is the 31st of February, which a server may allow."""
+    try:
+        date(year, month, day)
+    except ValueError:
+        hour, minute, second = clock
+        whole = f"{year:04d}-{month:02d}-{day:02d} {hour:02d}:{minute:02d}:{second:02d}"
+        raise Unrepresentable(NO_DATE, whole + _tail(micros, digits)) from None
+    return datetime(year, month, day, *clock, micros)
+
+
+def _moment(seconds: int, micros: int, digits: int) -> datetime:
+    """In UTC, without saying so. The beginning of 1970 stands for a date that is none."""
+    if not seconds and not micros:
+        raise Unrepresentable(NO_DATE, "0000-00-00 00:00:00" + _tail(0, digits))
+    return EPOCH + timedelta(seconds=seconds, microseconds=micros)
+
+
+def _tail(micros: int, digits: int) -> str:
+    return f".{micros:06d}"[: digits + 1] if digits else ""
+
+
+def _fraction(cell: bytes, digits: int) -> int:
+    """Microseconds: two digits a byte."""
+    return int.from_bytes(cell) * SCALES[(digits + 1) // 2]
+
+
+def _time(cell: bytes, digits: int) -> str:
+    """The whole is one number with an offset, so that negative times borrow from it."""
+    size = 8 * (len(cell) - 3)
+    packed = int.from_bytes(cell) - (1 << 23 + size)
+    sign, packed = ("-", -packed) if packed < 0 else ("", packed)
+    clock, micros = packed >> size, (packed & (1 << size) - 1) * SCALES[(digits + 1) // 2]
+    text = f"{sign}{clock >> 12 & 0x3FF:02d}:{clock >> 6 & 63:02d}:{clock & 63:02d}"
+    return f"{text}.{micros:06d}"[: len(text) + 1 + digits] if digits else text
+
+
+def _old_time(cell: bytes) -> str:
+    value = int.from_bytes(cell, "little", signed=True)
+    sign, value = ("-", -value) if value < 0 else ("", value)
+    return f"{sign}{value // 10_000:02d}:{value // 100 % 100:02d}:{value % 100:02d}"
+
+
+def _members(field: Field, column: CatalogColumn) -> tuple[str, ...]:
+    if field.members is None:
+        return column.members
+    codec = codec_of(column.charset)
+    return tuple(codec(member) for member in field.members)
+
+
+def _member(members: tuple[str, ...], one: bool) -> Read:
+    """Of an enum the number of its value, 0 for what was no value of it; of a set a bit for each."""
+
+    def read(cell: bytes) -> str:
+        number = int.from_bytes(cell, "little")
+        if one:
+            return members[number - 1] if number else ""
+        if number >> len(members):
+            raise Malformed("a member that the set does not have")
+        return ",".join(member for at, member in enumerate(members) if number >> at & 1)
+
+    return read
+
+
+def _uuid(cell: bytes) -> str:
+    return str(UUID(bytes=cell.ljust(16, b"\0")))
+
+
+def _inet6(cell: bytes) -> str:
+    return inet_ntop(AF_INET6, cell.ljust(16, b"\0"))

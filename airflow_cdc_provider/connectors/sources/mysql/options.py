@@ -1,0 +1,37 @@
+"""The YAML keys of a MySQL or MariaDB source."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.spec.definition import doc
+
+SERVER_IDS = 1 << 31
+
+
+@dataclass(frozen=True)
+class MysqlOptions:
+    keeps_texts: ClassVar[bool] = True
+    databases: tuple[str, ...] = doc(
+        "Databases whose tables can be copied; by default every one that the login sees.", tuple, filled=True
+    )
+    server_id: int = doc(
+        "Number of ours among replicas, and the one behind it; no server may bear them. Made from the name by default.",
+        0,
+        minimum=0,
+        maximum=(1 << 32) - 2,
+    )
+
+
+def read_options(options: Mapping[str, Any], replicator: str) -> MysqlOptions:
+    """The options with the number filled in: the same one for the same name, even, and in the upper half, which people
+    leave."""
+    given = from_plain(MysqlOptions, dict(options))
+    if given.server_id:
+        return given
+    digest = hashlib.sha256(f"cdc:{replicator}".encode()).digest()
+    return replace(given, server_id=SERVER_IDS + int.from_bytes(digest[:4]) % (SERVER_IDS // 2) * 2)

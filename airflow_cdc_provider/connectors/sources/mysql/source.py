@@ -1,0 +1,109 @@
+"""MySQL and MariaDB as a source connector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from typing import TYPE_CHECKING, ClassVar
+
+from airflow_cdc_provider.connectors.source import Copy, RetainedLog, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, read_server, read_tables
+from airflow_cdc_provider.connectors.sources.mysql.check import find_problems, no_table
+from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
+from airflow_cdc_provider.connectors.sources.mysql.copy import open_copy, read_split
+from airflow_cdc_provider.connectors.sources.mysql.dead_letters import reread
+from airflow_cdc_provider.connectors.sources.mysql.options import read_options
+from airflow_cdc_provider.connectors.sources.mysql.stream import Binlog
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.mysql_access import unverified
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.special_values import MYSQL, Specials, may_hold
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class MysqlSource:
+    """One server and its binlog. Whether images are full is a matter of its ``binlog_row_image``. Keys are checked row
+    by row, so that no two rows ever hold one."""
+
+    unseen: ClassVar[str] = (
+        "sessions without a binlog, and rows that a foreign key changes: "
+        'docs/guides/mysql.md, "What the binlog does not tell"'
+    )
+    has_transactions: ClassVar[bool] = True
+    exact_snapshot: ClassVar[bool] = False
+    repeats_within: ClassVar[timedelta] = timedelta(0)
+
+    def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
+        self.options = read_options(source.options, replicator)
+        self.client = MysqlClient(connection, replicator)
+        self.stream = Binlog(self.client, self.options)
+        self._described: dict[str, CatalogTable] = {}
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        return find_problems(self.client, self.options, tables)
+
+    def unverified(self) -> list[Problem]:
+        return unverified(self.client.info)
+
+    def identity(self) -> dict[str, str]:
+        with self.client.session("identity") as connection:
+            return read_server(connection).identity
+
+    def tables(self) -> list[TableSchema]:
+        return [table.schema for table in self._describe().values()]
+
+    def may_hold(self, column: Column) -> Specials:
+        return may_hold(column, MYSQL)
+
+    def open_stream(self, tables: Sequence[str]) -> Position:
+        return self.stream.open()
+
+    def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
+        return self.stream.status(position, tables)
+
+    def acknowledge(self, position: Position) -> None:
+        """The server keeps its binlog by its own clock, whoever reads it."""
+
+    def retained_log(self, position: Position | None) -> RetainedLog:
+        return self.stream.retained_log(position)
+
+    def drop_stream(self) -> None:
+        """The server keeps nothing for us."""
+
+    def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
+        """The binlog is one stream."""
+        return [StreamSplit(lo, limit, {})]
+
+    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        return self.stream.read(partition, tables, epoch)
+
+    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
+        return reread(record, table, schema)
+
+    def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
+        return open_copy(self.client, table, self._table(table.table), epoch, sealed, cores)
+
+    def read_split(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
+        """The rows of one share of a copy, in the table's types. Runs wherever Spark's task runs."""
+        if schema.table not in self._described:
+            self._describe()
+        return read_split(self.client, self._table(schema.table), share, schema)
+
+    def _describe(self) -> dict[str, CatalogTable]:
+        with self.client.session("describe") as connection:
+            self._described = read_tables(connection, self.options.databases)
+        return self._described
+
+    def _table(self, name: str) -> CatalogTable:
+        table = self._describe().get(name)
+        if table is None:
+            raise CheckFailed(no_table(name, self.client.place))
+        return table

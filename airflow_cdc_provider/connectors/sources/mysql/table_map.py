@@ -1,0 +1,266 @@
+"""What the binlog says of a table before it tells rows of it, and where in a row each cell is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeVar
+
+from airflow_cdc_provider.connectors.sources.mysql.binlog import Malformed
+
+V = TypeVar("V")
+
+
+class T(IntEnum):
+    """Types of columns in the binlog."""
+
+    TINY = 1
+    SHORT = 2
+    LONG = 3
+    FLOAT = 4
+    DOUBLE = 5
+    TIMESTAMP = 7
+    LONGLONG = 8
+    INT24 = 9
+    DATE = 10
+    TIME = 11
+    DATETIME = 12
+    YEAR = 13
+    VARCHAR = 15
+    BIT = 16
+    TIMESTAMP2 = 17
+    DATETIME2 = 18
+    TIME2 = 19
+    JSON = 245
+    NEWDECIMAL = 246
+    ENUM = 247
+    SET = 248
+    BLOB = 252
+    VAR_STRING = 253
+    STRING = 254
+    GEOMETRY = 255
+
+
+NUMERIC = frozenset({T.TINY, T.SHORT, T.INT24, T.LONG, T.LONGLONG, T.NEWDECIMAL, T.FLOAT, T.DOUBLE, T.YEAR})
+CHARACTER = frozenset({T.STRING, T.VAR_STRING, T.VARCHAR, T.BLOB})
+FIXED = {
+    T.TINY: 1, T.SHORT: 2, T.INT24: 3, T.LONG: 4, T.LONGLONG: 8, T.FLOAT: 4, T.DOUBLE: 8, T.YEAR: 1, T.DATE: 3,
+    T.TIME: 3, T.DATETIME: 8, T.TIMESTAMP: 4,
+}  # fmt: skip
+FRACTIONAL = {T.TIMESTAMP2: 4, T.DATETIME2: 5, T.TIME2: 3}
+META_BYTES = {
+    T.FLOAT: 1, T.DOUBLE: 1, T.VARCHAR: 2, T.BIT: 2, T.NEWDECIMAL: 2, T.BLOB: 1, T.VAR_STRING: 2, T.STRING: 2,
+    T.GEOMETRY: 1, T.JSON: 1, T.TIMESTAMP2: 1, T.DATETIME2: 1, T.TIME2: 1,
+}  # fmt: skip
+DIGIT_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
+SIGNEDNESS, DEFAULT_CHARSET, COLUMN_CHARSET, NAMES, SET_VALUES, ENUM_VALUES = 1, 2, 3, 4, 5, 6
+KEY, KEY_PREFIX, ENUM_SET_DEFAULT_CHARSET, ENUM_SET_CHARSET = 8, 9, 10, 11
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column as the binlog tells it. ``type`` and ``meta`` are always there; of the rest only what the server adds
+    (``binlog_row_metadata``): ``name`` is empty, the others None, where it does not."""
+
+    type: int
+    meta: int
+    name: str = ""
+    unsigned: bool | None = None
+    collation: int | None = None
+    members: tuple[bytes, ...] | None = None
+
+    @property
+    def prefix(self) -> int:
+        """Bytes of the length before a value; 0 where all are as long as ``width``."""
+        if self.type == T.VARCHAR:
+            return 2 if self.meta > 255 else 1
+        if self.type in (T.STRING, T.VAR_STRING):
+            return 2 if self.length > 255 else 1
+        return self.meta if self.type in (T.BLOB, T.GEOMETRY, T.JSON) else 0
+
+    @property
+    def width(self) -> int:
+        if self.type in FIXED:
+            return FIXED[T(self.type)]
+        if self.type in FRACTIONAL:
+            return FRACTIONAL[T(self.type)] + (self.meta + 1) // 2
+        if self.type in (T.ENUM, T.SET):
+            return self.meta
+        if self.type == T.BIT:
+            return (self.bits + 7) // 8
+        whole, scale = self.digits
+        return (whole // 9 + scale // 9) * 4 + DIGIT_BYTES[whole % 9] + DIGIT_BYTES[scale % 9]
+
+    @property
+    def length(self) -> int:
+        """Most bytes of a text of fixed length."""
+        return ((self.meta >> 4) & 0x300 ^ 0x300) + (self.meta & 0xFF)
+
+    @property
+    def bits(self) -> int:
+        return (self.meta >> 8) * 8 + (self.meta & 0xFF)
+
+    @property
+    def digits(self) -> tuple[int, int]:
+        """Before and behind the point."""
+        precision, scale = self.meta & 0xFF, self.meta >> 8
+        return precision - scale, scale
+
+
+@dataclass(frozen=True)
+class TableMap:
+    """``key``: places of the primary key's columns; None where the binlog does not tell it."""
+
+    id: int
+    table: str
+    fields: tuple[Field, ...]
+    key: tuple[int, ...] | None = None
+
+    @property
+    def is_named(self) -> bool:
+        return bool(self.fields) and bool(self.fields[0].name)
+
+
+def head_of(body: bytes) -> tuple[int, str]:
+    """Number and name of the table; all that is needed to pass over it."""
+    at = 9 + body[8]
+    database, name = body[9:at].decode(), body[at + 2 : at + 2 + body[at + 1]].decode()
+    return int.from_bytes(body[:6], "little"), f"{database}.{name}"
+
+
+def parse_table_map(body: bytes, mariadb: bool) -> TableMap:
+    """MariaDB counts geometry among the columns that have a character set."""
+    number, table = head_of(body)
+    reader = Reader(body, 8)
+    for _ in range(2):
+        reader.take(reader.byte() + 1)
+    count = reader.packed()
+    types = reader.take(count)
+    meta = Reader(reader.take(reader.packed()))
+    shapes = [_shape(kind, meta) for kind in types]
+    reader.take((count + 7) // 8)
+    told = dict(_metadata(reader))
+    return TableMap(
+        number, table, _fields(shapes, told, CHARACTER | {T.GEOMETRY} if mariadb else CHARACTER), _key(told)
+    )
+
+
+class Reader:
+    """Takes what comes next. Raises Malformed where there is not as much."""
+
+    def __init__(self, data: bytes, at: int = 0) -> None:
+        self.data, self.at = data, at
+
+    def take(self, count: int) -> bytes:
+        taken = self.data[self.at : self.at + count]
+        if len(taken) != count:
+            raise Malformed("an event that ends too early")
+        self.at += count
+        return taken
+
+    def byte(self) -> int:
+        return self.take(1)[0]
+
+    def packed(self) -> int:
+        first = self.byte()
+        if first < 251:
+            return first
+        return int.from_bytes(self.take({252: 2, 253: 3, 254: 8}[first]), "little")
+
+    @property
+    def more(self) -> bool:
+        return self.at < len(self.data)
+
+
+def _shape(kind: int, meta: Reader) -> tuple[int, int]:
+    if kind not in T.__members__.values():
+        raise Malformed(f"a column of type {kind}, which is not known")
+    size = META_BYTES.get(T(kind), 0)
+    raw = meta.take(size)
+    if kind in (T.STRING, T.VAR_STRING):
+        value = raw[0] << 8 | raw[1]
+        return (raw[0], raw[1]) if raw[0] in (T.ENUM, T.SET) else (kind, value)
+    return kind, int.from_bytes(raw, "little")
+
+
+def _metadata(reader: Reader) -> Iterator[tuple[int, bytes]]:
+    while reader.more:
+        kind = reader.byte()
+        yield kind, reader.take(reader.packed())
+
+
+def _fields(shapes: list[tuple[int, int]], told: dict[int, bytes], worded: frozenset[T]) -> tuple[Field, ...]:
+    names = _texts(told.get(NAMES, b""))
+    unsigned = _by_type(shapes, NUMERIC, _bits(told[SIGNEDNESS])) if SIGNEDNESS in told else {}
+    collations = _by_type(shapes, worded, _collations(told, DEFAULT_CHARSET, COLUMN_CHARSET, shapes, worded))
+    listed = frozenset({T.ENUM, T.SET})
+    collations |= _by_type(
+        shapes, listed, _collations(told, ENUM_SET_DEFAULT_CHARSET, ENUM_SET_CHARSET, shapes, listed)
+    )
+    members = _by_type(shapes, frozenset({T.ENUM}), _lists(told.get(ENUM_VALUES, b"")))
+    members |= _by_type(shapes, frozenset({T.SET}), _lists(told.get(SET_VALUES, b"")))
+    if names and len(names) != len(shapes):
+        raise Malformed("not as many names as columns")
+    return tuple(
+        Field(
+            kind,
+            meta,
+            names[at].decode() if names else "",
+            unsigned.get(at),
+            collations.get(at),
+            members.get(at),
+        )
+        for at, (kind, meta) in enumerate(shapes)
+    )
+
+
+def _key(told: dict[int, bytes]) -> tuple[int, ...] | None:
+    if KEY in told:
+        return tuple(_numbers(told[KEY]))
+    if KEY_PREFIX in told:
+        return tuple(_numbers(told[KEY_PREFIX])[::2])
+    return () if NAMES in told else None
+
+
+def _by_type(shapes: list[tuple[int, int]], types: frozenset[T], values: list[V]) -> dict[int, V]:
+    """Metadata counts the columns of some types only."""
+    places = [at for at, (kind, _) in enumerate(shapes) if kind in types]
+    return dict(zip(places, values, strict=False))
+
+
+def _collations(
+    told: dict[int, bytes], default: int, each: int, shapes: list[tuple[int, int]], types: frozenset[T]
+) -> list[int]:
+    if each in told:
+        return _numbers(told[each])
+    if default not in told:
+        return []
+    usual, *pairs = _numbers(told[default])
+    others = dict(zip(pairs[::2], pairs[1::2], strict=True))
+    return [others.get(at, usual) for at in range(sum(kind in types for kind, _ in shapes))]
+
+
+def _numbers(data: bytes) -> list[int]:
+    reader, numbers = Reader(data), []
+    while reader.more:
+        numbers.append(reader.packed())
+    return numbers
+
+
+def _bits(data: bytes) -> list[bool]:
+    return [bool(byte & 0x80 >> bit) for byte in data for bit in range(8)]
+
+
+def _texts(data: bytes) -> list[bytes]:
+    reader, texts = Reader(data), []
+    while reader.more:
+        texts.append(reader.take(reader.packed()))
+    return texts
+
+
+def _lists(data: bytes) -> list[tuple[bytes, ...]]:
+    reader, lists = Reader(data), []
+    while reader.more:
+        lists.append(tuple(reader.take(reader.packed()) for _ in range(reader.packed())))
+    return lists

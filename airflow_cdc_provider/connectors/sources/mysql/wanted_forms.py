@@ -1,0 +1,57 @@
+"""Values as the copy's columns hold them, which the definition may want otherwise than the source's types. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
+from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, lacking, or_none
+from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
+
+T = TypeVar("T")
+FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
+NOT_CAST = FLOATS | {Kind.BYTES}
+"""Kinds whose values the binlog does not tell as the server spells them."""
+
+
+def formed(
+    schema: TableSchema, column: Column, described: CatalogColumn, read: Callable[[T], Any]
+) -> Callable[[T], Any]:
+    """``read`` gives the value that the source has, and raises Unrepresentable for one that no target has."""
+    if column.text_of:
+        return lacking(read)
+    if schema.has_text_of(column.name):
+        return or_none(read)
+    if column.type != described.column.type and column.type.kind is Kind.TEXT:
+        return _as_text(read, described.fraction)
+    if column.name in schema.key and column.type.kind in FLOATS:
+        return lambda cell: read(cell) + 0.0  # to the source 0.0 and -0.0 are one key
+    return read
+
+
+def _as_text(read: Callable[[T], Any], digits: int) -> Callable[[T], str]:
+    def told(cell: T) -> str:
+        try:
+            return _text(read(cell), digits)
+        except Unrepresentable as error:
+            return error.text
+
+    return told
+
+
+def _text(value: Any, digits: int) -> str:
+    match value:
+        case datetime():
+            whole = value.replace(tzinfo=None, microsecond=0).isoformat(sep=" ")
+            return whole + (f".{value.microsecond:06d}"[: digits + 1] if digits else "")
+        case date():
+            return value.isoformat()
+        case bool():
+            return str(int(value))
+        case Decimal():
+            return f"{value:f}"
+        case _:
+            return str(value)

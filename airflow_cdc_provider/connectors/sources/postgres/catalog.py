@@ -1,0 +1,106 @@
+"""What the catalogue says: tables, columns, keys, types, and which server this is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogColumn, Catalogue
+from airflow_cdc_provider.connectors.sources.postgres.types import Domains, as_cell, converter, logical_type
+from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+# A partition is part of its root, which is the table that is copied.
+TABLES = """
+c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence <> 't'
+AND n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema'
+"""
+
+# Rows older than a column hold what the column says is missing in them. A partitioned table has no rows: its
+# partitions must agree.
+COLUMNS = f"""
+SELECT c.oid, n.nspname, c.relname, a.attname, a.atttypid, a.atttypmod, format_type(a.atttypid, a.atttypmod),
+       a.attnotnull, a.attgenerated <> '', stored.missing, (stored.value::text::text[])[1],
+       NOT stored.missing AND (a.atthasdef OR a.attidentity <> '' OR a.attnotnull)
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+LEFT JOIN LATERAL (
+    SELECT a.atthasmissing AS missing, a.attmissingval::text AS value WHERE c.relkind = 'r'
+    UNION ALL
+    SELECT coalesce(bool_and(l.atthasmissing), false) AND count(DISTINCT l.attmissingval::text) = 1,
+           min(l.attmissingval::text)
+    FROM pg_partition_tree(c.oid) leaf JOIN pg_attribute l ON l.attrelid = leaf.relid
+    WHERE c.relkind = 'p' AND leaf.isleaf AND l.attname = a.attname AND NOT l.attisdropped
+    HAVING c.relkind = 'p'
+) stored ON true
+WHERE {TABLES} AND (%(tables)s::text[] IS NULL OR n.nspname || '.' || c.relname = ANY (%(tables)s))
+ORDER BY n.nspname, c.relname, a.attnum
+"""
+
+# A deferrable key may be held by two rows within a transaction, so it names no row.
+KEYS = """
+SELECT i.indrelid, (array_agg(a.attname ORDER BY k.place))::text[]
+FROM pg_index i
+JOIN pg_class c ON c.oid = i.indrelid
+CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, place)
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+WHERE i.indisvalid AND i.indimmediate AND k.place <= i.indnkeyatts
+  AND (i.indisprimary OR i.indisreplident AND c.relreplident = 'i')
+GROUP BY i.indexrelid, i.indrelid, i.indisprimary
+ORDER BY i.indisprimary
+"""
+
+DOMAINS = "SELECT oid, typbasetype, typtypmod FROM pg_type WHERE typtype = 'd'"
+
+IDENTITY = """
+SELECT (SELECT system_identifier FROM pg_control_system())::text,
+       CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END,
+       current_database()::text
+"""
+
+
+def read_identity(connection: Connection[Any]) -> dict[str, str]:
+    row = connection.execute(IDENTITY).fetchone()
+    assert row is not None
+    return {"system_identifier": row[0], "timeline": row[1], "database": row[2]}
+
+
+def read_catalogue(connection: Connection[Any], tables: Sequence[str] | None = None) -> Catalogue:
+    """All tables that can be copied, or those named that exist."""
+    domains = {oid: (base, typmod) for oid, base, typmod in connection.execute(DOMAINS)}
+    keys: dict[int, tuple[str, ...]] = {oid: tuple(names) for oid, names in connection.execute(KEYS)}
+    rows = connection.execute(COLUMNS, {"tables": None if tables is None else list(tables)}).fetchall()
+    described = [
+        _described(oid, namespace, name, list(columns), keys.get(oid, ()), domains)
+        for (oid, namespace, name), columns in groupby(rows, key=lambda row: (row[0], row[1], row[2]))
+    ]
+    return Catalogue({table.schema.table: table for table in described}, domains)
+
+
+def _described(
+    oid: int, namespace: str, name: str, rows: list[Any], key: tuple[str, ...], domains: Domains
+) -> CatalogColumn:
+    columns, generated, unclear = [], set(), set()
+    for _, _, _, column, type_oid, typmod, native, not_null, is_generated, missing, value, is_unclear in rows:
+        if column is None:
+            continue
+        if is_generated:
+            generated.add(column)
+            continue
+        if is_unclear:
+            unclear.add(column)
+        kind = logical_type(type_oid, typmod, domains)
+        initial = None
+        if missing and value is not None:
+            try:
+                initial = converter(kind.kind)(as_cell(value))
+            except Unrepresentable:
+                unclear.add(column)
+        columns.append(Column(column, kind, not not_null, native, initial))
+    schema = TableSchema(f"{namespace}.{name}", tuple(columns), key)
+    return CatalogColumn(oid, namespace, name, schema, frozenset(generated), frozenset(unclear))

@@ -1,0 +1,168 @@
+"""Every obstacle at once, each with the statement that cures it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from airflow_cdc_provider.connectors.sources.postgres.capacity import Capacity, capacity_problems, read_capacity
+from airflow_cdc_provider.connectors.sources.postgres.check_tables import table_problems
+from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
+from airflow_cdc_provider.connectors.sources.postgres.create_slots import PLUGIN
+from airflow_cdc_provider.connectors.sources.postgres.options import PostgresOptions
+from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
+from airflow_cdc_provider.connectors.sources.postgres.table_facts import read_publication, read_table_facts, typed_row
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+
+OLDEST_VERSION = 140000
+
+SERVER = """
+SELECT current_setting('server_version_num')::int AS version, current_setting('wal_level') AS wal_level,
+       pg_is_in_recovery() AS standby, current_setting('server_encoding') AS encoding,
+       r.rolname::text AS role,
+       r.rolreplication OR r.rolsuper
+         OR EXISTS (SELECT FROM pg_roles m WHERE m.rolname = 'rds_replication' AND pg_has_role(m.oid, 'MEMBER'))
+         AS may_replicate
+FROM pg_roles r WHERE r.rolname = current_user
+"""
+
+SLOT = """
+SELECT s.slot_type AS kind, s.plugin::text AS plugin, s.database::text AS database,
+       s.database = current_database() AS here, coalesce(s.wal_status, 'lost') AS wal_status,
+       coalesce(s.active_pid, 0) AS holder_pid, coalesce(a.application_name, '') AS holder
+FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid
+WHERE s.slot_name = %s
+"""
+
+
+@dataclass(frozen=True)
+class ServerFacts:
+    version: int
+    wal_level: str
+    standby: bool
+    encoding: str
+    role: str
+    may_replicate: bool
+
+
+@dataclass(frozen=True)
+class SlotFacts:
+    kind: str
+    plugin: str | None
+    database: str | None
+    here: bool | None
+    wal_status: str
+    holder_pid: int
+    holder: str
+
+
+def find_problems(client: PostgresClient, options: PostgresOptions, tables: Sequence[TableTask]) -> list[Problem]:
+    """Raises SourceUnavailable where the server cannot be reached; a refused login is one of the problems."""
+    try:
+        with client.session("check") as connection:
+            server = typed_row(connection, ServerFacts, SERVER)
+            assert server is not None
+            capacity = read_capacity(connection, options.slot)
+            slot = typed_row(connection, SlotFacts, SLOT, options.slot)
+            publication = read_publication(connection, options.publication)
+            facts = read_table_facts(connection, options.publication, [task.table for task in tables])
+    except CheckFailed as error:
+        return list(error.problems)
+    return [
+        *server_problems(server, capacity, client.place),
+        *slot_problems(slot, options.slot, client),
+        *table_problems(tables, facts, publication, options.publication, server.role, client.place),
+    ]
+
+
+def server_problems(server: ServerFacts, capacity: Capacity, place: str) -> list[Problem]:
+    problems = []
+    if server.version < OLDEST_VERSION:
+        problems.append(
+            Problem(
+                "SRC012",
+                "the server is too old",
+                place,
+                f"PostgreSQL {server.version // 10000}",
+                f"PostgreSQL {OLDEST_VERSION // 10000} or newer",
+                "upgrade the server",
+            )
+        )
+    if server.standby:
+        problems.append(
+            Problem("SRC024", "the server is a standby", place, "in recovery", "a primary", "connect to the primary")
+        )
+    if server.wal_level != "logical":
+        problems.append(
+            Problem(
+                "SRC001",
+                "the WAL does not hold what logical decoding needs",
+                place,
+                f"wal_level = {server.wal_level}",
+                "wal_level = logical",
+                "ALTER SYSTEM SET wal_level = logical; then restart the server",
+            )
+        )
+    if server.encoding == "SQL_ASCII":
+        problems.append(
+            Problem(
+                "SRC023",
+                "the database does not say how its text is encoded",
+                place,
+                "server_encoding = SQL_ASCII",
+                "any other encoding",
+                "restore the database into one with ENCODING 'UTF8'",
+            )
+        )
+    problems += capacity_problems(capacity, place)
+    if not server.may_replicate:
+        problems.append(
+            Problem(
+                "SRC011",
+                f"role {server.role} may not read the stream",
+                place,
+                "no REPLICATION attribute",
+                do=f"ALTER ROLE {quoted(server.role)} REPLICATION;",
+            )
+        )
+    return problems
+
+
+def slot_problems(slot: SlotFacts | None, name: str, client: PostgresClient) -> list[Problem]:
+    if slot is None:
+        return []
+    if slot.kind != "logical" or slot.plugin != PLUGIN or not slot.here:
+        return [
+            Problem(
+                "SRC014",
+                f"slot {name} serves something else",
+                client.place,
+                f"{slot.kind} slot, plugin {slot.plugin}, database {slot.database}",
+                f"a logical slot of {PLUGIN} in this database",
+                "name another one: `slot: …` under `source`",
+            )
+        ]
+    problems = []
+    if slot.wal_status == "lost":
+        problems.append(
+            Problem(
+                "SRC013",
+                f"slot {name} is invalid: the server removed WAL that it needs",
+                client.place,
+                "wal_status = lost",
+                do=f"SELECT pg_drop_replication_slot('{name}'); then airflow cdc resync {client.replicator}",
+            )
+        )
+    if slot.holder_pid and not slot.holder.startswith(client.session_prefix):
+        problems.append(
+            Problem(
+                "SRC015",
+                f"slot {name} is in use by somebody else",
+                client.place,
+                f"process {slot.holder_pid} ({slot.holder or 'no application name'})",
+                "a slot that only this replicator reads",
+                f"SELECT pg_terminate_backend({slot.holder_pid}); or name another slot: `slot: …` under `source`",
+            )
+        )
+    return problems

@@ -1,0 +1,233 @@
+"""What keeps a table from being copied exactly. Pure: facts in, problems out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from airflow_cdc_provider.connectors.sources.postgres.publication import no_publication, no_table, quoted
+from airflow_cdc_provider.connectors.sources.postgres.table_facts import CatalogFacts, PublicationFacts
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.spec.definition import Condition
+from airflow_cdc_provider.core.spec.filters import literal
+
+KINDS = {"r": "ordinary table", "p": "partitioned table", "f": "foreign table", "v": "view", "m": "materialized view"}
+
+
+def table_problems(
+    tables: Sequence[TableTask],
+    facts: Mapping[str, CatalogFacts],
+    publication: PublicationFacts | None,
+    publication_name: str,
+    role: str,
+    place: str,
+) -> list[Problem]:
+    problems = [no_table(task.table, place) for task in tables if task.table not in facts]
+    there = [(task, facts[task.table]) for task in tables if task.table in facts]
+    for task, table in there:
+        kind = list(_kind(table))
+        problems += kind
+        problems += _grants(task, table, role)
+        if not kind:
+            problems += _identity(task, table)
+            problems += _filter(task)
+    copyable = [table for _, table in there if table.kind in ("r", "p")]
+    problems += _publication(publication, publication_name, copyable, place)
+    return problems
+
+
+def _kind(table: CatalogFacts) -> Iterator[Problem]:
+    if table.kind not in ("r", "p") or table.foreign_parts:
+        yield Problem(
+            "SRC017",
+            f"{table.table} leaves no trace in the WAL",
+            table.table,
+            f"foreign partitions {', '.join(table.foreign_parts)}" if table.foreign_parts else KINDS[table.kind],
+            "ordinary and partitioned tables",
+            "take it out of the definition, or copy the tables behind it",
+        )
+    elif table.persistence != "p":
+        yield Problem(
+            "SRC017",
+            f"{table.table} leaves no trace in the WAL",
+            table.table,
+            "an unlogged table" if table.persistence == "u" else "a temporary table",
+            "logged tables",
+            f"ALTER TABLE {_name(table)} SET LOGGED;" if table.persistence == "u" else "take it out of the definition",
+        )
+    elif table.partition:
+        yield Problem(
+            "SRC007",
+            f"{table.table} is a partition",
+            table.table,
+            "a partition of another table",
+            "the partitioned table as a whole",
+            "name the partitioned table in the definition",
+        )
+
+
+def _grants(task: TableTask, table: CatalogFacts, role: str) -> Iterator[Problem]:
+    if not table.may_enter:
+        yield Problem(
+            "SRC010",
+            f"role {role} may not use schema {table.namespace}",
+            table.table,
+            "no USAGE",
+            do=f"GRANT USAGE ON SCHEMA {quoted(table.namespace)} TO {quoted(role)};",
+        )
+    if not table.may_select and not set(task.schema.names) <= set(table.readable):
+        yield Problem(
+            "SRC010",
+            f"role {role} may not read {table.table}",
+            table.table,
+            "no SELECT",
+            do=f"GRANT SELECT ON TABLE {_name(table)} TO {quoted(role)};",
+        )
+    if table.hidden_rows:
+        yield Problem(
+            "SRC025",
+            f"row security hides rows of {table.table} from role {role}",
+            table.table,
+            "policies apply to this role",
+            "a role that sees every row",
+            f"ALTER ROLE {quoted(role)} BYPASSRLS;",
+        )
+
+
+def _identity(task: TableTask, table: CatalogFacts) -> Iterator[Problem]:
+    """The stream must tell which row changed; and for a row filter and for a table without key, all that it held."""
+    full = f"ALTER TABLE {_name(table)} REPLICA IDENTITY FULL;"
+    known = table.identity_columns()
+    key = task.schema.key
+    if key and set(key) == set(table.deferrable_key) and table.identity != "f":
+        yield Problem(
+            "SRC016",
+            f"the key of {table.table} is deferrable: within a transaction two rows may hold one key",
+            table.table,
+            f"({', '.join(key)}) DEFERRABLE, replica identity {_identity_name(table)}",
+            "replica identity full, which tells the two apart",
+            full,
+        )
+    elif known is None:
+        pass
+    elif not key and table.deferrable_key:
+        yield Problem(
+            "SRC016",
+            f"the key of {table.table} is deferrable: it names no row, so the table counts as one without key",
+            table.table,
+            f"({', '.join(table.deferrable_key)}) DEFERRABLE, replica identity {_identity_name(table)}",
+            "a key that is not deferrable, or replica identity full",
+            full,
+        )
+    elif not key or task.rule.where:
+        yield Problem(
+            "SRC009",
+            f"{table.table} has {'a row filter' if key else 'no key'}: "
+            "the stream must tell all values of a changed row",
+            table.table,
+            f"replica identity {_identity_name(table)}",
+            "replica identity full",
+            full,
+        )
+    elif not known.issuperset(key):
+        own = table.identity == "n" and set(key) == set(table.primary_key)
+        yield Problem(
+            "SRC009",
+            f"the stream does not tell the key of a changed row of {table.table}",
+            table.table,
+            f"replica identity {_identity_name(table)}: ({', '.join(sorted(known))})",
+            f"one that holds the key ({', '.join(key)})",
+            f"ALTER TABLE {_name(table)} REPLICA IDENTITY DEFAULT;" if own else full,
+        )
+    if table.strays:
+        letter = {"f": "FULL", "d": "DEFAULT", "n": "NOTHING"}.get(table.identity, "USING INDEX …")
+        yield Problem(
+            "SRC009",
+            f"partitions of {table.table} have another replica identity than the table",
+            table.table,
+            ", ".join(table.strays),
+            f"replica identity {_identity_name(table)} on each partition",
+            " ".join(f"ALTER TABLE {stray} REPLICA IDENTITY {letter};" for stray in table.strays),
+        )
+
+
+def _filter(task: TableTask) -> Iterator[Problem]:
+    for condition in task.rule.where:
+        kind = task.schema.column(condition.column).type.kind
+        for given in _given(condition):
+            try:
+                literal(kind, given)
+            except ValueError as error:
+                yield Problem(
+                    "SRC018",
+                    f"`where` compares column {condition.column} of {task.table} with what it can never hold",
+                    task.table,
+                    f"{type(given).__name__}: {error}",
+                    f"a value of type {kind}",
+                    "mend `where`",
+                )
+
+
+def _given(condition: Condition) -> tuple[str | int | float | bool, ...]:
+    if condition.value is None:
+        return ()
+    return condition.value if isinstance(condition.value, tuple) else (condition.value,)
+
+
+def _publication(
+    facts: PublicationFacts | None, name: str, tables: Sequence[CatalogFacts], place: str
+) -> Iterator[Problem]:
+    alter = f"ALTER PUBLICATION {quoted(name)}"
+    if facts is None:
+        yield no_publication(name, [_name(table) for table in tables], place)
+        return
+    if not facts.all_operations:
+        yield Problem(
+            "SRC005",
+            f"publication {name} leaves operations out",
+            place,
+            "not all of insert, update, delete, truncate",
+            do=f"{alter} SET (publish = 'insert, update, delete, truncate');",
+        )
+    if facts.generated:
+        yield Problem(
+            "SRC005",
+            f"publication {name} sends generated columns, which are not copied",
+            place,
+            "publish_generated_columns is on",
+            do=f"{alter} SET (publish_generated_columns = none);",
+        )
+    if not facts.via_root and any(table.kind == "p" for table in tables):
+        yield Problem(
+            "SRC007",
+            f"publication {name} names partitions instead of their table",
+            place,
+            "publish_via_partition_root = false",
+            do=f"{alter} SET (publish_via_partition_root = true);",
+        )
+    for table in tables:
+        if table.narrowed:
+            yield Problem(
+                "SRC006",
+                f"publication {name} sends only some rows or columns of {table.table}",
+                table.table,
+                "a row filter or column list in the publication",
+                "whole rows; the definition has `where` and `columns` for that",
+                f"{alter} DROP TABLE {_name(table)}; {alter} ADD TABLE {_name(table)}; then resync it if it was copied",
+            )
+        elif not table.published and not (table.kind == "p" and not facts.via_root):
+            yield Problem(
+                "SRC008",
+                f"{table.table} is not in publication {name}",
+                table.table,
+                "its changes are not sent",
+                do=f"{alter} ADD TABLE {_name(table)};",
+            )
+
+
+def _name(table: CatalogFacts) -> str:
+    return f"{quoted(table.namespace)}.{quoted(table.name)}"
+
+
+def _identity_name(table: CatalogFacts) -> str:
+    return {"d": "default", "n": "nothing", "f": "full", "i": "index"}[table.identity]

@@ -1,0 +1,112 @@
+"""SQL that lets PostgreSQL vouch for its rows: counts, checksums per column, one hash per row. Text only.
+
+The forms agree with ``targets/sparksql/compare.py`` and with nothing else: neither the stream's nor the copy's
+conversion is used, so a mistake in those shows.
+"""
+
+from __future__ import annotations
+
+from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
+from airflow_cdc_provider.connectors.sources.postgres.select import CTID, condition_sql
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
+
+FIRST, LAST = "0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"
+
+
+def checksums_query(task: TableTask, schema: TableSchema) -> str:
+    """One row: ``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
+    sums = [f"sum({_hash('k', f't{number}')})::text AS c{number}" for number in range(len(schema.columns))]
+    return f"SELECT count(*) AS n, {', '.join(sums)} FROM ({_texts(task, schema)}) AS texts"
+
+
+def rows_query(task: TableTask, schema: TableSchema) -> str:
+    """Per row ``k``, the text that tells it from others, ``h``, a hash of all its values, and what shares use."""
+    values = " || chr(1) || ".join(_marked(f"t{number}") for number in range(len(schema.columns)))
+    return f"SELECT k, {_md5(values)} AS h, {quoted(CTID)} FROM ({_texts(task, schema)}) AS texts"
+
+
+def _texts(task: TableTask, schema: TableSchema) -> str:
+    """Old-style children do not belong to a table; the parts of a partitioned one do."""
+    namespace, _, name = task.table.partition(".")
+    table = f"{quoted(namespace)}.{quoted(name)}"
+    regclass = "'" + table.replace("'", "''") + "'::regclass"
+    own = f"p.oid = {regclass} AND (r.tableoid = p.oid OR p.relkind = 'p')"
+    rows = f"SELECT r.*, r.ctid AS {quoted(CTID)} FROM {table} AS r, pg_class AS p WHERE {own}"
+    where = " AND ".join(condition_sql(condition, schema) for condition in task.rule.where) or "TRUE"
+    texts = ", ".join(f"{_column_text(column, schema)} AS t{number}" for number, column in enumerate(schema.columns))
+    key = [schema.names.index(name) for name in schema.key] or range(len(schema.columns))
+    joined = " || chr(1) || ".join(_marked(f"t{number}") for number in key)
+    return (
+        f"SELECT *, {joined} AS k FROM (SELECT {texts}, {quoted(CTID)} FROM ({rows}) AS held WHERE {where}) AS columns"
+    )
+
+
+def _column_text(column: Column, schema: TableSchema) -> str:
+    """What a column lacks and is told beside it is NULL there."""
+    if column.text_of:
+        return f"CASE WHEN NOT ({_inside(schema.column(column.text_of))}) THEN {quoted(column.text_of)}::text END"
+    if schema.has_text_of(column.name):
+        return f"CASE WHEN {_inside(column)} THEN {proof_text(column)} END"
+    return proof_text(column, column.name in schema.key)
+
+
+def _inside(column: Column) -> str:
+    name = quoted(column.name)
+    if column.type.kind is Kind.DECIMAL:
+        return f"{name}::text NOT IN ('NaN', 'Infinity', '-Infinity')"
+    moment = f"({name} AT TIME ZONE 'UTC')" if column.type.kind is Kind.TIMESTAMPTZ else f"{name}::timestamp"
+    return f"{moment} >= '{FIRST}' AND {moment} <= '{LAST}'"
+
+
+def proof_text(column: Column, in_key: bool = False) -> str:
+    """A text that a target can compute too. In a key 0.0 and -0.0 are one number."""
+    name = quoted(column.name)
+    match column.type.kind:
+        case Kind.BOOLEAN:
+            return f"CASE {name} WHEN true THEN 't' WHEN false THEN 'f' END"
+        case Kind.FLOAT32:
+            return _bits(f"({name} + 0::float4)" if in_key else name, "float4send", 32, "int")
+        case Kind.FLOAT64:
+            return _bits(f"({name} + 0::float8)" if in_key else name, "float8send", 64, "bigint")
+        case Kind.DECIMAL:
+            return f"{name}::text"
+        case Kind.BYTES:
+            return f"encode({name}, 'hex')"
+        case Kind.DATE:
+            return _moment(f"{name}::timestamp", "YYYY-MM-DD")
+        case Kind.TIMESTAMP:
+            return _moment(name, "YYYY-MM-DD HH24:MI:SS.US")
+        case Kind.TIMESTAMPTZ:
+            return _moment(f"({name} AT TIME ZONE 'UTC')", "YYYY-MM-DD HH24:MI:SS.US")
+        case Kind.INT16 | Kind.INT32 | Kind.INT64:
+            return f"{name}::text"
+        case Kind.TEXT | Kind.JSON | Kind.UUID:
+            return f"CASE WHEN num_nulls({name}) = 0 THEN format('%s', {name}) END"
+
+
+def _bits(name: str, send: str, bits: int, integer: str) -> str:
+    """Floats show their bits, as an integer: no two systems print them alike. All NaN are one."""
+    number = f"('x' || encode({send}({name}), 'hex'))::bit({bits})::{integer}::text"
+    return f"CASE WHEN {name} = 'NaN' THEN 'NaN' ELSE {number} END"
+
+
+def _moment(moment: str, form: str) -> str:
+    """What lies beyond the years 1 to 9999, infinities too, shows a text that no target has."""
+    beyond = f"{moment} < '{FIRST}' OR {moment} > '{LAST}'"
+    return f"CASE WHEN {beyond} THEN ({moment})::text ELSE to_char({moment}, '{form}') END"
+
+
+def _marked(text: str) -> str:
+    """NULL as a text that no value has."""
+    return f"coalesce({text}, chr(2) || 'null')"
+
+
+def _md5(text: str) -> str:
+    return f"md5(convert_to({text}, 'UTF8'))"
+
+
+def _hash(key: str, text: str) -> str:
+    """Eighteen digits over key and value, of which no system has to know hexadecimal numbers."""
+    md5 = _md5(f"{key} || chr(1) || {_marked(text)}")
+    return f"translate(substr({md5}, 1, 18), 'abcdef', '012345')::bigint"

@@ -1,0 +1,141 @@
+"""A full copy of one table under an exported snapshot."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from airflow_cdc_provider.connectors.source import Copy, SplitRead
+from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalogue
+from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
+from airflow_cdc_provider.connectors.sources.postgres.create_slots import ExportedSnapshot, exported_snapshot
+from airflow_cdc_provider.connectors.sources.postgres.identities import as_published, read_identities
+from airflow_cdc_provider.connectors.sources.postgres.positions import floor_key, position_of
+from airflow_cdc_provider.connectors.sources.postgres.publication import (
+    ensure_members,
+    memberships,
+    no_table,
+    not_a_member,
+    quoted,
+    table_sql,
+)
+from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogColumn
+from airflow_cdc_provider.connectors.sources.postgres.select import CTID, condition_sql, select_list
+from airflow_cdc_provider.connectors.sources.postgres.splits import TableSplit, Viewed
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.spec.selection import selected_schema
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+ONE_PART_BYTES = 32 << 20
+PART_BYTES = 160 << 20
+"""A part becomes a file, of about half that size."""
+
+# Parts of a partitioned table are read together, block range by block range; their largest sets the ranges.
+SIZE = """
+SELECT coalesce(max(pg_relation_size(leaf.oid)) / current_setting('block_size')::bigint, 0),
+       coalesce(sum(pg_table_size(leaf.oid)), 0)::bigint,
+       coalesce(sum(greatest(leaf.reltuples, 0)), 0)::bigint
+FROM pg_class leaf
+WHERE leaf.oid = %(oid)s OR leaf.oid IN (SELECT relid FROM pg_partition_tree(%(oid)s::oid::regclass) WHERE isleaf)
+"""
+
+STATISTICS = """
+SELECT stats.attname::text,
+       coalesce(max(CASE WHEN n_distinct < 0 THEN -n_distinct * c.reltuples ELSE n_distinct END), 0) > %(many)s,
+       coalesce(min(abs(correlation)), 0) > %(ordered)s
+FROM pg_stats stats
+JOIN pg_namespace n ON n.nspname = stats.schemaname
+JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = stats.tablename
+WHERE c.oid = %(oid)s
+GROUP BY stats.attname
+"""
+MANY_VALUES = 20_000
+ORDERED = 0.99
+"""Correlation of a column's order with the heap's."""
+
+
+@contextmanager
+def open_copy(client: PostgresClient, publication: str, task: TableTask, epoch: int, cores: int) -> Iterator[Copy]:
+    """Each session that reads a part locks the table against TRUNCATE and ALTER while it reads, and fails where one
+    came before it. Nothing is locked in between, so that no such statement waits longer than a part takes.
+
+    Raises SourceUnavailable where the slot cannot be made in time.
+    """
+    with client.session("publication") as connection:
+        catalogue = read_catalogue(connection, [task.table])
+        if task.table not in catalogue.tables:
+            raise CheckFailed(no_table(task.table, client.place))
+        ensure_members(connection, publication, [catalogue.tables[task.table]], client.place)
+    with exported_snapshot(client, f"cdc_copy_{secrets.token_hex(6)}") as snapshot:
+        with client.session("copy") as connection:
+            connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
+            connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.name}'".encode())
+            catalogue = read_catalogue(connection, [task.table])
+            described = catalogue.tables[task.table]
+            copy = _copy(connection, described, snapshot, task, epoch, cores)
+            members = memberships(connection, publication, [task.table])
+            if not members:
+                raise CheckFailed(not_a_member(publication, described, client.place))
+            found = read_identities(connection, [described], catalogue.domains)
+        yield replace(copy, identity=as_published(found, members)[task.table])
+
+
+def parts(blocks: int, size: int, cores: int) -> int:
+    """A small table is one part. A larger one has so many that all cores are busy to the end."""
+    if size <= ONE_PART_BYTES:
+        return 1
+    return min(blocks, cores * ceil(size / (PART_BYTES * cores)))
+
+
+def block_ranges(blocks: int, parts: int) -> tuple[str, ...]:
+    """Conditions that split a heap of ``blocks`` into ``parts``. The last is open: the heap may have grown."""
+    edges = [blocks * part // parts for part in range(1, parts)]
+    if not edges:
+        return ("TRUE",)
+    places = [f"'({edge},0)'::tid" for edge in edges]
+    name = quoted(CTID)
+    inner = [f"{name} >= {low} AND {name} < {high}" for low, high in pairwise(places)]
+    return (f"{name} < {places[0]}", *inner, f"{name} >= {places[-1]}")
+
+
+def _copy(
+    connection: Connection[Any],
+    described: CatalogColumn,
+    snapshot: ExportedSnapshot,
+    task: TableTask,
+    epoch: int,
+    cores: int,
+) -> Copy:
+    schema = replace(selected_schema(task.rule, described.schema), key=task.schema.key)
+    row = connection.execute(SIZE, {"oid": described.oid}).fetchone()
+    assert row is not None
+    blocks, size, rows = row
+    limits = {"many": MANY_VALUES, "ordered": ORDERED}
+    statistics = connection.execute(STATISTICS, {"oid": described.oid, **limits}).fetchall()
+    where = " AND ".join(condition_sql(condition, schema) for condition in task.rule.where)
+    query = f"SELECT {select_list(schema)} FROM {_from(connection, described)}{f' WHERE {where}' if where else ''}"
+    viewed = Viewed(task.table, table_sql(described), described.oid, snapshot.name)
+    ranges = block_ranges(blocks, parts(blocks, size, cores))
+    return Copy(
+        floor_key(epoch, snapshot.consistent_point),
+        position_of(snapshot.consistent_point),
+        schema,
+        SplitRead(tuple(TableSplit(viewed, query, within).text() for within in ranges), repeatable=True),
+        rows,
+        high_cardinality=tuple(str(name) for name, various, _ in statistics if various and name in schema.names),
+        clustered_by=tuple(str(name) for name, _, in_order in statistics if in_order and name in schema.names),
+    )
+
+
+def _from(connection: Connection[Any], described: CatalogColumn) -> str:
+    """A table with old-style children shows their rows too; they belong to the children."""
+    row = connection.execute("SELECT relkind FROM pg_class WHERE oid = %s", (described.oid,)).fetchone()
+    return table_sql(described) if row and row[0] in ("p", b"p") else f"ONLY {table_sql(described)}"

@@ -1,0 +1,124 @@
+"""Making slots. It waits for every transaction that is running, so it has a time limit and names who blocks it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from airflow_cdc_provider.connectors.sources.postgres.client import NONE_FREE, PostgresClient
+from airflow_cdc_provider.connectors.sources.postgres.positions import parse_lsn
+from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+CREATE_LIMIT_S = 60
+FREE_LIMIT_S = 60
+FREE_EVERY_S = 0.2
+PLUGIN = "pgoutput"
+FIRST_WITH_OPTION_LIST = 150000
+
+BLOCKERS = """
+SELECT 'process ' || pid || ', open since ' || date_trunc('second', xact_start) || ': ' || left(query, 200)
+FROM pg_stat_activity
+WHERE backend_xid IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid()
+UNION ALL
+SELECT 'prepared transaction ' || quote_literal(gid) || ', since ' || date_trunc('second', prepared)
+FROM pg_prepared_xacts WHERE database = current_database()
+"""
+
+
+@dataclass(frozen=True)
+class ExportedSnapshot:
+    """``consistent_point``: a transaction is seen under ``name`` if and only if its commit record starts before it."""
+
+    name: str
+    consistent_point: int
+
+
+def create_main_slot(client: PostgresClient, connection: Connection[Any], slot: str) -> int:
+    """Where the new slot stands: the first transaction it serves commits at or after it."""
+    connection.execute(_limit_sql())
+    with _within_limit(client):
+        row = connection.execute(
+            "SELECT lsn::text FROM pg_create_logical_replication_slot(%s, %s)", (slot, PLUGIN)
+        ).fetchone()
+    connection.execute(b"RESET lock_timeout")
+    assert row is not None
+    return parse_lsn(row[0])
+
+
+@contextmanager
+def exported_snapshot(client: PostgresClient, slot: str) -> Iterator[ExportedSnapshot]:
+    """A snapshot with its place in the WAL. It lasts as long as the context; the slot goes with it. Waits where no slot
+    or sender is free: the server gives them back a moment after the session that held them has ended.
+
+    Raises SourceUnavailable: SRC026 where none gets free in time, SRC021 where running transactions last too long."""
+    with ExitStack() as held:
+        yield _once_free(partial(_exported, client, slot), held)
+
+
+def _once_free(make: Callable[[ExitStack], ExportedSnapshot], held: ExitStack) -> ExportedSnapshot:
+    end = time.monotonic() + FREE_LIMIT_S
+    while True:
+        with ExitStack() as attempt:
+            try:
+                made = make(attempt)
+            except SourceUnavailable as error:
+                if error.problems[0].code != NONE_FREE or time.monotonic() > end:
+                    raise
+            else:
+                held.enter_context(attempt.pop_all())
+                return made
+        time.sleep(FREE_EVERY_S)
+
+
+def _exported(client: PostgresClient, slot: str, held: ExitStack) -> ExportedSnapshot:
+    connection = held.enter_context(client.session("copy", replication=True))
+    connection.execute(_limit_sql())
+    listed = connection.info.server_version >= FIRST_WITH_OPTION_LIST
+    option = "(SNAPSHOT 'export')" if listed else "EXPORT_SNAPSHOT"
+    with _within_limit(client):
+        row = connection.execute(
+            f'CREATE_REPLICATION_SLOT "{slot}" TEMPORARY LOGICAL {PLUGIN} {option}'.encode()
+        ).fetchone()
+    assert row is not None
+    return ExportedSnapshot(row[2], parse_lsn(row[1]))
+
+
+def _limit_sql() -> bytes:
+    return f"SET lock_timeout TO '{CREATE_LIMIT_S}s'".encode()
+
+
+@contextmanager
+def _within_limit(client: PostgresClient) -> Iterator[None]:
+    from psycopg.errors import ConfigurationLimitExceeded, LockNotAvailable, QueryCanceled
+
+    try:
+        yield
+    except ConfigurationLimitExceeded as error:
+        raise client.none_free("replication slot", "max_replication_slots") from error
+    except (LockNotAvailable, QueryCanceled) as error:
+        with client.session("blockers") as connection:
+            blockers = [_without_literals(row[0]) for row in connection.execute(BLOCKERS)]
+        raise SourceUnavailable(
+            Problem(
+                "SRC021",
+                f"no replication slot within {CREATE_LIMIT_S} s: making one waits for running transactions",
+                where=client.place,
+                found="; ".join(blockers) or "the transactions have ended by now",
+                do="let these transactions end, or end their sessions; the next run tries again",
+            )
+        ) from error
+
+
+def _without_literals(query: str) -> str:
+    """Quoted values and numbers of a query become ``?``; the words before its first colon are our own."""
+    head, mark, body = query.partition(": ")
+    body = re.sub(r"'(?:[^']|'')*('|$)|\$(\w*)\$.*?(\$\2\$|$)", "?", body, flags=re.DOTALL)
+    return head + mark + re.sub(r"\b\d+(\.\d+)?\b", "?", " ".join(body.split()))

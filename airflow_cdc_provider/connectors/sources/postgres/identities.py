@@ -1,0 +1,176 @@
+"""Identities of tables from the catalogue, and which changes of one the stream carries after all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from airflow_cdc_provider.connectors.sources.postgres.types import Domains
+from airflow_cdc_provider.core.table.identity import ColumnIdentity, TableIdentity, TablePartition, UnseenChanges
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogColumn
+
+SAME_OUTPUT = {1043: 25, 1015: 1009}
+"""varchar and varchar[] are printed as text and text[] are."""
+
+COLUMNS = """
+SELECT a.attrelid::int8, c.relnatts, a.attname::text, a.attnum, a.atttypid::int8, a.xmin::text, a.atthasmissing,
+       CASE WHEN a.attgenerated <> '' THEN pg_get_expr(d.adbin, d.adrelid) ELSE '' END
+FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE a.attrelid = ANY (%(tables)s) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attrelid, a.attnum
+"""
+
+# A partition belongs to the table since the youngest link between the two was made.
+PARTITIONS = """
+SELECT c.oid::int8, leaf.oid::int8, format('%%I.%%I', n.nspname, leaf.relname), leaf.relfilenode::int8,
+       coalesce((SELECT i.xmin::text FROM pg_inherits i
+                 WHERE i.inhrelid IN (SELECT relid FROM pg_partition_ancestors(leaf.oid))
+                 ORDER BY age(i.xmin) LIMIT 1), '')
+FROM pg_class c
+CROSS JOIN LATERAL (SELECT c.oid AS relid WHERE c.relkind <> 'p'
+                    UNION ALL SELECT relid FROM pg_partition_tree(c.oid) WHERE c.relkind = 'p' AND isleaf) tree
+JOIN pg_class leaf ON leaf.oid = tree.relid JOIN pg_namespace n ON n.oid = leaf.relnamespace
+WHERE c.oid = ANY (%(tables)s)
+"""
+
+# Types of columns, and those that they are made of: arrays, domains, ranges, composite types.
+TYPES = """
+WITH RECURSIVE used (root, oid) AS (
+    SELECT DISTINCT attrelid, atttypid FROM pg_attribute
+    WHERE attrelid = ANY (%(tables)s) AND attnum > 0 AND NOT attisdropped
+  UNION
+    SELECT used.root, part.oid FROM used JOIN pg_type t ON t.oid = used.oid CROSS JOIN LATERAL (
+        SELECT t.typbasetype AS oid WHERE t.typtype = 'd'
+        UNION ALL SELECT t.typelem WHERE t.typelem <> 0
+        UNION ALL SELECT r.rngsubtype FROM pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
+        UNION ALL SELECT m.atttypid FROM pg_attribute m
+                  WHERE t.typtype = 'c' AND m.attrelid = t.typrelid AND m.attnum > 0 AND NOT m.attisdropped) part
+)
+SELECT used.root::int8, t.oid::int8,
+       (SELECT json_object_agg(e.oid::text, e.enumlabel) FROM pg_enum e WHERE e.enumtypid = t.oid),
+       (SELECT string_agg(format('%%s:%%s:%%s', m.attnum, m.atttypid::int8, m.atttypmod), ',' ORDER BY m.attnum)
+        FROM pg_attribute m WHERE m.attrelid = t.typrelid AND m.attnum > 0 AND NOT m.attisdropped)
+FROM used JOIN pg_type t ON t.oid = used.oid WHERE t.typtype IN ('e', 'c')
+"""
+
+# Rows of the transaction that attached the partition are older than the link where their command came first.
+HELD_ROWS_BEFORE = """
+SELECT EXISTS (
+    SELECT FROM ONLY {partition} r CROSS JOIN (
+        SELECT i.xmin, i.cmin::text::int8 AS command FROM pg_inherits i
+        WHERE i.inhrelid IN (SELECT relid FROM pg_partition_ancestors(%(oid)s::oid::regclass))
+        ORDER BY age(i.xmin) LIMIT 1) link
+    WHERE age(r.xmin) > age(link.xmin)
+       OR r.xmin::text = link.xmin::text AND r.cmin::text::int8 < link.command)
+"""
+READABLE = "SELECT pg_relation_size(%(oid)s) = 0, has_table_privilege(%(oid)s::oid, 'SELECT')"
+
+
+class Executes(Protocol):
+    """A session, by whichever library."""
+
+    def execute(self, query: str, params: Mapping[str, Any], /) -> Iterable[Any]: ...
+
+
+def read_identities(
+    connection: Executes, described: Sequence[CatalogColumn], domains: Domains
+) -> dict[str, TableIdentity]:
+    """Of the tables ``described``, with the columns of their schemas. What is read sees every transaction that has
+    committed when this is called."""
+    oids = {"tables": [table.oid for table in described]}
+    columns, last_numbers = _columns(connection, oids, {table.oid: table for table in described}, domains)
+    labels, composites = _types(connection, oids)
+    partitions: dict[int, dict[str, TablePartition]] = {}
+    for table, oid, name, file, joined in connection.execute(PARTITIONS, oids):
+        partitions.setdefault(table, {})[str(oid)] = TablePartition(name, str(file), joined)
+    return {
+        table.schema.table: TableIdentity(
+            str(table.oid),
+            columns.get(table.oid, {}),
+            last_numbers.get(table.oid, 0),
+            labels.get(table.oid, {}),
+            composites.get(table.oid, {}),
+            partitions.get(table.oid, {}),
+        )
+        for table in described
+    }
+
+
+def as_published(identities: Mapping[str, TableIdentity], memberships: Mapping[str, int]) -> dict[str, TableIdentity]:
+    """``memberships``: table -> oid of its membership in the publication."""
+    members = {name: str(memberships.get(name, "")) for name in identities}
+    return {name: replace(identity, membership=members[name]) for name, identity in identities.items()}
+
+
+def had_rows_before(connection: Connection[Any], partition: str, oid: str) -> bool:
+    """Whether an attached partition holds rows, or may hold some, that were in it before it belonged to its table: no
+    stream carries these."""
+    empty, readable = _row(connection, READABLE, oid)
+    if empty:
+        return False
+    return not readable or bool(_row(connection, HELD_ROWS_BEFORE.format(partition=partition), oid)[0])
+
+
+def as_streamed(changes: UnseenChanges, truncated: bool, attached: Sequence[str]) -> UnseenChanges:
+    """What is left of ``changes`` with what the stream carries: a TRUNCATE, behind which rows have the values that the
+    stream told unless a column was computed anew, and all rows of a partition that was empty when it joined.
+    ``attached``: names of those that were not."""
+    return replace(
+        changes,
+        rows=(
+            *changes.rows,
+            *(f"partition {name} was detached or dropped with its rows" for name in changes.detached),
+            *(f"partition {name} was attached with rows in it" for name in attached),
+        ),
+        attached=(),
+        detached=(),
+        rewritten=changes.rewritten and (changes.recomputed or not truncated),
+    )
+
+
+def _columns(
+    connection: Executes, oids: dict[str, list[int]], described: dict[int, CatalogColumn], domains: Domains
+) -> tuple[dict[int, dict[str, ColumnIdentity]], dict[int, int]]:
+    columns: dict[int, dict[str, ColumnIdentity]] = {}
+    last_numbers: dict[int, int] = {}
+    for table, last_number, name, number, type_oid, altered, filled, expression in connection.execute(COLUMNS, oids):
+        last_numbers[table] = last_number
+        if expression and name not in described[table].schema.names:
+            continue
+        output, unclear = _output(type_oid, domains), name in described[table].unclear
+        identity = ColumnIdentity(number, output, altered, filled, unclear, expression=expression)
+        columns.setdefault(table, {})[name] = identity
+    return columns, last_numbers
+
+
+def _types(
+    connection: Executes, oids: dict[str, list[int]]
+) -> tuple[dict[int, dict[str, str]], dict[int, dict[str, str]]]:
+    labels: dict[int, dict[str, str]] = {}
+    composites: dict[int, dict[str, str]] = {}
+    for table, oid, enum, attributes in connection.execute(TYPES, oids):
+        if enum is not None:
+            labels.setdefault(table, {}).update(enum if isinstance(enum, dict) else json.loads(enum))
+        if attributes is not None:
+            composites.setdefault(table, {})[str(oid)] = attributes
+    return labels, composites
+
+
+def _output(oid: int, domains: Domains) -> str:
+    """One text for all types that are printed alike. A domain is its base type."""
+    while oid in domains:
+        oid, _ = domains[oid]
+    return str(SAME_OUTPUT.get(oid, oid))
+
+
+def _row(connection: Connection[Any], query: str, oid: str) -> tuple[Any, ...]:
+    row = connection.execute(query.encode(), {"oid": int(oid)}).fetchone()
+    assert row is not None
+    return tuple(row)

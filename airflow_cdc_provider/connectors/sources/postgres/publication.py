@@ -1,0 +1,137 @@
+"""The publication: which tables the stream carries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalogue
+from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogColumn
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+MEMBERS = """
+SELECT DISTINCT p.schemaname || '.' || p.tablename
+FROM pg_publication_tables p WHERE p.pubname = %s
+"""
+
+
+# A membership is dropped and made anew when its table leaves and returns, or gets another filter.
+MEMBERSHIPS = """
+SELECT n.nspname || '.' || c.relname AS name, coalesce(
+    (SELECT max(r.oid) FROM pg_publication_rel r WHERE r.prpubid = p.oid
+        AND (r.prrelid = c.oid OR r.prrelid IN (SELECT relid FROM pg_partition_ancestors(c.oid)))),
+    {of_schema}
+    CASE WHEN p.puballtables THEN p.oid END)::int8 AS membership
+FROM pg_publication p, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE p.pubname = %s AND n.nspname || '.' || c.relname = ANY(%s)
+"""
+OF_SCHEMA = "(SELECT s.oid FROM pg_publication_namespace s WHERE s.pnpubid = p.oid AND s.pnnspid = c.relnamespace),"
+FIRST_WITH_SCHEMAS = 150000
+"""From this version on, whole schemas can be published."""
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def table_sql(table: CatalogColumn) -> str:
+    return f"{quoted(table.namespace)}.{quoted(table.name)}"
+
+
+def members(connection: Connection[Any], publication: str) -> set[str]:
+    return {row[0] for row in connection.execute(MEMBERS, (publication,))}
+
+
+def memberships(connection: Connection[Any], publication: str, tables: Sequence[str]) -> dict[str, int]:
+    """Oid of the membership of each table that is in the publication now."""
+    of_schema = OF_SCHEMA if connection.info.server_version >= FIRST_WITH_SCHEMAS else ""
+    query = MEMBERSHIPS.format(of_schema=of_schema)
+    found = connection.execute(query.encode(), (publication, list(tables))).fetchall()
+    return {name: membership for name, membership in found if membership is not None}
+
+
+def require_publication(connection: Connection[Any], publication: str, tables: Sequence[str], place: str) -> None:
+    """A slot read for a publication that is not there gives, from PostgreSQL 18 on, no changes and no error."""
+    if connection.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (publication,)).fetchone() is None:
+        described = read_catalogue(connection, tables).tables.values()
+        raise CheckFailed(no_publication(publication, [table_sql(table) for table in described], place))
+
+
+def outside(
+    connection: Connection[Any], publication: str, tables: Sequence[str], replicator: str, place: str
+) -> dict[str, Problem]:
+    """Those of ``tables`` whose changes the server passes over in silence."""
+    there = memberships(connection, publication, tables)
+    missing = [table for table in tables if table not in there]
+    if not missing:
+        return {}
+    return {
+        name: replace(
+            not_a_member(publication, table, place),
+            data="changes made while it is outside are not in the stream",
+            do=f"{add_statement(publication, table)}; the table is copied anew then, or with `reconcile: manual` by "
+            f"airflow cdc resync {replicator} --table {name}",
+        )
+        for name, table in read_catalogue(connection, missing).tables.items()
+    }
+
+
+def ensure_members(
+    connection: Connection[Any], publication: str, described: Sequence[CatalogColumn], place: str
+) -> None:
+    """Put the tables into the publication. Raises CheckFailed with the statements an owner must run instead."""
+    from psycopg.errors import InsufficientPrivilege
+
+    require_publication(connection, publication, [table.schema.table for table in described], place)
+    there = members(connection, publication)
+    refused = []
+    for table in described:
+        if table.schema.table in there:
+            continue
+        try:
+            connection.execute(add_statement(publication, table).encode())
+        except InsufficientPrivilege:
+            refused.append(not_a_member(publication, table, place))
+    if refused:
+        raise CheckFailed(*refused)
+
+
+def add_statement(publication: str, table: CatalogColumn) -> str:
+    return f"ALTER PUBLICATION {quoted(publication)} ADD TABLE {table_sql(table)}"
+
+
+def not_a_member(publication: str, table: CatalogColumn, place: str) -> Problem:
+    return Problem(
+        "SRC008",
+        f"{table.schema.table} is not in publication {publication}",
+        where=place,
+        found="its changes are not sent",
+        do=f"{add_statement(publication, table)};",
+    )
+
+
+def no_publication(publication: str, tables: Sequence[str], place: str) -> Problem:
+    """``tables`` as SQL names them."""
+    target = f"FOR TABLE {', '.join(tables)} " if tables else ""
+    return Problem(
+        "SRC004",
+        f"there is no publication {publication}",
+        where=place,
+        found="no such publication in this database",
+        do=f"CREATE PUBLICATION {quoted(publication)} {target}WITH (publish_via_partition_root = true);",
+        data="changes made while it was missing may not be in the stream: resync tables that were replicating",
+    )
+
+
+def no_table(table: str, place: str) -> Problem:
+    return Problem(
+        "SRC019",
+        f"there is no table {table}",
+        where=place,
+        found="no such ordinary or partitioned table in this database",
+        do="create it, or take it out of the definition",
+    )

@@ -1,0 +1,169 @@
+"""One row of the stream as canonical JSON: which columns, which key, which of its images are whole. Pure."""
+
+from __future__ import annotations
+
+from json.encoder import encode_basestring
+from operator import add
+
+from airflow_cdc_provider.connectors.rows import DecodedPart, Row
+from airflow_cdc_provider.connectors.sources.postgres.messages import (
+    INSERT,
+    MALFORMED,
+    OLD,
+    UNCHANGED,
+    Cell,
+    MalformedMessage,
+    Relation,
+    RowChange,
+)
+from airflow_cdc_provider.connectors.sources.postgres.types import converters, python_value
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import Operation
+from airflow_cdc_provider.core.spec.filters import matches
+from airflow_cdc_provider.core.table.schema import TableSchema
+
+
+class RowReader:
+    """How the cells of one relation become rows of one schema. Made once per relation message. ``places``: of each
+    column of the schema among the ``width`` cells of a row."""
+
+    def __init__(self, relation: Relation, task: TableTask, schema: TableSchema) -> None:
+        self.task = task
+        self.table = task.table
+        self.schema = schema
+        self.schema_id = schema.schema_id
+        self.width = len(relation.attributes)
+        place = {attribute.name: index for index, attribute in enumerate(relation.attributes)}
+        self.places = [place[column.text_of or column.name] for column in schema.columns]
+        self._straight = self.places == list(range(self.width))
+        self._members = [f"{encode_basestring(name)}:" for name in schema.names]
+        self._converters = converters(schema)
+        self._key = [schema.names.index(name) for name in schema.key]
+        self._identity = [i for i, attribute in enumerate(relation.attributes) if attribute.identity]
+        self.identity_names = tuple(
+            name for name, at in zip(schema.names, self.places, strict=True) if at in self._identity
+        )
+        self._where = task.rule.where
+        self._filtered = [
+            (condition.column, place[condition.column], schema.column(condition.column).type.kind)
+            for condition in self._where
+        ]
+
+    def read(self, change: RowChange) -> Row | None:
+        """None where the row filter leaves the change out."""
+        letter, _, old_kind, old, new = change
+        whole = old_kind == OLD
+        if new is None:
+            assert old is not None
+            return None if self._where and whole and not self._inside(old) else self._delete(old, whole)
+        if letter == INSERT:
+            return self._insert(new) if not self._where or self._inside(new) else None
+        return self._update(old, whole, new)
+
+    def salvage(self, cells: list[Cell]) -> DecodedPart:
+        """Cell by cell: each is read for itself. Raises what ``read`` raises where there are not as many as columns."""
+        if len(cells) != self.width:
+            raise MalformedMessage(f"a row of {len(cells)} cells in a relation of {self.width}")
+        known, columns = {}, []
+        for name, place, convert in zip(self.schema.names, self.places, self._converters, strict=True):
+            cell = cells[place]
+            try:
+                if cell is not UNCHANGED:
+                    known[name] = "null" if cell is None else convert(cell)
+            except MALFORMED:
+                columns.append(name)
+        key = [known.get(name) for name in self.schema.key]
+        return DecodedPart(f"[{','.join(map(str, key))}]" if key and None not in key else None, known, tuple(columns))
+
+    def known_cells(self, change: RowChange) -> tuple[list[Cell] | None, list[Cell]]:
+        """The old and the new cells of a change as far as they say something; of a deleted row there are old ones only,
+        of an inserted one new ones only."""
+        _, _, old_kind, old, new = change
+        before = None if old is None else old if old_kind == OLD else self._identity_only(old)
+        if new is None:
+            assert before is not None
+            return None, before
+        if before is not None:
+            new = [then if now is UNCHANGED else now for then, now in zip(before, new, strict=True)]
+        return before, new
+
+    def _insert(self, new: list[Cell]) -> Row:
+        values = self._values(new)
+        after, complete = self._image(values)
+        return Row(Operation.INSERT, None, self._key_of(values), None, after, False, complete, ())
+
+    def _delete(self, old: list[Cell], whole: bool) -> Row:
+        values = self._values(old if whole else self._identity_only(old))
+        before, complete = self._image(values)
+        return Row(Operation.DELETE, self._key_of(values), None, before, None, complete, False, ())
+
+    def _update(self, old: list[Cell] | None, whole: bool, new: list[Cell]) -> Row | None:
+        known = None if old is None else old if whole else self._identity_only(old)
+        if UNCHANGED in new and known is not None:
+            new = [then if now is UNCHANGED else now for then, now in zip(known, new, strict=True)]
+        if self._where:
+            was, now = not whole or known is None or self._inside(known), self._inside(new)
+            if not was:
+                return self._insert(new) if now else None
+            if not now:
+                return self._delete(new if known is None else known, whole)
+        values = self._values(new)
+        after, complete = self._image(values)
+        key = self._key_of(values)
+        if known is None:
+            return Row(Operation.UPDATE, key, key, None, after, False, complete, ())
+        values = self._values(known)
+        before, before_complete = self._image(values)
+        key_before = self._key_of(values)
+        return Row(
+            Operation.UPDATE,
+            key_before,
+            key,
+            before,
+            after,
+            before_complete,
+            complete,
+            (),
+            key != key_before,
+        )
+
+    def _identity_only(self, old: list[Cell]) -> list[Cell]:
+        """A key image shows NULL for every other column; those are unknown, not NULL."""
+        cells: list[Cell] = [UNCHANGED] * len(old)
+        for index in self._identity:
+            cells[index] = old[index]
+        return cells
+
+    def _values(self, cells: list[Cell]) -> list[str | None]:
+        """JSON texts in the order of the schema; None where the value is unknown."""
+        if not self._straight:
+            if len(cells) != self.width:
+                raise MalformedMessage(f"a row of {len(cells)} cells in a relation of {self.width}")
+            cells = [cells[place] for place in self.places]
+        return [
+            convert(cell) if cell is not None and cell is not UNCHANGED else None if cell is UNCHANGED else "null"
+            for convert, cell in zip(self._converters, cells, strict=True)
+        ]
+
+    def _image(self, values: list[str | None]) -> tuple[str, bool]:
+        try:
+            return "{" + ",".join(map(add, self._members, values)) + "}", True
+        except TypeError:  # an unknown value is None, which cannot be added; few rows have one
+            known = [member + value for member, value in zip(self._members, values, strict=True) if value is not None]
+            return f"{{{','.join(known)}}}", False
+
+    def _key_of(self, values: list[str | None]) -> str | None:
+        if not self._key:
+            return None
+        try:
+            return f"[{','.join([values[index] for index in self._key])}]"  # type: ignore[misc]
+        except TypeError as error:  # an unknown value is None
+            raise MalformedMessage(f"the key of a row of {self.table} is not in the message") from error
+
+    def _inside(self, cells: list[Cell]) -> bool:
+        values = {}
+        for name, place, kind in self._filtered:
+            if cells[place] is UNCHANGED:
+                raise MalformedMessage(f"column {name}, which the row filter needs, is not in the message")
+            values[name] = python_value(kind, cells[place])
+        return matches(self._where, values)

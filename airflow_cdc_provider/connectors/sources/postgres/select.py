@@ -1,0 +1,145 @@
+"""SQL that reads a table so that every value arrives as the stream tells it. Text only, no connection."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+
+from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
+from airflow_cdc_provider.connectors.sources.postgres.types import FLOATS
+from airflow_cdc_provider.core.spec.definition import Comparison, Condition, Scalar
+from airflow_cdc_provider.core.spec.filters import Beyond, NoDate, Value, literal
+from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
+
+CTID = "_cdc_ctid"
+"""A column of the query that only the shares' conditions use."""
+
+PLAIN_TEXT = ("text", "character varying", "name", "uuid", "json", "jsonb", "numeric")
+
+
+def select_list(schema: TableSchema) -> str:
+    columns = [f"{value_sql(column, schema)} AS {quoted(column.name)}" for column in schema.columns]
+    return ", ".join([*columns, f"ctid AS {quoted(CTID)}"])
+
+
+def value_sql(column: Column, schema: TableSchema) -> str:
+    """The column in a form whose text says all of it. What its kind has not comes as it is, and is none of the column's
+    kind for who reads it; NULL, where it is told beside."""
+    if column.text_of:
+        source = quoted(column.text_of)
+        return f"CASE WHEN NOT ({_has(schema.column(column.text_of))}) THEN format('%s', {source}) END"
+    if column.name in schema.key and column.type.kind in FLOATS:
+        return f"{_plain(column)} + 0::{_BASE[column.type.kind]}"  # 0 and -0 are one key
+    if schema.has_text_of(column.name):
+        return f"CASE WHEN {_has(column)} THEN {_plain(column)} END"
+    return _plain(column)
+
+
+def _plain(column: Column) -> str:
+    name = quoted(column.name)
+    match column.type.kind:
+        case Kind.BOOLEAN | Kind.INT16 | Kind.INT32 | Kind.INT64 | Kind.FLOAT32 | Kind.FLOAT64:
+            return f"{name}::{_BASE[column.type.kind]}"
+        case Kind.BYTES:
+            return f"encode({name}::bytea, 'hex')"
+        case Kind.DECIMAL:
+            return f"{name}::numeric({column.type.precision},{column.type.scale})"
+        case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return f"{name}::{_BASE[column.type.kind]}"
+        case Kind.TEXT | Kind.JSON | Kind.UUID:
+            return _text(column)
+
+
+def _has(column: Column) -> str:
+    """The value is one of the column's kind; NULL where the column is."""
+    if column.type.kind is Kind.DECIMAL:
+        return f"{quoted(column.name)}::numeric <> 'NaN'"
+    first, last = _calendar(column.type.kind)
+    return f"{quoted(column.name)}::{_BASE[column.type.kind]} BETWEEN {first} AND {last}"
+
+
+_BASE: Mapping[Kind, str] = {
+    Kind.BOOLEAN: "bool",
+    Kind.INT16: "int2",
+    Kind.INT32: "int4",
+    Kind.INT64: "int8",
+    Kind.FLOAT32: "float4",
+    Kind.FLOAT64: "float8",
+    Kind.DATE: "date",
+    Kind.TIMESTAMP: "timestamp",
+    Kind.TIMESTAMPTZ: "timestamptz",
+}
+
+
+def condition_sql(condition: Condition, schema: TableSchema) -> str:
+    """The same decision as ``core.filters.matches`` takes on the stream."""
+    column = schema.column(condition.column)
+    if condition.op in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
+        return f"({_comparable(column)}) {condition.op.value.upper()}"
+    given = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+    literals = [_literal(column, item) for item in given if item is not None]
+    if condition.op in (Comparison.IN, Comparison.NOT_IN):
+        return f"({_comparable(column)}) {condition.op.value.upper()} ({', '.join(literals)})"
+    operator = "<>" if condition.op is Comparison.NOT_EQUAL else condition.op.value
+    return f"({_comparable(column)}) {operator} {literals[0]}"
+
+
+def _calendar(kind: Kind) -> tuple[str, str]:
+    """Literals of the first and the last value of a kind of time."""
+    if kind is Kind.DATE:
+        return "date '0001-01-01'", "date '9999-12-31'"
+    zone = "+00" if kind is Kind.TIMESTAMPTZ else ""
+    return f"{_BASE[kind]} '0001-01-01 00:00:00{zone}'", f"{_BASE[kind]} '9999-12-31 23:59:59.999999{zone}'"
+
+
+def _text(column: Column) -> str:
+    """What the type's output function prints, as on the stream. A cast to text is something else for some types
+    (``character`` loses its padding, ``inet`` gains a mask), and IS NULL is something else for composite ones."""
+    name = quoted(column.name)
+    if re.sub(r"\([\d,-]+\)$", "", column.native) in PLAIN_TEXT:
+        return f"{name}::text"
+    return f"CASE WHEN num_nulls({name}) = 0 THEN format('%s', {name}) END"
+
+
+def _comparable(column: Column) -> str:
+    name = quoted(column.name)
+    match column.type.kind:
+        case Kind.INT16 | Kind.INT32 | Kind.INT64:
+            return f"{name}::int8::numeric"
+        case Kind.FLOAT32:
+            return f"{name}::float4::text::float8"
+        case Kind.FLOAT64 | Kind.BOOLEAN | Kind.BYTES:
+            return name
+        case Kind.DECIMAL:
+            return f"NULLIF({name}::numeric, 'NaN')"
+        case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return f"{name}::{_BASE[column.type.kind]}"
+        case Kind.TEXT | Kind.JSON | Kind.UUID:
+            return f"(CASE WHEN num_nulls({name}) = 0 THEN format('%s', {name}) END) COLLATE \"C\""
+
+
+def _literal(column: Column, given: Scalar) -> str:
+    value: Value = literal(column.type.kind, given)
+    match value:
+        case bool():
+            return str(value).lower()
+        case int() | Decimal():
+            return f"'{value}'::numeric"
+        case float():
+            return f"'{value!r}'::float8"
+        case datetime():
+            return f"'{value.isoformat(sep=' ')}'::{'timestamptz' if value.tzinfo else 'timestamp'}"
+        case date():
+            return f"'{value.isoformat()}'::date"
+        case str():
+            return _quoted_text(value)
+        case Beyond() | NoDate():
+            raise AssertionError("the YAML cannot name such a time")
+
+
+def _quoted_text(value: str) -> str:
+    """Means the same whether or not the server takes backslashes in plain literals for escapes."""
+    mark = "E" if "\\" in value else ""
+    return mark + "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -1,0 +1,138 @@
+"""PostgreSQL as a source connector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow_cdc_provider.connectors.source import Copy, RetainedLog, SourceStatus, SplitRead, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.sources.postgres.capacity import read_capacity
+from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalogue, read_identity
+from airflow_cdc_provider.connectors.sources.postgres.check import find_problems
+from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
+from airflow_cdc_provider.connectors.sources.postgres.compare import checksums_query, rows_query
+from airflow_cdc_provider.connectors.sources.postgres.copy import open_copy
+from airflow_cdc_provider.connectors.sources.postgres.dead_letters import reread
+from airflow_cdc_provider.connectors.sources.postgres.identities import (
+    as_published,
+    as_streamed,
+    had_rows_before,
+    read_identities,
+)
+from airflow_cdc_provider.connectors.sources.postgres.options import read_options
+from airflow_cdc_provider.connectors.sources.postgres.publication import memberships
+from airflow_cdc_provider.connectors.sources.postgres.splits import checksums, read_split, with_rows
+from airflow_cdc_provider.connectors.sources.postgres.stream import ReplicationSlot
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.postgres_access import unverified
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.table.identity import TableIdentity, UnseenChanges
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.special_values import POSTGRESQL, Specials, may_hold
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class PostgresSource:
+    """One database, one publication, one slot. Whether images are full is a matter of each table's replica identity."""
+
+    unseen: ClassVar[str] = (
+        'types that print a stored value as another text: docs/guides/postgresql.md, "What the stream does not tell"'
+    )
+    has_transactions: ClassVar[bool] = True
+    exact_snapshot: ClassVar[bool] = True
+    repeats_within: ClassVar[timedelta] = timedelta(0)
+
+    def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
+        self.options = read_options(source.options, replicator)
+        self.client = PostgresClient(connection, replicator)
+        self.stream = ReplicationSlot(self.client, self.options)
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        return find_problems(self.client, self.options, tables)
+
+    def unverified(self) -> list[Problem]:
+        return unverified(self.client.info)
+
+    def identity(self) -> dict[str, str]:
+        with self.client.session("identity") as connection:
+            return read_identity(connection)
+
+    def tables(self) -> list[TableSchema]:
+        with self.client.session("describe") as connection:
+            return [table.schema for table in read_catalogue(connection).tables.values()]
+
+    def copies_at_once(self) -> int:
+        """As many as the server has replication slots and senders free."""
+        with self.client.session("capacity") as connection:
+            return read_capacity(connection, self.options.slot).copies
+
+    def may_hold(self, column: Column) -> Specials:
+        return may_hold(column, POSTGRESQL)
+
+    def open_stream(self, tables: Sequence[str]) -> Position:
+        return self.stream.open(tables)
+
+    def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
+        return self.stream.status(position, tables)
+
+    def retained_log(self, position: Position | None) -> RetainedLog:
+        """WAL, from where the slot restarts."""
+        return self.stream.retained_log()
+
+    def acknowledge(self, position: Position) -> None:
+        self.stream.acknowledge(position)
+
+    def drop_stream(self) -> None:
+        self.stream.drop()
+
+    def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
+        with self.client.session("describe") as connection:
+            catalogue = read_catalogue(connection, tables)
+            found = read_identities(connection, list(catalogue.tables.values()), catalogue.domains)
+            return as_published(found, memberships(connection, self.options.publication, list(found)))
+
+    def not_streamed(
+        self, table: str, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool
+    ) -> UnseenChanges:
+        with self.client.session("describe") as connection:
+            filled = [
+                now.partitions[oid].name
+                for oid in changes.attached
+                if had_rows_before(connection, now.partitions[oid].name, oid)
+            ]
+            truncated = truncated or (changes.rewritten and self.stream.truncates(connection, position, int(now.table)))
+        return as_streamed(changes, truncated, filled)
+
+    def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
+        """A slot is read by one session at a time, so a window is one partition."""
+        return [StreamSplit(lo, limit, {})]
+
+    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        return self.stream.read(partition, tables, epoch)
+
+    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
+        return reread(record, table, schema)
+
+    def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
+        """The snapshot names its own place."""
+        return open_copy(self.client, self.options.publication, table, epoch, cores)
+
+    def read_split(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
+        """The rows of one share of a copy, in the table's types. Runs wherever a task runs."""
+        return read_split(self.client, share, schema)
+
+    def checksums(self, copy: Copy, table: TableTask, schema: TableSchema) -> Mapping[str, Any]:
+        """``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes, by the server."""
+        return checksums(self.client, copy, checksums_query(table, schema))
+
+    def hashes(self, copy: Copy, table: TableTask, schema: TableSchema) -> SplitRead:
+        """Per row ``k``, the text that tells it from others, and ``h``, a hash of all its values."""
+        return with_rows(copy, rows_query(table, schema))

@@ -1,0 +1,120 @@
+"""What ``check`` needs to know of the publication and of each table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+T = TypeVar("T")
+
+# Newer versions have more columns in these catalogues; as JSON a missing one is NULL.
+PUBLICATION = """
+SELECT p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate AS all_operations, p.pubviaroot AS via_root,
+       coalesce(to_jsonb(p) ->> 'pubgencols', 'n') NOT IN ('n', 'false') AS generated
+FROM pg_publication p WHERE p.pubname = %s
+"""
+
+TABLES = """
+SELECT n.nspname || '.' || c.relname AS table, n.nspname::text AS namespace, c.relname::text AS name,
+       c.relkind::text AS kind,
+       c.relispartition AS partition, c.relpersistence::text AS persistence, c.relreplident::text AS identity,
+       has_schema_privilege(n.oid, 'USAGE') AS may_enter, has_table_privilege(c.oid, 'SELECT') AS may_select,
+       ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
+             AND NOT a.attisdropped AND has_column_privilege(c.oid, a.attnum, 'SELECT')) AS readable,
+       row_security_active(c.oid) AS hidden_rows,
+       c.relkind IN ('r', 'p') AND EXISTS (
+           SELECT FROM pg_publication_tables t
+           WHERE t.pubname = %(publication)s AND t.schemaname = n.nspname AND t.tablename = c.relname) AS published,
+       EXISTS (SELECT FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+               WHERE p.pubname = %(publication)s AND r.prrelid = ANY (part.oids)
+                 AND (to_jsonb(r) ->> 'prqual' IS NOT NULL OR to_jsonb(r) ->> 'prattrs' IS NOT NULL)) AS narrowed,
+       ARRAY(SELECT a.attname::text FROM pg_index i
+             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
+             WHERE i.indrelid = c.oid AND i.indisprimary AND i.indimmediate) AS primary_key,
+       ARRAY(SELECT a.attname::text FROM pg_index i
+             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
+             WHERE i.indrelid = c.oid AND i.indisprimary AND NOT i.indimmediate) AS deferrable_key,
+       ARRAY(SELECT a.attname::text FROM pg_index i
+             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
+             WHERE i.indrelid = c.oid AND i.indisreplident) AS identity_index,
+       ARRAY(SELECT format('%%I.%%I', ln.nspname, l.relname)
+             FROM pg_class l JOIN pg_namespace ln ON ln.oid = l.relnamespace
+             WHERE l.oid = ANY (part.oids) AND l.oid <> c.oid AND l.relkind = 'r'
+               AND l.relreplident <> c.relreplident ORDER BY 1) AS strays,
+       ARRAY(SELECT format('%%I.%%I', ln.nspname, l.relname)
+             FROM pg_class l JOIN pg_namespace ln ON ln.oid = l.relnamespace
+             WHERE l.oid = ANY (part.oids) AND l.oid <> c.oid AND l.relkind = 'f' ORDER BY 1) AS foreign_parts
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+CROSS JOIN LATERAL (SELECT coalesce(array_agg(relid::oid), '{}') || c.oid AS oids FROM pg_partition_tree(c.oid)) part
+WHERE n.nspname || '.' || c.relname = ANY (%(tables)s) AND c.relkind IN ('r', 'p', 'f', 'v', 'm')
+"""
+
+
+@dataclass(frozen=True)
+class PublicationFacts:
+    """``generated``: it sends generated columns too."""
+
+    all_operations: bool
+    via_root: bool
+    generated: bool
+
+
+@dataclass(frozen=True)
+class CatalogFacts:
+    """``kind``, ``persistence`` and ``identity`` are the letters of the catalogue. ``strays`` are partitions with
+    another replica identity than their root; ``narrowed``: the publication sends only some rows or columns."""
+
+    table: str
+    namespace: str
+    name: str
+    kind: str
+    partition: bool
+    persistence: str
+    identity: str
+    may_enter: bool
+    may_select: bool
+    readable: list[str]
+    hidden_rows: bool
+    published: bool
+    narrowed: bool
+    primary_key: list[str]
+    deferrable_key: list[str]
+    identity_index: list[str]
+    strays: list[str]
+    foreign_parts: list[str]
+
+    def identity_columns(self) -> frozenset[str] | None:
+        """Columns whose old values the stream tells; None for all."""
+        match self.identity:
+            case "f":
+                return None
+            case "d":
+                return frozenset(self.primary_key)
+            case "i":
+                return frozenset(self.identity_index)
+            case _:
+                return frozenset()
+
+
+def read_publication(connection: Connection[Any], name: str) -> PublicationFacts | None:
+    return typed_row(connection, PublicationFacts, PUBLICATION, name)
+
+
+def read_table_facts(connection: Connection[Any], publication: str, tables: Sequence[str]) -> dict[str, CatalogFacts]:
+    from psycopg.rows import class_row
+
+    with connection.cursor(row_factory=class_row(CatalogFacts)) as cursor:
+        cursor.execute(TABLES.encode(), {"publication": publication, "tables": list(tables)})
+        return {facts.table: facts for facts in cursor}
+
+
+def typed_row(connection: Connection[Any], kind: type[T], query: str, *parameters: object) -> T | None:
+    """The first row as a dataclass whose fields are the names of the columns."""
+    from psycopg.rows import class_row
+
+    with connection.cursor(row_factory=class_row(kind)) as cursor:
+        return cursor.execute(query.encode(), parameters or None).fetchone()

@@ -1,0 +1,65 @@
+"""The header of a change event."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from airflow_cdc_provider.connectors.sources.salesforce.dead_letter_codec import DecodeError
+
+LARGEST_SEQUENCE = 0xFFFFFFFF
+END_OF_TIME_MS = 253_402_300_800_000
+
+
+class ChangeType(StrEnum):
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    UNDELETE = "UNDELETE"
+    GAP_CREATE = "GAP_CREATE"
+    GAP_UPDATE = "GAP_UPDATE"
+    GAP_DELETE = "GAP_DELETE"
+    GAP_UNDELETE = "GAP_UNDELETE"
+    GAP_OVERFLOW = "GAP_OVERFLOW"
+
+
+GAPS = frozenset({ChangeType.GAP_CREATE, ChangeType.GAP_UPDATE, ChangeType.GAP_DELETE, ChangeType.GAP_UNDELETE})
+WITHOUT_BODY = GAPS | {ChangeType.GAP_OVERFLOW, ChangeType.DELETE}
+
+
+class Header(NamedTuple):
+    """``committed_ms`` is the time of the change since 1970 in whole seconds: two events of one transaction may differ.
+    The three tuples hold bitmaps."""
+
+    entity: str
+    ids: list[str]
+    change: str
+    transaction: str
+    sequence: int
+    committed_ms: int
+    nulled: tuple[str, ...]
+    diffs: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
+def header_of(values: dict[str, Any]) -> Header:
+    """Raises DecodeError where something is missing that every change event has."""
+    try:
+        header = Header(
+            values["entityName"],
+            values["recordIds"],
+            values["changeType"],
+            values["transactionKey"],
+            values["sequenceNumber"],
+            values["commitTimestamp"],
+            tuple(values["nulledFields"]),
+            tuple(values["diffFields"]),
+            tuple(values["changedFields"]),
+        )
+    except KeyError as error:
+        raise DecodeError(f"the header has no {error.args[0]}") from error
+    if not header.transaction or not 0 <= header.sequence <= LARGEST_SEQUENCE:
+        raise DecodeError("the header names no transaction, or no place in it")
+    if not 0 <= header.committed_ms < END_OF_TIME_MS:
+        raise DecodeError("the header names a time that no calendar has")
+    return header

@@ -1,0 +1,49 @@
+"""The YAML keys of a Salesforce source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.spec.definition import doc
+
+
+class Environment(StrEnum):
+    PRODUCTION = "production"
+    SANDBOX = "sandbox"
+
+
+REPEATS_WITHIN = timedelta(hours=72)
+"""For how long Salesforce may publish an event once more."""
+
+
+@dataclass(frozen=True)
+class SalesforceOptions:
+    repeats_within: ClassVar[timedelta] = REPEATS_WITHIN
+
+    channel: str = doc(
+        "Channel the changes are read from: `/data/ChangeEvents`, `/data/<Name>__chn`, or that of one object.",
+        "/data/ChangeEvents",
+    )
+    environment: Environment = doc(
+        "`production` (Developer Edition too) or `sandbox`: at which of the two a JWT is presented.",
+        Environment.PRODUCTION,
+    )
+    api_version: str = doc("Version of the REST and Bulk API, 58.0 or later.", "66.0")
+    login_url: str = doc(
+        "Where tokens are issued; by default what the connection says (`instance_url`, else `domain`).", ""
+    )
+    pubsub_endpoint: str = doc(
+        "Host and port of the Pub/Sub API; regional endpoints keep events in their region.",
+        "api.pubsub.salesforce.com:7443",
+    )
+    pubsub_tls: bool = doc("Whether the Pub/Sub endpoint speaks TLS. Salesforce's own all do.", True)
+    idle: timedelta = doc("How long the channel must be silent before a window ends.", timedelta(seconds=20))
+
+
+def read_options(options: Mapping[str, Any]) -> SalesforceOptions:
+    return from_plain(SalesforceOptions, dict(options))

@@ -1,0 +1,45 @@
+"""The YAML keys of a source of Salesforce objects that are polled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
+from airflow_cdc_provider.connectors.sources.salesforce.options import Environment, SalesforceOptions
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.spec.definition import Source, doc
+
+LEAST_COMMIT_LATENCY = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SalesforcePollOptions(PollingOptions):
+    objects: tuple[str, ...] = doc("Objects that can be copied, by their API names.", filled=True)
+    environment: Environment = doc(
+        "`production` (Developer Edition too) or `sandbox`: at which of the two a JWT is presented.",
+        Environment.PRODUCTION,
+    )
+    api_version: str = doc("Version of the REST and Bulk API, 58.0 or later.", "66.0")
+    login_url: str = doc(
+        "Where tokens are issued; by default what the connection says (`instance_url`, else `domain`).", ""
+    )
+
+    @staticmethod
+    def misfits(source: Source) -> Iterator[tuple[str, str, str, str, str]]:
+        """Code, key, what is wrong with it, what was found, what is allowed."""
+        given = source.options.get("commit_latency")
+        if given is not None and timedelta(seconds=given) < LEAST_COMMIT_LATENCY:
+            what = "records become visible later than this after their timestamp"
+            yield "DEF035", "commit_latency", what, f"{given:g} s", "60s or more; 300s is advised"
+
+    @property
+    def org(self) -> SalesforceOptions:
+        """As the clients of the org take them. Nothing is read from a channel."""
+        return SalesforceOptions(environment=self.environment, api_version=self.api_version, login_url=self.login_url)
+
+
+def read_options(options: Mapping[str, Any]) -> SalesforcePollOptions:
+    return from_plain(SalesforcePollOptions, dict(options))

@@ -1,0 +1,27 @@
+"""The keys of a source that reads files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from airflow_cdc_provider.connectors.transports.messages.options import FeedOptions
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.spec.definition import doc
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesOptions(FeedOptions):
+    needs_connection: ClassVar[bool] = False
+
+    location: str = doc("Folder or URL that the files lie under, at any depth.", form="location")
+    stable_for: timedelta = doc("How long a file must have been left alone before it is read.", timedelta(minutes=1))
+    lateness: timedelta = doc(
+        "How much older than the newest file read so far a file may be that appears only now.", timedelta(hours=1)
+    )
+
+
+def read_options(options: Mapping[str, Any]) -> FilesOptions:
+    return from_plain(FilesOptions, dict(options))

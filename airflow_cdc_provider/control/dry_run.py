@@ -1,0 +1,33 @@
+"""What the next run of a replicator would do. Nothing is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from airflow_cdc_provider.control.observe import RunContext, observe
+from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.core.decisions.facts import Facts
+from airflow_cdc_provider.core.decisions.run_decision import CLOSE_WINDOW, RunDecision, decide
+from airflow_cdc_provider.core.table.state_rows import Lane
+
+
+@dataclass(frozen=True)
+class DryRun:
+    facts: Facts
+    decision: RunDecision
+
+    @property
+    def worth_a_run(self) -> bool:
+        """Whether a run could move anything. One that could only fail again waits for its time, or for an operator."""
+        decision = self.decision
+        if decision.stop:
+            return False
+        ahead = bool(decision.reopen or decision.idle is not None or self.facts.commands)
+        return ahead or bool(set(decision.follow) - {CLOSE_WINDOW})
+
+
+def dry_run(replicator: Replicator) -> DryRun:
+    """As for a run that begins now: lanes that another run holds are not free. Raises what ``observe`` raises."""
+    free = {lane: replicator.state.holder(replicator.name, lane) is None for lane in Lane}
+    facts = observe(replicator, RunContext("outlook", stream_lane=free[Lane.STREAM], copy_lane=free[Lane.COPY])).facts
+    return DryRun(facts, decide(facts))

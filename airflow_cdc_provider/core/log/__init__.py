@@ -1,0 +1,1 @@
+"""The change log: its records, its files, and positions in the source's stream."""

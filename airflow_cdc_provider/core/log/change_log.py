@@ -1,0 +1,211 @@
+"""The change log on disk: where its files are, what a manifest says, and how a file vouches for itself.
+
+    <staging>/<replicator>/
+        LOG                                       who this log belongs to
+        windows/<n>/<attempt>/<table>/….parquet   change records; an attempt nobody sealed is rubbish
+        windows/<n>/MANIFEST                      the window, sealed once, never changed
+        schemas/<schema_id>.json                  a table schema
+        control/<table>/<fence>-<window>.json     a control record, written before the commit that names its token
+        carry/<table>/<attempt>/….parquet         what a batch could not finish
+        batches/<table>/<attempt>/                merge-ready rows; throw-away
+        quarantine/<table>/<id>.json              a bad record: what came, why it cannot be applied; never changed
+        decisions/<id>.json                       what an operator decided
+        steps/<run>/<task>/<try>/                 what a job was told and said
+
+Window numbers are padded to ten digits, so that names sort as numbers. Table names are percent-encoded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, unquote
+
+from airflow_cdc_provider.core.errors import Problem, StagingInvalid
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+
+FORMAT = 1
+LOG = "LOG"
+WINDOWS = "windows"
+STEPS = "steps"
+
+UNLOGGED = "untold"
+"""The kind of hole where the stream says that something was done to a table, and not what."""
+
+EXPIRED = "expired"
+"""The kind of hole where changes are lost, and the rows of the source alone can tell what the table is."""
+
+RESTART = "restart"
+"""The kind of hole behind which a feed holds the whole table once more: a copy that starts empty at the end of that
+window, and takes what follows, is the table."""
+
+AUDIT, RELOAD = "audit", "reload"
+REQUESTED = frozenset({AUDIT, RELOAD})
+"""Kinds of holes that are no loss: the definition wants the keys of a table compared, or the table has no other way
+than to be copied anew. They are filled without anybody being asked."""
+
+
+def table_folder(table: str) -> str:
+    return quote(table, safe="")
+
+
+def table_of_folder(folder: str) -> str:
+    return unquote(folder)
+
+
+def window_folder(number: int) -> str:
+    return f"{WINDOWS}/{number:010d}"
+
+
+def manifest_path(number: int) -> str:
+    return f"{window_folder(number)}/MANIFEST"
+
+
+def attempt_folder(number: int, attempt: str) -> str:
+    return f"{window_folder(number)}/{attempt}"
+
+
+def schema_path(schema_id: str) -> str:
+    return f"schemas/{schema_id}.json"
+
+
+def control_folder(table: str) -> str:
+    return f"control/{table_folder(table)}"
+
+
+def control_path(table: str, fence: int, window: int) -> str:
+    return f"{control_folder(table)}/{fence:010d}-{window:010d}.json"
+
+
+def carry_folder(table: str, attempt: str = "") -> str:
+    return f"carry/{table_folder(table)}/{attempt}".removesuffix("/")
+
+
+def quarantine_folder(table: str) -> str:
+    return f"quarantine/{table_folder(table)}"
+
+
+def quarantine_path(table: str, record_id: str) -> str:
+    return f"{quarantine_folder(table)}/{record_id}.json"
+
+
+def batch_folder(table: str, attempt: str) -> str:
+    return f"batches/{table_folder(table)}/{attempt}"
+
+
+def step_folder(run_id: str, task_id: str, attempt: int) -> str:
+    return f"{STEPS}/{quote(run_id, safe='')}/{task_id}/{attempt}"
+
+
+def run_plan_path(run_id: str) -> str:
+    return f"{STEPS}/{quote(run_id, safe='')}/plan.json"
+
+
+def seal(body: dict[str, Any]) -> bytes:
+    """One line of JSON and one line with its SHA-256: the form of LOG, MANIFEST and control files."""
+    text = json.dumps({"format": FORMAT, **body}, sort_keys=True, ensure_ascii=False)
+    return f"{text}\nsha256 {hashlib.sha256(text.encode()).hexdigest()}\n".encode()
+
+
+def unseal(content: bytes, where: str) -> dict[str, Any]:
+    """The body of a sealed file. Raises StagingInvalid (STG002) where the file does not vouch for itself."""
+    text, _, tail = content.decode("utf-8", errors="replace").partition("\n")
+    expected = f"sha256 {hashlib.sha256(text.encode()).hexdigest()}\n"
+    if tail != expected:
+        raise _invalid("the file does not match its own checksum", where, tail.strip()[:80] or "no checksum line")
+    body: dict[str, Any] = json.loads(text)
+    if body.pop("format", None) != FORMAT:
+        raise _invalid("the file has another format", where, text[:40])
+    return body
+
+
+def _invalid(what: str, where: str, found: str) -> StagingInvalid:
+    return StagingInvalid(
+        Problem(
+            "STG002",
+            what,
+            where=where,
+            found=found,
+            allowed=f"format {FORMAT} with a matching SHA-256 line",
+            do="restore the file from a backup of staging, or resync the tables; it is never repaired in silence",
+        )
+    )
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One Parquet file of a window. ``path`` is relative to the replicator's folder."""
+
+    path: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Hole:
+    """Something the stream will not tell. ``kind``: gap, overflow, expired, untold, schema, restart, audit, reload. No
+    ``ids``: the whole table. ``order_key``: a copy that stands there or later fills it; empty where nobody can name a
+    place in the stream."""
+
+    kind: str
+    table: str
+    order_key: str
+    ids: tuple[str, ...] = ()
+    position: dict[str, str] = field(default_factory=dict)
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class TableSlice:
+    """What a window holds of one table. A captured table is listed even with no records."""
+
+    definition_sha256: str
+    schema_ids: tuple[str, ...] = ()
+    files: tuple[DataFile, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A sealed window. Times are UTC in ISO form; ``commit_ts_*`` are None where no record has one. ``resolved``: what
+    each channel said last of how far it is. ``watermark``: everything committed before it is in this window or one
+    before; None where not every channel has said so. ``snapshots``: the full snapshots that the
+    stream has held so far in this epoch."""
+
+    log_id: str
+    window: int
+    epoch: int
+    lo: dict[str, str]
+    hi: dict[str, str]
+    previous_sha256: str
+    attempt: str
+    sealed_at: str
+    tables: dict[str, TableSlice]
+    commit_ts_min: str | None = None
+    commit_ts_max: str | None = None
+    holes: tuple[Hole, ...] = ()
+    ignored: int = 0
+    resolved: dict[str, str] = field(default_factory=dict)
+    watermark: str | None = None
+    snapshots: tuple[SourceSnapshot, ...] = ()
+
+    def encode(self) -> bytes:
+        return seal(to_plain(self))
+
+    @classmethod
+    def decode(cls, content: bytes, where: str) -> Manifest:
+        return from_plain(cls, unseal(content, where))
+
+
+def position_text(position: Position) -> str:
+    """A position for people: ``slot 0/16B3748``, channels in order."""
+    return ", ".join(f"{channel} {native}" for channel, native in sorted(position.items()))

@@ -1,0 +1,312 @@
+"""Which tables and columns a definition means, held against what the source really has. Pure.
+
+A table belongs to the rule that names it; else to the first pattern of the YAML that matches it. A table whose rule
+cannot be carried out is left out and its siblings go on: every Problem says in ``where`` which table or pattern (as the
+YAML spells it) it is about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.nearest import did_you_mean
+from airflow_cdc_provider.core.spec.definition import (
+    Definition,
+    OnDelete,
+    OnUnrepresentable,
+    TableRule,
+    rule_fingerprint,
+)
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import LIMITED, TEXT_OF, Column, Kind, LogicalType, Regime, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
+
+MAX_TABLES = 500
+RESERVED_PREFIX = "_cdc_"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A source table, the rule it falls under, and what is copied of it: ``schema`` holds the selected columns and the
+    key in force."""
+
+    table: str
+    target: str
+    schema: TableSchema
+    rule: TableRule
+    definition_sha256: str
+
+    def task(self, state: TableState, control: ControlRecord | None = None) -> TableTask:
+        return TableTask(self.table, self.target, self.schema, self.rule, self.definition_sha256, state, control)
+
+
+def select(
+    definition: Definition, described: Sequence[TableSchema], table_name: Callable[[str], str]
+) -> tuple[tuple[Selection, ...], tuple[Problem, ...]]:
+    """Every table that can be copied, sorted by name, and every obstacle.
+
+    ``described`` are the tables of the source, ``table_name`` makes a target name where the YAML gives none. With more
+    than ``MAX_TABLES`` tables nothing is selected.
+    """
+    by_name = {schema.table: schema for schema in described}
+    rules, problems = _assign(definition.tables, by_name)
+    if len(rules) > MAX_TABLES:
+        return (), (*problems, _too_many(definition, len(rules)))
+
+    selections = []
+    for table, rule in sorted(rules.items()):
+        obstacles = _table_problems(rule, by_name[table])
+        problems += obstacles
+        if not obstacles:
+            selections.append(
+                Selection(
+                    table,
+                    rule.target or table_name(table),
+                    selected_schema(rule, by_name[table]),
+                    rule,
+                    rule_fingerprint(definition, rule),
+                )
+            )
+    collisions = _collisions(selections)
+    problems += collisions
+    taken = {problem.where for problem in collisions}
+    return tuple(s for s in selections if s.table not in taken), tuple(problems)
+
+
+def is_pattern(source: str) -> bool:
+    return "*" in source or "?" in source
+
+
+def matches(pattern: str, table: str) -> bool:
+    """``*`` stands for any characters, ``?`` for one. Case counts: the source's spelling is what is compared."""
+    return _regex(pattern).fullmatch(table) is not None
+
+
+@cache
+def _regex(pattern: str) -> re.Pattern[str]:
+    parts = (".*" if c == "*" else "." if c == "?" else re.escape(c) for c in pattern)
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def selected_schema(rule: TableRule, schema: TableSchema) -> TableSchema:
+    """The columns the rule takes, in the source's order, under the key in force."""
+    columns = selected_columns(rule, schema.columns, rule.key or schema.key)
+    if not rule.key or set(rule.key) == set(schema.key):
+        return replace(schema, columns=columns, key=rule.key or schema.key)
+    regime = Regime.DOUBLE if schema.regime is Regime.SINGLE else schema.regime
+    return replace(schema, columns=columns, key=rule.key, regime=regime)
+
+
+def selected_columns(rule: TableRule, columns: Iterable[Column], key: Sequence[str]) -> tuple[Column, ...]:
+    """Those of the source's columns that the rule takes, as it wants them."""
+    wanted = list[Column]()
+    for column in columns:
+        if not selects(rule, column.name):
+            continue
+        if column.name in rule.columns.cast:
+            wanted.append(replace(column, type=LogicalType(Kind.TEXT), initial=None))
+            continue
+        wanted.append(column)
+        apart = rule.on_unrepresentable is OnUnrepresentable.SET_NULL and column.name not in key
+        if apart and column.type.kind in LIMITED:
+            wanted.append(Column(f"{TEXT_OF}{column.name}", LogicalType(Kind.TEXT)))
+    return tuple(wanted)
+
+
+def selects(rule: TableRule, column: str) -> bool:
+    if rule.columns.include:
+        return column in rule.columns.include
+    return column not in rule.columns.exclude
+
+
+def _assign(rules: Sequence[TableRule], by_name: dict[str, TableSchema]) -> tuple[dict[str, TableRule], list[Problem]]:
+    assigned: dict[str, TableRule] = {}
+    problems: list[Problem] = []
+    patterns = [rule for rule in rules if is_pattern(rule.source)]
+    for rule in rules:
+        if is_pattern(rule.source):
+            continue
+        if rule.source in by_name:
+            assigned[rule.source] = rule
+        else:
+            problems.append(_no_such_table(rule.source, by_name))
+    for rule in patterns:
+        found = [table for table in by_name if matches(rule.source, table)]
+        for table in found:
+            assigned.setdefault(table, rule)
+        problems += _pattern_problems(rule, [by_name[table] for table in found])
+    return assigned, problems
+
+
+def _no_such_table(table: str, known: Iterable[str]) -> Problem:
+    return Problem(
+        "DEF041",
+        f"the source has no table {table}",
+        where=table,
+        found="no such table, or no right to see it",
+        do=did_you_mean(table, known) or "create it, grant access to it, or remove it from `tables`",
+    )
+
+
+def _pattern_problems(rule: TableRule, found: list[TableSchema]) -> list[Problem]:
+    """What is wrong with the pattern as such. A column that a pattern excludes must exist in one of its tables:
+    a misspelled exclusion would copy what was meant to stay at home."""
+    if not found:
+        return [
+            Problem(
+                "DEF023",
+                f"pattern {rule.source} matches no table",
+                where=rule.source,
+                found="no match among the tables the connection can see",
+                do="mend the pattern or grant access to the tables",
+            )
+        ]
+    known = {name for schema in found for name in schema.names}
+    return [
+        _unknown_column(rule.source, field, name, known)
+        for field, names in (("columns.exclude", rule.columns.exclude), ("columns.cast", rule.columns.cast))
+        for name in names
+        if name not in known
+    ]
+
+
+def _table_problems(rule: TableRule, schema: TableSchema) -> list[Problem]:
+    """Everything that keeps this one table from being copied as its rule says."""
+    exclusions = () if is_pattern(rule.source) else rule.columns.exclude
+    named = [
+        *(("columns.include", name) for name in rule.columns.include),
+        *(("columns.exclude", name) for name in exclusions),
+        *(("columns.cast", name) for name in (() if is_pattern(rule.source) else rule.columns.cast)),
+        *(("key", name) for name in rule.key),
+        *(("where", condition.column) for condition in rule.where),
+        *(("cluster_by", name) for name in rule.cluster_by),
+    ]
+    unknown = [_unknown_column(schema.table, f, n, schema.names) for f, n in named if n not in schema.names]
+    selected = selected_schema(rule, schema)
+    return unknown + _left_out(rule, selected, schema) + _bad_names(schema, selected) + _keyless(rule, selected)
+
+
+def _unknown_column(where: str, field: str, column: str, known: Iterable[str]) -> Problem:
+    return Problem(
+        "DEF042",
+        f"`{field}` names column {column!r}, which {where} does not have",
+        where=where,
+        found=column,
+        allowed=_some(known),
+        do=did_you_mean(column, known),
+    )
+
+
+def _left_out(rule: TableRule, selected: TableSchema, schema: TableSchema) -> list[Problem]:
+    """Columns that the copy needs and the rule leaves out."""
+    needed = [
+        *(("key", name) for name in selected.key),
+        *(("where", condition.column) for condition in rule.where),
+        *(("cluster_by", name) for name in rule.cluster_by),
+    ]
+    return [
+        Problem(
+            "DEF021",
+            f"`{field}` column {name!r} of {schema.table} is left out by `columns`",
+            where=schema.table,
+            found=name,
+            allowed="columns that are copied",
+            do="take the column, or name another key" if field == "key" else f"take the column, or mend `{field}`",
+        )
+        for field, name in needed
+        if name in schema.names and name not in selected.names
+    ]
+
+
+def _bad_names(schema: TableSchema, selected: TableSchema) -> list[Problem]:
+    problems = [
+        Problem(
+            "DEF026",
+            f"column {name!r} of {selected.table} bears a reserved name",
+            where=selected.table,
+            found=name,
+            allowed=f"names that do not start with {RESERVED_PREFIX}",
+            do=f"leave it out: `columns: {{exclude: [{name}]}}`",
+        )
+        for name in selected.names
+        if name in schema.names and name.lower().startswith(RESERVED_PREFIX)
+    ]
+    for names in _same_when_folded(selected.names):
+        problems.append(
+            Problem(
+                "DEF025",
+                f"columns of {selected.table} differ by case only",
+                where=selected.table,
+                found=", ".join(names),
+                allowed="names that differ when case does not count",
+                do="leave all but one out with `columns.exclude`",
+            )
+        )
+    if not selected.columns:
+        problems.append(Problem("DEF043", f"no column of {selected.table} is copied", where=selected.table))
+    return problems
+
+
+def _keyless(rule: TableRule, selected: TableSchema) -> list[Problem]:
+    if selected.key or rule.on_delete is not OnDelete.SOFT:
+        return []
+    return [
+        Problem(
+            "DEF044",
+            f"{selected.table} has no key, so single rows cannot be flagged as deleted",
+            where=selected.table,
+            found="on_delete: soft",
+            allowed="on_delete: hard, on_delete: ignore",
+            do="give `key`, or another `on_delete`",
+        )
+    ]
+
+
+def _collisions(selections: Sequence[Selection]) -> list[Problem]:
+    """Target names that two tables would share. Targets do not tell names apart by case, so neither do we."""
+    by_target: defaultdict[str, list[Selection]] = defaultdict(list)
+    for selection in selections:
+        by_target[selection.target.lower()].append(selection)
+    return [
+        Problem(
+            "DEF015",
+            f"target table {selection.target} would be written from more than one source table",
+            where=selection.table,
+            found=_some(other.table for other in shared),
+            allowed="one source table per target table",
+            do="give `target` names, or narrow the pattern",
+        )
+        for shared in by_target.values()
+        if len(shared) > 1
+        for selection in shared
+    ]
+
+
+def _too_many(definition: Definition, count: int) -> Problem:
+    return Problem(
+        "DEF024",
+        f"the patterns of {definition.name} match too many tables",
+        where=definition.name,
+        found=f"{count} tables",
+        allowed=f"at most {MAX_TABLES}",
+        do="narrow the patterns, or split the replicator",
+    )
+
+
+def _same_when_folded(names: Sequence[str]) -> list[list[str]]:
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        groups[name.lower()].append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _some(names: Iterable[str], limit: int = 20) -> str:
+    """A list for a message, cut where it would fill the screen."""
+    ordered = list(dict.fromkeys(names))
+    return ", ".join(ordered[:limit]) + (f" and {len(ordered) - limit} more" if len(ordered) > limit else "")

@@ -1,0 +1,1 @@
+"""Locations of staging and targets: folders and buckets."""

@@ -1,0 +1,42 @@
+"""Where staging and targets may stand, told apart by scheme: a folder that all hosts share, or a prefix in a bucket."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+FOLDER = "file"
+S3 = "s3"
+
+ALLOWED = "an absolute path, file:///path, or s3://bucket/path"
+PATTERN = r"^(/|file:///|s3://[a-z0-9][a-z0-9.\-]{1,61}[a-z0-9](/|$))[^\s?#]*$"
+
+
+@dataclass(frozen=True)
+class Location:
+    """``path`` is the absolute folder, or the prefix in ``bucket``; it ends without a slash."""
+
+    scheme: str
+    bucket: str
+    path: str
+
+
+def parse_location(location: str) -> Location:
+    """A location that fits ``PATTERN``; any other URL keeps its scheme, for whoever has to refuse it."""
+    scheme, separator, rest = location.partition("://")
+    if not separator or scheme == FOLDER:
+        return Location(FOLDER, "", (rest if separator else location).rstrip("/"))
+    bucket, _, prefix = rest.partition("/")
+    return Location(scheme, bucket, prefix.rstrip("/"))
+
+
+def location_error(location: str) -> str:
+    """Why a location of the right form is refused all the same; empty where it is not."""
+    steps = re.sub("^[a-z0-9]+://", "", location).rstrip("/").split("/")
+    if ".." in steps:
+        return "a path must not climb with `..`"
+    if not location.startswith(f"{S3}://"):
+        return ""
+    if "." in steps or "" in steps[1:]:
+        return "keys of objects have no empty steps and no `.`"
+    return ""

@@ -1,0 +1,324 @@
+"""A tree of nodes to the dataclasses of the definition, by their fields.
+
+What does not fit is reported; what does fit is built all the same, so that one run finds every mistake of a file.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import types
+import typing
+from collections.abc import Mapping as Map
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from datetime import timedelta
+from enum import StrEnum
+from functools import cache
+from typing import Any, NoReturn
+
+from airflow_cdc_provider.core.nearest import did_you_mean, nearest
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.loader.messages import advice, expected, found
+from airflow_cdc_provider.loader.report import SECRET_KEY, Report, YamlLocation, shown
+from airflow_cdc_provider.loader.spark_conf import lacks_unit, misshapen, refused
+from airflow_cdc_provider.loader.text_formats import FORMS, duration
+from airflow_cdc_provider.loader.types import known_kinds, options_class
+from airflow_cdc_provider.loader.yaml_tree import Broken, Mapping, Node, Scalar, Sequence
+
+Path = tuple[str | int, ...]
+Given = dict[str, tuple[Scalar, Node]]
+INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
+DECIMAL = re.compile(r"[-+]?((0|[1-9][0-9]{0,40})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
+NOTHING_MORE: Map[str, Any] = types.MappingProxyType({})
+
+
+class Unusable(Exception):
+    """A part of the tree that cannot be built. The reason stands in the report."""
+
+
+@dataclass
+class Builder:
+    """``built``: every dataclass that could be built, by its path. ``places``: where each value stands."""
+
+    report: Report
+    built: dict[Path, Any] = field(default_factory=dict)
+    places: dict[Path, YamlLocation] = field(default_factory=dict)
+
+    def build(self, kind: Any, node: Node, path: Path = (), more: Map[str, Any] = NOTHING_MORE) -> Any:
+        """``node`` as a ``kind``; ``more`` is the metadata of the field. Raises Unusable after reporting why not."""
+        self.places[path] = node.at
+        if isinstance(node, Broken):
+            raise Unusable
+        if is_dataclass(kind):
+            return self._dataclass(kind, node, path, more)
+        origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+        if origin in (types.UnionType, typing.Union):
+            return self._union(arguments, node, path, more)
+        if origin is tuple:
+            return self._list(arguments[0], node, path, more)
+        if origin is dict:
+            return self._settings(node, path, more)
+        if not isinstance(node, Scalar):
+            self._mismatch(kind, node, more)
+        return self._scalar(kind, node, more)
+
+    def _dataclass(self, kind: Any, node: Node, path: Path, more: Map[str, Any]) -> Any:
+        if not isinstance(node, Mapping):
+            self._mismatch(kind, node, more)
+        given: Given = {key.text: (key, value) for key, value in node.entries}
+        own, inline = _fields(kind)
+        values, sound = self._members(kind, own, given, path)
+        known: dict[str, Field[Any]] = dict(own)
+        if inline and "type" in values:
+            chosen, options, options_sound = self._options(own["type"], values["type"], given, path)
+            values[inline] = {name: to_plain(value) for name, value in chosen.items()}
+            known |= options
+            sound = sound and options_sound
+        unknown = [key for text, (key, _) in given.items() if text not in known]
+        if inline and not _settled(known, values | values.get(inline, {})):
+            unknown = [key for key in unknown if _never_of_a_type(key, known, given)]
+        meant = self._unknown_keys(unknown, known)
+        missing = [name for name, f in known.items() if name not in given and _required(f)]
+        for name in missing:
+            if name not in meant:
+                self._missing(name, known[name], node, path)
+        if not sound or missing or given.keys() - known:
+            raise Unusable
+        self.built[path] = kind(**values)
+        return self.built[path]
+
+    def _options(
+        self, chooser: Field[Any], kind: str, given: Given, path: Path
+    ) -> tuple[dict[str, Any], dict[str, Field[Any]], bool]:
+        """The values of the keys that a type brings, these keys, and whether all could be built. A key of a type may
+        name a type in its turn."""
+        extra = options_class(chooser.metadata["choices"], kind)
+        known, _ = _fields(extra)
+        known = dict(known)
+        values, sound = self._members(extra, known, given, path)
+        for name, field_ in list(known.items()):
+            if "choices" in field_.metadata and name in values:
+                more, keys, more_sound = self._options(field_, values[name], given, path)
+                values, known, sound = values | more, known | keys, sound and more_sound
+        return values, known, sound
+
+    def _members(self, kind: Any, known: Map[str, Field[Any]], given: Given, path: Path) -> tuple[dict[str, Any], bool]:
+        """The values of the fields that are given, and whether all of them could be built."""
+        values, sound, hints = {}, True, _hints(kind)
+        for name in (name for name in known if name in given):
+            try:
+                values[name] = self.build(hints[name], given[name][1], (*path, name), known[name].metadata)
+            except Unusable:
+                sound = False
+        return values, sound
+
+    def _unknown_keys(self, unknown: list[Scalar], known: Map[str, Field[Any]]) -> set[str]:
+        """Report them. Returns the known keys that they probably stand for, so that none is reported as missing too."""
+        for key in unknown:
+            if not self._secret_key(key):
+                self.report.problem(
+                    "DEF010",
+                    f"unknown key {shown(key.text)}",
+                    key.at,
+                    found=shown(key.text),
+                    allowed=", ".join(sorted(known)),
+                    do=did_you_mean(key.text, known),
+                )
+        return {nearest(key.text, known) for key in unknown}
+
+    def _missing(self, name: str, member: Field[Any], node: Node, path: Path) -> None:
+        owner = f" of `{path[-1]}`" if path and isinstance(path[-1], str) else ""
+        self.report.problem(
+            "DEF011",
+            f"required key `{name}`{owner} is missing",
+            node.at.below(name),
+            do=str(member.metadata.get("doc", "")),
+        )
+
+    def _secret_key(self, key: Scalar) -> bool:
+        if not SECRET_KEY.search(key.text):
+            return False
+        self.report.problem(
+            "DEF029",
+            "secrets are not allowed here",
+            key.at,
+            found=f"key {shown(key.text)}; its value is not shown",
+            do="put it into an Airflow connection",
+        )
+        return True
+
+    def _union(self, members: tuple[Any, ...], node: Node, path: Path, more: Map[str, Any]) -> Any:
+        if isinstance(node, Scalar) and node.kind == "null" and types.NoneType in members:
+            return None
+        lists = [m for m in members if typing.get_origin(m) is tuple]
+        if isinstance(node, Sequence) and lists:
+            return self._list(typing.get_args(lists[0])[0], node, path, more)
+        if not isinstance(node, Scalar):
+            self._mismatch(str, node, more)
+        plain = [m for m in members if m is not types.NoneType and m not in lists]
+        return self._scalar(plain[0] if len(plain) == 1 else _read_as(node), node, more)
+
+    def _list(self, kind: Any, node: Node, path: Path, more: Map[str, Any]) -> tuple[Any, ...]:
+        if not isinstance(node, Sequence):
+            self._mismatch(tuple, node, more)
+        if not node.items and more.get("filled"):
+            self._refuse("DEF020", "an empty list", node, allowed="at least one entry", do="fill it or leave it out")
+        values, sound = [], True
+        for index, item in enumerate(node.items):
+            try:
+                values.append(self.build(kind, item, (*path, index), more))
+            except Unusable:
+                sound = False
+        for index, item in enumerate(node.items):
+            if isinstance(item, Scalar) and any(item.text == getattr(i, "text", None) for i in node.items[:index]):
+                sound = False
+                self.report.problem("DEF045", "listed twice", item.at, found=shown(item.text))
+        if not sound:
+            raise Unusable
+        return tuple(values)
+
+    def _settings(self, node: Node, path: Path, more: Map[str, Any]) -> dict[str, str]:
+        """A mapping of free keys to texts; numbers and true/false stand for their own text."""
+        if not isinstance(node, Mapping):
+            self._mismatch(dict, node, more)
+        values, sound = {}, True
+        for key, value in node.entries:
+            self.places[(*path, key.text)] = key.at
+            try:
+                values[key.text] = self._setting(key, value, more)
+            except Unusable:
+                sound = False
+        if not sound:
+            raise Unusable
+        return values
+
+    def _setting(self, key: Scalar, value: Node, more: Map[str, Any]) -> str:
+        if self._secret_key(key) or isinstance(value, Broken):
+            raise Unusable
+        reason = refused(key.text) if more.get("form") == "spark" else ""
+        if reason:
+            self._refuse("DEF030", f"Spark setting {shown(key.text)} is not allowed: {reason}", key)
+        if not isinstance(value, Scalar):
+            self._mismatch(str, value, NOTHING_MORE)
+        text = value.text if _stands_for_itself(value) else str(self._scalar(str, value, NOTHING_MORE))
+        if more.get("form") == "spark" and lacks_unit(key.text, text):
+            self._refuse(
+                "DEF031", f"{shown(key.text)} needs a unit", value, found=shown(text), allowed="k, m, g or t: `2g`"
+            )
+        if more.get("form") == "cast" and FORMS["cast"].error(text):
+            allowed = FORMS["cast"].allowed
+            self._refuse("DEF055", f"{shown(key.text)} cannot be cast so", value, found=shown(text), allowed=allowed)
+        if more.get("form") == "spark" and (allowed := misshapen(key.text, text)):
+            what = f"{shown(key.text)} says what is not allowed: a value must not name code"
+            self._refuse("DEF030", what, value, found=shown(text), allowed=allowed)
+        return text
+
+    def _scalar(self, kind: Any, node: Scalar, more: Map[str, Any]) -> Any:
+        if kind is bool:
+            return self._boolean(node, more)
+        if kind in (int, float):
+            return self._number(kind, node, more)
+        if node.kind != "str" and kind is not timedelta:
+            self._mismatch(str, node, more)
+        if kind is timedelta:
+            length = duration(node.text)
+            return length if length else self._mismatch(kind, node, more, code="DEF017")
+        return self._member(kind, node) if issubclass(kind, StrEnum) else self._text(node, more)
+
+    def _boolean(self, node: Scalar, more: Map[str, Any]) -> bool:
+        if node.kind != "bool" or node.text not in ("true", "false"):
+            self._mismatch(bool, node, more)
+        return node.text == "true"
+
+    def _number(self, kind: Any, node: Scalar, more: Map[str, Any]) -> int | float:
+        form = INTEGER if kind is int else DECIMAL
+        if node.kind == "float" and node.text.lower().lstrip("+-") in (".inf", ".nan"):
+            self._refuse("DEF038", "not a finite number", node, found=shown(node.text))
+        if node.kind not in ("int", "float") or not form.fullmatch(node.text):
+            self._mismatch(kind, node, more)
+        value: int | float = kind(node.text)
+        if not math.isfinite(value):
+            self._refuse("DEF038", "not a finite number", node, found=shown(node.text))
+        if not more.get("minimum", value) <= value <= more.get("maximum", value):
+            rule = FORMS.get(more.get("form", ""))
+            allowed = rule.allowed if rule else f"{more['minimum']} to {more['maximum']}"
+            self._refuse(rule.code if rule else "DEF046", "out of range", node, found=shown(node.text), allowed=allowed)
+        return value
+
+    def _member(self, kind: type[StrEnum], node: Scalar) -> StrEnum:
+        values = [member.value for member in kind]
+        if node.text not in values:
+            self._unknown_value(node, values, "DEF046")
+        return kind(node.text)
+
+    def _text(self, node: Scalar, more: Map[str, Any]) -> str:
+        form = FORMS.get(more.get("form", ""))
+        complaint = form.error(node.text) if form else ""
+        if form and complaint:
+            self._refuse(form.code, complaint, node, found=f"text {shown(node.text)}", allowed=form.allowed)
+        if not node.text.strip() or not node.text.isprintable():
+            self._refuse("DEF018", "empty text or control characters", node, found=f"text {shown(node.text)}")
+        if "choices" in more and node.text not in (known := known_kinds(more["choices"])):
+            self._unknown_value(node, known, "DEF048")
+        return node.text
+
+    def _unknown_value(self, node: Scalar, known: list[str], code: str) -> NoReturn:
+        self._refuse(
+            code,
+            "unknown value",
+            node,
+            found=f"text {shown(node.text)}",
+            allowed=", ".join(known),
+            do=did_you_mean(node.text, known),
+        )
+
+    def _mismatch(self, kind: Any, node: Node, more: Map[str, Any], code: str = "DEF018") -> NoReturn:
+        name, allowed = expected(kind)
+        form = FORMS.get(more.get("form", ""))
+        if form:
+            code, allowed = form.code, form.allowed
+        self._refuse(code, f"expected {name}", node, found=found(node), allowed=allowed, do=advice(kind, node))
+
+    def _refuse(
+        self, code: str, what: str, node: Node, *, found: str = "", allowed: str = "", do: str = ""
+    ) -> NoReturn:
+        self.report.problem(code, what, node.at, found=found, allowed=allowed, do=do)
+        raise Unusable
+
+
+@cache
+def _fields(kind: Any) -> tuple[dict[str, Field[Any]], str]:
+    """The fields that the YAML names, and the one that takes the keys of a type (empty where there is none)."""
+    inline = [f.name for f in fields(kind) if f.metadata.get("inline")]
+    return {f.name: f for f in fields(kind) if f.name not in inline}, inline[0] if inline else ""
+
+
+def _never_of_a_type(key: Scalar, known: Map[str, Field[Any]], given: Given) -> bool:
+    """Where a type is not known, other keys may belong to it; but not a secret, nor what stands for `type` itself."""
+    return bool(SECRET_KEY.search(key.text)) or ("type" not in given and nearest(key.text, known) == "type")
+
+
+def _settled(known: Map[str, Field[Any]], values: Map[str, Any]) -> bool:
+    """Every type is named that brings keys."""
+    return all(name in values for name, member in known.items() if "choices" in member.metadata)
+
+
+def _required(member: Field[Any]) -> bool:
+    return member.default is MISSING and member.default_factory is MISSING
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _read_as(node: Scalar) -> type:
+    """The kind of a free scalar, as YAML reads it. Dates stay unread: they must be quoted."""
+    return {"bool": bool, "int": int, "float": float}.get(node.kind, str)
+
+
+def _stands_for_itself(node: Scalar) -> bool:
+    """Whether everybody reads the plain text as what YAML reads: ``4`` and ``true``, but not ``010`` or ``on``."""
+    if node.kind == "bool":
+        return node.text in ("true", "false")
+    return node.kind in ("int", "float") and DECIMAL.fullmatch(node.text) is not None

@@ -1,0 +1,109 @@
+"""The forms that texts of a definition take: names, connection ids, places, cron expressions, durations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from croniter import croniter
+
+from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
+from airflow_cdc_provider.core.storage import locations
+
+RESERVED_NAMES = frozenset(
+    {"dags", "con", "prn", "aux", "nul", "log", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
+)
+PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
+MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+LONGEST = timedelta(days=3650)
+DURATION = r"^[1-9][0-9]{0,8}[smhd]$"
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """``refuse`` says why a text that fits ``pattern`` is refused all the same, or returns an empty string."""
+
+    code: str
+    allowed: str
+    pattern: str = ""
+    refuse: Callable[[str], str] = lambda text: ""
+
+    def error(self, text: str) -> str:
+        """Why ``text`` is not of this form; empty where it is."""
+        if self.pattern and not re.fullmatch(self.pattern, text):
+            return "not of the allowed form"
+        return self.refuse(text)
+
+
+def _name(text: str) -> str:
+    return "a reserved name" if text in RESERVED_NAMES else ""
+
+
+def _table(text: str) -> str:
+    return "a reserved prefix" if text.lower().startswith(RESERVED_PREFIX) else ""
+
+
+def _cron(text: str) -> str:
+    if text in PRESETS:
+        return ""
+    if text.startswith("@"):
+        return "no such preset"
+    fields = len(text.split())
+    if fields > 5:
+        return f"{fields} fields: the shortest interval is 60 seconds"
+    words = set(re.findall("[A-Z]+", text.upper()))
+    if not re.fullmatch(r"[0-9*/,\-\sA-Za-z]+", text) or words - {*MONTHS, *WEEKDAYS} or not croniter.is_valid(text):
+        return "no cron expression"
+    try:
+        croniter(text, datetime(2024, 1, 1, tzinfo=UTC)).get_next()
+    except ValueError:
+        return "a date that never comes"
+    return ""
+
+
+FORMS: dict[str, TextFormat] = {
+    "name": TextFormat(
+        "DEF013",
+        "a letter, then letters, digits and `_`, all lower-case, at most 50; not " + ", ".join(sorted(RESERVED_NAMES)),
+        r"^[a-z][a-z0-9_]{0,49}$",
+        _name,
+    ),
+    "table": TextFormat(
+        "DEF013",
+        f"a letter, then letters, digits and `_`, at most 100; not starting with {RESERVED_PREFIX}",
+        r"^[A-Za-z][A-Za-z0-9_]{0,99}$",
+        _table,
+    ),
+    "connection": TextFormat(
+        "DEF013",
+        "an Airflow connection id: letters, digits and `_ . : -`",
+        r"^[A-Za-z0-9_][A-Za-z0-9_.:\-]{0,249}$",
+    ),
+    "location": TextFormat("DEF047", locations.ALLOWED, locations.PATTERN, locations.location_error),
+    "cron": TextFormat(
+        "DEF016",
+        "five fields: minute hour day month weekday; or one of " + ", ".join(PRESETS),
+        refuse=_cron,
+    ),
+    "tag": TextFormat("DEF013", "1 to 100 characters", r"^.{1,100}$"),
+    "asset": TextFormat(
+        "DEF013", "the name of an Airflow asset: 1 to 1,500 characters of ASCII", r"^[!-~]([ -~]{0,1498}[!-~])?$"
+    ),
+    "filter": TextFormat("DEF027", "a list of {column, op, value}; SQL text is not taken"),
+    "cast": TextFormat("DEF055", "`text`", "^text$"),
+    "spark": TextFormat("DEF030", "a mapping of Spark settings"),
+    "version": TextFormat("DEF012", "1; a later version needs a later airflow-cdc-provider"),
+}
+
+
+def duration(text: str) -> timedelta | None:
+    """``7d``, ``10m``, ``30s``, ``2h``; None where the unit is missing or the length is not positive or above ten
+    years."""
+    if not re.fullmatch(DURATION, text):
+        return None
+    length = timedelta(seconds=int(text[:-1]) * SECONDS[text[-1]])
+    return length if length <= LONGEST else None

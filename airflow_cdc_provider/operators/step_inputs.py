@@ -1,0 +1,141 @@
+"""What a step of this run works on: taken from the run's plan, from what earlier steps of the run said, and from the
+target tables, which win over both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, replace
+
+from airflow_cdc_provider.core.decisions.run_plan import RunPlan
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult, TableTask, has_batch
+from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.run_files import RunFiles
+from airflow_cdc_provider.targets.target import TargetTables
+
+COMMITS_ONCE = frozenset({StepKind.SNAPSHOT, StepKind.RESYNC, StepKind.MERGE})
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The part of a Step that differs from kind to kind; its fields are those of Step."""
+
+    tables: tuple[TableTask, ...]
+    window: int = 0
+    lo: dict[str, str] = field(default_factory=dict)
+    limit: dict[str, str] = field(default_factory=dict)
+    compare: tuple[str, ...] = ()
+    catch_up: tuple[str, ...] = ()
+    repair: tuple[int, ...] = ()
+    merge_of: str = ""
+
+    def only(self, tables: Iterable[TableTask]) -> Inputs:
+        return replace(self, tables=tuple(tables))
+
+
+def inputs_of(kind: StepKind, plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    """No tables means nothing to do."""
+    return _INPUTS[kind](plan, run, log)
+
+
+def with_target_state(inputs: Inputs, target: TargetTables) -> Inputs:
+    """With the control records that stand in the target tables now. Every step but extract asks for them just before it
+    starts."""
+    return inputs.only(_as_held(task, target) for task in inputs.tables)
+
+
+def still_to_do(kind: StepKind, inputs: Inputs) -> Inputs:
+    """Without the tables that the step may not touch as they now are: paused since the plan was made, or, for a resync,
+    left to the stream."""
+    match kind:
+        case StepKind.STAGE | StepKind.MERGE:
+            return inputs.only(task for task in inputs.tables if task.control is None or _state(task) in TAKES_CHANGES)
+        case StepKind.RESYNC:
+            return inputs.only(task for task in inputs.tables if _state(task) is TableState.RESYNCING)
+        case _:
+            return inputs
+
+
+def committed(kind: StepKind, inputs: Inputs, earlier: Collection[str]) -> tuple[TableResult, ...]:
+    """What earlier attempts at a merge or copy have brought in, and died before they could say so."""
+    if kind not in COMMITS_ONCE:
+        return ()
+    return tuple(
+        TableResult(task.table, Outcome.DONE, counts=control.counts, fence=control.fence, window=control.window)
+        for task in inputs.tables
+        if (control := task.control) is not None and control.attempt in earlier
+    )
+
+
+def _snapshot(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    return Inputs(plan.named(plan.copy), window=log.sealed())
+
+
+def _extract(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    """A window captures every table of the replicator, also those whose copy is still to come."""
+    tables = plan.tables if plan.extract else ()
+    return Inputs(tables, window=plan.sealed + 1, lo=plan.lo, limit=plan.limit)
+
+
+def _stage(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    return Inputs(plan.named(plan.stream), window=log.sealed(), repair=plan.repair)
+
+
+def _merge(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    staged = run.latest("stage")
+    if staged is None:
+        return Inputs(())
+    step, result = staged
+    batches = {table.table for table in result.tables if has_batch(table)}
+    return Inputs(
+        plan.named(tuple(batches)), window=step.window, repair=step.repair, merge_of=step.attempt if batches else ""
+    )
+
+
+def _resync(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    return Inputs(plan.named((*plan.reconcile, *run.holes())), window=log.sealed())
+
+
+def _replay(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    """The log behind a copy leads on from that copy only: tables whose resync failed take nothing."""
+    resynced = run.latest("reconcile.resync")
+    copied = resynced[1].tables if resynced else ()
+    names = tuple(table.table for table in copied if table.outcome is Outcome.DONE)
+    tasks = (replace(task, identity=None) for task in plan.named(names))  # that of the new copy is a later one
+    return Inputs(tuple(tasks), window=log.sealed())
+
+
+def _verify(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+    """A window of its own, from the end of the log to where both sides are compared. It captures every table."""
+    sealed = log.sealed()
+    return Inputs(
+        plan.tables if plan.compare else (),
+        window=sealed + 1,
+        lo=log.manifest(sealed).hi if sealed > plan.sealed else plan.lo,
+        limit=plan.limit,
+        compare=plan.compare,
+        catch_up=tuple(table for table in plan.stream if table not in plan.compare),
+    )
+
+
+_INPUTS: dict[StepKind, Callable[[RunPlan, RunFiles, ChangeLog], Inputs]] = {
+    StepKind.SNAPSHOT: _snapshot,
+    StepKind.EXTRACT: _extract,
+    StepKind.STAGE: _stage,
+    StepKind.MERGE: _merge,
+    StepKind.RESYNC: _resync,
+    StepKind.REPLAY: _replay,
+    StepKind.VERIFY: _verify,
+}
+
+
+def _as_held(task: TableTask, target: TargetTables) -> TableTask:
+    control = target.state(task.table, task.target).control
+    if control is None:
+        return replace(task, control=None)
+    failing = task.state is TableState.FAILING and control.state.name is TableState.REPLICATING
+    return replace(task, control=control, state=task.state if failing else control.state.name)
+
+
+def _state(task: TableTask) -> TableState | None:
+    return task.control.state.name if task.control else None

@@ -1,0 +1,188 @@
+"""The change log of one replicator: its identity, its sealed windows, its control records."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+
+from airflow_cdc_provider.core.decisions.operator_decisions import FOLDER, OperatorDecision
+from airflow_cdc_provider.core.errors import Problem, StagingInvalid
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.log import change_log
+from airflow_cdc_provider.core.log.carry_over import CarryOver
+from airflow_cdc_provider.core.log.change_log import Manifest, control_folder, seal, unseal
+from airflow_cdc_provider.core.log.quarantine import BadRecord, QuarantinedRecord, QuarantineList
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token, token
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.staging.store import Store
+
+
+class ChangeLog:
+    """``store`` is the replicator's own folder under the staging location."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def identity(self) -> str | None:
+        """The log's id, None where there is no log yet."""
+        if not self.store.exists(change_log.LOG):
+            return None
+        return str(unseal(self.store.read(change_log.LOG), self.store.url(change_log.LOG))["log_id"])
+
+    def create(self, owner: str, created_at: str) -> str:
+        """The id of the log, made now or found; two callers get the same one."""
+        body = {"log_id": uuid.uuid4().hex, "created_at": created_at, "owner": owner}
+        self.store.create(change_log.LOG, seal(body))
+        identity = self.identity()
+        assert identity is not None
+        return identity
+
+    def sealed(self) -> int:
+        """Number of the last sealed window, 0 before the first. Numbers are dense from the oldest window kept."""
+        for name in reversed(self.store.names(change_log.WINDOWS)):
+            if self.store.exists(change_log.manifest_path(int(name))):
+                return int(name)
+        return 0
+
+    def oldest(self) -> int:
+        """Number of the oldest window kept, 0 where there is none."""
+        for name in self.store.names(change_log.WINDOWS):
+            if self.store.exists(change_log.manifest_path(int(name))):
+                return int(name)
+        return 0
+
+    def manifest(self, window: int) -> Manifest:
+        """Raises StagingInvalid: STG001 where the window is missing, STG002 where its manifest is damaged."""
+        path = change_log.manifest_path(window)
+        try:
+            return Manifest.decode(self.store.read(path), self.store.url(path))
+        except FileNotFoundError:
+            raise StagingInvalid(
+                Problem(
+                    "STG001",
+                    f"window {window} of the change log is missing",
+                    where=self.store.url(path),
+                    found=f"windows {self.oldest()} to {self.sealed()}",
+                    do="restore the staging folder, or resync the tables whose cursor is before this window",
+                )
+            ) from None
+
+    def manifests(self, first: int) -> Iterator[Manifest]:
+        """Those of all windows kept from ``first`` on, in their order. Another run may remove the oldest meanwhile.
+        Raises StagingInvalid as ``manifest`` does."""
+        for window in range(max(first, self.oldest(), 1), self.sealed() + 1):
+            try:
+                yield self.manifest(window)
+            except StagingInvalid:
+                if window >= self.oldest():
+                    raise
+
+    def manifest_sha256(self, window: int) -> str:
+        """SHA-256 of the manifest's bytes; empty for window 0."""
+        if window == 0:
+            return ""
+        return hashlib.sha256(self.store.read(change_log.manifest_path(window))).hexdigest()
+
+    def seal(self, manifest: Manifest) -> Manifest:
+        """Seal a window. The first attempt wins; everybody gets the winner's manifest."""
+        failpoint("seal.before")
+        first = self.store.create(change_log.manifest_path(manifest.window), manifest.encode())
+        failpoint("seal.after")
+        return manifest if first else self.manifest(manifest.window)
+
+    def write_schema(self, schema: TableSchema) -> None:
+        path = change_log.schema_path(schema.schema_id)
+        if not self.store.exists(path):
+            self.store.write(path, json.dumps(to_plain(schema)).encode())
+            failpoint("schema.after")
+
+    def schema(self, schema_id: str) -> TableSchema:
+        return from_plain(TableSchema, json.loads(self.store.read(change_log.schema_path(schema_id))))
+
+    def decisions(self) -> list[OperatorDecision]:
+        """Every decision of an operator, in the order of their ids."""
+        return [
+            from_plain(OperatorDecision, json.loads(self.store.read(f"{FOLDER}/{name}")))
+            for name in self.store.names(FOLDER)
+        ]
+
+    def waiting(self, carry: CarryOver) -> tuple[QuarantinedRecord, ...]:
+        """What is in quarantine, as a carry-over names it."""
+        if carry.listing is None:
+            return ()
+        path = carry.listing.path
+        return QuarantineList.decode(self.store.read(path), self.store.url(path)).waiting
+
+    def bad_record(self, table: str, record_id: str) -> BadRecord | None:
+        """What came, if it was ever put aside."""
+        path = change_log.quarantine_path(table, record_id)
+        if not self.store.exists(path):
+            return None
+        return BadRecord.decode(self.store.read(path), self.store.url(path))
+
+    def bad_records(self, table: str) -> list[BadRecord]:
+        """All that were put aside and not cleaned up yet, those that wait no more among them."""
+        ids = (name.removesuffix(".json") for name in self.store.names(change_log.quarantine_folder(table)))
+        return [record for one in ids if (record := self.bad_record(table, one)) is not None]
+
+    def write_control(self, record: ControlRecord) -> bool:
+        """Name what the commit with this token says. False where another attempt has named it otherwise: the token is
+        taken and the caller must raise the fence."""
+        path = change_log.control_path(record.table, record.fence, record.window)
+        content = seal(to_plain(record))
+        failpoint("control.before")
+        first = self.store.create(path, content)
+        failpoint("control.after")
+        return first or self.store.read(path) == content
+
+    def claim_fence(self, record: ControlRecord) -> bool:
+        """``write_control`` for a commit that raises the fence. False also where anybody else has named this fence or a
+        higher one, with whatever window: a fence number has one owner. Both of two racing writers look after they have
+        written, so at least one of them steps back."""
+        if not self.write_control(record):
+            return False
+        own = (record.fence, record.window)
+        return all(token == own or token[0] < record.fence for token in self._named(record.table))
+
+    def highest_fence(self, table: str) -> int:
+        """The highest fence ever named for a table in this log; 0 where there is none."""
+        return max((fence for fence, _ in self._named(table)), default=0)
+
+    def forget_controls(self, table: str, below: int) -> None:
+        """Remove control records of lower tokens, and carry-overs and bad records that no record left names. The
+        highest fence stays named: its number is never given again. Nobody may be at work on the table: a batch that is
+        staged and not yet merged has its carry-over named by nothing."""
+        for fence, window in sorted(self._named(table))[:-1]:
+            if token(fence, window) < below:
+                self.store.delete(change_log.control_path(table, fence, window))
+        found = (self.control(table, token(fence, window)) for fence, window in self._named(table))
+        records = [record for record in found if record is not None]
+        self._forget_bad_records(table, records)
+        carried = (record.carry for record in records)
+        needed = {file.path for carry in carried for file in (*carry.files, carry.listing) if file}
+        for attempt in self.store.names(change_log.carry_folder(table)):
+            folder = change_log.carry_folder(table, attempt)
+            if not any(path.startswith(f"{folder}/") for path in needed):
+                self.store.delete(folder)
+
+    def _forget_bad_records(self, table: str, records: Sequence[ControlRecord]) -> None:
+        """Those of windows that the table has not applied are what it is blocked for."""
+        named = {one.id for record in records for one in self.waiting(record.carry)}
+        applied = max((record.window for record in records), default=0)
+        for record in self.bad_records(table):
+            if record.id not in named and record.window <= applied:
+                self.store.delete(change_log.quarantine_path(table, record.id))
+
+    def _named(self, table: str) -> list[tuple[int, int]]:
+        names = [name.removesuffix(".json").partition("-") for name in self.store.names(control_folder(table))]
+        return [(int(fence), int(window)) for fence, _, window in names]
+
+    def control(self, table: str, token: int) -> ControlRecord | None:
+        """The record a token names, None where staging does not know it."""
+        path = change_log.control_path(table, *split_token(token))
+        if not self.store.exists(path):
+            return None
+        return from_plain(ControlRecord, unseal(self.store.read(path), self.store.url(path)))

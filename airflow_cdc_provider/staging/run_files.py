@@ -1,0 +1,128 @@
+"""What the tasks of one DAG run tell each other: the run's plan, and per submission a folder with step and result.
+
+steps/<run>/plan.json                               written by open_window
+steps/<run>/holes.json                              tables that met a hole on the way, written by find_holes
+steps/<run>/<task>/<try>/submission.json            who submitted it; its exclusive creation claims the folder
+steps/<run>/<task>/<try>/{step,driver,result}.json  what the job was told, which process it is, what it said
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from airflow_cdc_provider.core.decisions.attempts import Submission
+from airflow_cdc_provider.core.decisions.run_plan import RunPlan
+from airflow_cdc_provider.core.decisions.steps import Step, StepResult
+from airflow_cdc_provider.core.errors import Problem, StagingInvalid
+from airflow_cdc_provider.core.log import change_log
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.staging.store import Store
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class StepFolder:
+    """One submission; ``path`` is relative to the replicator's staging folder. A file not there reads as None."""
+
+    store: Store
+    path: str
+
+    @property
+    def url(self) -> str:
+        return self.store.url(self.path)
+
+    @property
+    def step_url(self) -> str:
+        """The only argument of the job."""
+        return self.store.url(f"{self.path}/step.json")
+
+    def claim(self, submission: Submission) -> bool:
+        """False where somebody submitted from this folder before."""
+        return self.store.create(f"{self.path}/submission.json", _encoded(submission))
+
+    def submission(self) -> Submission | None:
+        return self._read("submission.json", Submission)
+
+    def write_step(self, step: Step) -> None:
+        self.store.write(f"{self.path}/step.json", _encoded(step))
+
+    def step(self) -> Step | None:
+        return self._read("step.json", Step)
+
+    def write_result(self, result: StepResult) -> None:
+        self.store.write(f"{self.path}/result.json", _encoded(result))
+
+    def result(self) -> StepResult | None:
+        return self._read("result.json", StepResult)
+
+    def _read(self, name: str, kind: type[T]) -> T | None:
+        path = f"{self.path}/{name}"
+        try:
+            content = self.store.read(path)
+        except FileNotFoundError:
+            return None
+        return from_plain(kind, json.loads(content))
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    store: Store
+    run_id: str
+
+    def write_plan(self, plan: RunPlan) -> None:
+        self.store.write(change_log.run_plan_path(self.run_id), _encoded(plan))
+
+    def plan(self) -> RunPlan:
+        """Raises StagingInvalid (STG006) where the run has none."""
+        path = change_log.run_plan_path(self.run_id)
+        try:
+            return from_plain(RunPlan, json.loads(self.store.read(path)))
+        except FileNotFoundError:
+            raise StagingInvalid(
+                Problem(
+                    "STG006",
+                    "this run has no plan",
+                    where=self.store.url(path),
+                    do="clear open_window of this run, or wait for the next run",
+                    data="nothing was read or written",
+                )
+            ) from None
+
+    def write_holes(self, tables: tuple[str, ...]) -> None:
+        self.store.write(self._holes, _encoded(tables))
+
+    def holes(self) -> tuple[str, ...]:
+        if not self.store.exists(self._holes):
+            return ()
+        return from_plain(tuple[str, ...], json.loads(self.store.read(self._holes)))
+
+    def folder(self, task_id: str, number: int) -> StepFolder:
+        return StepFolder(self.store, change_log.step_folder(self.run_id, task_id, number))
+
+    def submissions(self, task_id: str) -> list[StepFolder]:
+        """Every submission of a task in this run, newest first."""
+        names = self.store.names(f"{change_log.STEPS}/{quote(self.run_id, safe='')}/{task_id}")
+        return [self.folder(task_id, number) for number in sorted(map(int, names), reverse=True)]
+
+    def latest(self, task_id: str) -> tuple[Step, StepResult] | None:
+        """The newest submission of a task that has a result."""
+        for folder in self.submissions(task_id):
+            step, result = folder.step(), folder.result()
+            if step is not None and result is not None:
+                return step, result
+        return None
+
+    @property
+    def _holes(self) -> str:
+        return change_log.run_plan_path(self.run_id).replace("plan.json", "holes.json")
+
+
+def _encoded(value: Any) -> bytes:
+    plain = to_plain(value)
+    if isinstance(plain, dict):
+        plain = {"format": change_log.FORMAT, **plain}
+    return json.dumps(plain, ensure_ascii=False, indent=1).encode()

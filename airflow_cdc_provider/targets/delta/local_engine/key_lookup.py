@@ -1,0 +1,152 @@
+"""Where in a table's files the rows with given keys stand."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from airflow_cdc_provider.core.table.merge_plan import ORDER
+from airflow_cdc_provider.staging.store import Store
+from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import Positions, read_vector
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile
+
+Numbers = npt.NDArray[np.int64]
+NO_POSITIONS: Positions = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class KeyMatches:
+    """Rows of one file that have a wanted key. ``numbers``: which of the wanted, ``orders``: the rows' order keys.
+    ``marked``: positions that its deletion vector holds already."""
+
+    file: ActiveFile
+    marked: Positions
+    positions: Positions
+    numbers: Numbers
+    orders: pa.Array
+
+
+@dataclass(frozen=True)
+class KeySet:
+    """The keys looked for, none of them twice. NULL is a value like others."""
+
+    keys: pa.Table
+
+    def may_be_in(self, file: ActiveFile) -> bool:
+        minimum, maximum = (file.stats.get(name, {}).get(self._leading) for name in ("minValues", "maxValues"))
+        return self._between(minimum, maximum)
+
+    def matches(self, store: Store, table: str, file: ActiveFile) -> KeyMatches | None:
+        """None where no row has a wanted key. Raises as ``read_vector``."""
+        with store.open_input(f"{table}/{file.path}") as content, pq.ParquetFile(content) as parquet:
+            starts = np.cumsum([0, *(parquet.metadata.row_group(n).num_rows for n in range(parquet.num_row_groups))])
+            groups = [n for n in range(parquet.num_row_groups) if self._in_group(parquet, n)]
+            marked = read_vector(store, table, file.vector) if groups and file.vector else NO_POSITIONS
+            parts = [self._met_in_group(parquet, n, int(starts[n]), marked) for n in groups]
+        positions, numbers, orders = zip(*parts, strict=True) if parts else ((), (), ())
+        if not sum(map(len, positions)):
+            return None
+        return KeyMatches(file, marked, np.concatenate(positions), np.concatenate(numbers), pa.concat_arrays(orders))
+
+    def _met_in_group(
+        self, parquet: pq.ParquetFile, group: int, start: int, marked: Positions
+    ) -> tuple[Positions, Numbers, pa.Array]:
+        keys = parquet.read_row_group(group, self.keys.column_names).cast(self.keys.schema)
+        at, numbers = self._matches(keys)
+        standing = np.isin(at + start, marked, invert=True)
+        at, numbers = at[standing], numbers[standing]
+        if not len(at):
+            return at, numbers, pa.array([], pa.string())
+        orders = parquet.read_row_group(group, [ORDER])[ORDER].cast(pa.string()).combine_chunks()
+        return at + start, numbers, orders.take(pa.array(at))
+
+    def _matches(self, rows: pa.Table) -> tuple[Numbers, Numbers]:
+        """Places in ``rows``, ascending, and the numbers of the wanted keys that stand there."""
+        at, codes = np.arange(len(rows)), np.zeros(len(rows), np.int64)
+        for column, (values, known) in zip(rows.columns, self._steps, strict=True):
+            found = pc.index_in(column.take(pa.array(at)) if len(at) < len(column) else column, value_set=values)
+            there = found.is_valid().to_numpy()
+            combined = codes[there] * len(values) + found.drop_null().to_numpy()
+            codes = np.searchsorted(known, combined)
+            same = np.append(known, -1)[codes] == combined
+            at, codes = at[there][same], codes[same]
+        return at, self._numbers[codes]
+
+    def _in_group(self, parquet: pq.ParquetFile, group: int) -> bool:
+        metadata = parquet.metadata.row_group(group)
+        column = metadata.column(parquet.schema_arrow.get_field_index(self._leading))
+        if column.statistics is None or not column.statistics.has_min_max:
+            return True
+        return self._between(column.statistics.min, column.statistics.max)
+
+    def _between(self, low: Any, high: Any) -> bool:
+        """A wanted key may lie between the two, themselves included; True where that cannot be told."""
+        if self._comparable is None or low is None or high is None:
+            return True
+        low, high = self._comparable(low), self._comparable(high)
+        at = bisect_left(self._ordered, low)
+        return at < len(self._ordered) and self._ordered[at] <= high
+
+    @property
+    def _leading(self) -> str:
+        return str(self.keys.column_names[0])
+
+    @cached_property
+    def _comparable(self) -> Callable[[Any], Any] | None:
+        kind = self.keys.schema.field(0).type
+        if self.keys.column(0).null_count:
+            return None
+        if pa.types.is_integer(kind):
+            return int
+        if pa.types.is_date(kind):
+            return lambda told: told if isinstance(told, date) else date.fromisoformat(told)
+        if pa.types.is_string(kind):
+            return str
+        return None
+
+    @cached_property
+    def _ordered(self) -> Sequence[Any]:
+        return sorted(self.keys.column(0).to_pylist())
+
+    @cached_property
+    def _steps(self) -> list[tuple[pa.Array, Numbers]]:
+        """For each column its values, and which combinations of one with those of the columns before are wanted."""
+        return self._encoded[0]
+
+    @cached_property
+    def _numbers(self) -> Numbers:
+        """The number of a key by its code."""
+        return np.argsort(self._encoded[1])
+
+    @cached_property
+    def _encoded(self) -> tuple[list[tuple[pa.Array, Numbers]], Numbers]:
+        """The steps, and the code of each key: no two have the same."""
+        steps, codes = [], np.zeros(len(self.keys), np.int64)
+        for column in self.keys.columns:
+            values = column.unique()
+            combined = codes * len(values) + pc.index_in(column, value_set=values).to_numpy()
+            known, codes = np.unique(combined, return_inverse=True)
+            steps.append((values, known))
+        return steps, codes
+
+
+def rows_at(store: Store, table: str, file: ActiveFile, positions: Positions, columns: pa.Schema) -> Iterator[pa.Table]:
+    """Rows, one row group at a time. Other writers' files may name other types of Arrow for the same values."""
+    with store.open_input(f"{table}/{file.path}") as content, pq.ParquetFile(content) as parquet:
+        start = 0
+        for group in range(parquet.num_row_groups):
+            end = start + parquet.metadata.row_group(group).num_rows
+            inside = positions[(positions >= start) & (positions < end)] - start
+            if len(inside):
+                yield parquet.read_row_group(group, columns.names).cast(columns).take(pa.array(inside))
+            start = end

@@ -1,0 +1,161 @@
+"""What a version of a Delta table consists of, read off its log: as the protocol says, no more of it than tables of
+ours need."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from airflow_cdc_provider.staging.store import Store
+from airflow_cdc_provider.targets.delta.names import LOG
+
+REPLAYED = ("protocol", "metaData", "txn", "add")
+MOST_ACTIONS = 20_000
+"""In a checkpoint; reading more of them takes longer than Spark takes to start."""
+
+MAPS = frozenset({"partitionValues", "configuration", "options", "tags"})
+Action = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ActiveFile:
+    """``add``: the action that made the file part of the table, as it stands in the log."""
+
+    add: Action
+
+    @property
+    def path(self) -> str:
+        return str(self.add["path"])
+
+    @property
+    def vector(self) -> Action | None:
+        """The descriptor of its deletion vector."""
+        return self.add.get("deletionVector")
+
+    @cached_property
+    def stats(self) -> Mapping[str, Any]:
+        return json.loads(self.add.get("stats") or "{}")  # type: ignore[no-any-return]
+
+    @property
+    def rows(self) -> int | None:
+        """Those marked deleted included; None where the log does not tell."""
+        return self.stats.get("numRecords")
+
+    @property
+    def live_rows(self) -> int | None:
+        """Without those marked deleted."""
+        return None if self.rows is None else self.rows - int((self.vector or {}).get("cardinality", 0))
+
+
+@dataclass(frozen=True)
+class TableSnapshot:
+    version: int
+    protocol: Action
+    metadata: Action
+    tokens: Mapping[str, int]
+    files: tuple[ActiveFile, ...]
+
+
+def commit_path(table: str, version: int) -> str:
+    return f"{table}/{LOG}/{version:020d}.json"
+
+
+def read_snapshot(store: Store, table: str) -> TableSnapshot | None:
+    """The newest version of a table; None where the log holds it in a form that is not read here. ``store``: the
+    target's location."""
+    version, actions = -1, list[dict[str, Any]]()
+    checkpoint = last_checkpoint(store, table)
+    if checkpoint is not None:
+        if checkpoint.keys() & {"parts", "v2Checkpoint"} or int(checkpoint.get("size") or 0) > MOST_ACTIONS:
+            return None
+        version = int(checkpoint["version"])
+        path = f"{table}/{LOG}/{version:020d}.checkpoint.parquet"
+        try:
+            actions = _checkpointed(store, path)
+        except FileNotFoundError:
+            return None
+    replay = _Replay(actions)
+    for commit in _commits(store, table, version + 1):
+        version += 1
+        replay.take(commit)
+    if replay.protocol is None or replay.metadata is None:
+        return None
+    files = tuple(ActiveFile(add) for add in replay.adds.values())
+    return TableSnapshot(version, replay.protocol, replay.metadata, replay.tokens, files)
+
+
+class _Replay:
+    """A file is known by its path and its deletion vector: a commit that changes the vector names the file twice, in
+    any order."""
+
+    def __init__(self, actions: Iterable[Action]) -> None:
+        self.protocol: Action | None = None
+        self.metadata: Action | None = None
+        self.tokens: dict[str, int] = {}
+        self.adds: dict[tuple[str, str], Action] = {}
+        self.take(actions)
+
+    def take(self, actions: Iterable[Action]) -> None:
+        for action in actions:
+            ((name, body),) = action.items()
+            match name:
+                case "protocol":
+                    self.protocol = body
+                case "metaData":
+                    self.metadata = body
+                case "txn":
+                    self.tokens[body["appId"]] = int(body["version"])
+                case "add":
+                    self.adds[_identity(body)] = body
+                case "remove":
+                    self.adds.pop(_identity(body), None)
+
+
+def _identity(action: Action) -> tuple[str, str]:
+    vector = action.get("deletionVector")
+    told = f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector.get('offset')}" if vector else ""
+    return str(action["path"]), told
+
+
+def last_checkpoint(store: Store, table: str) -> dict[str, Any] | None:
+    """Which it is, and how it is stored."""
+    try:
+        return json.loads(store.read(f"{table}/{LOG}/_last_checkpoint"))  # type: ignore[no-any-return]
+    except FileNotFoundError:
+        return None
+
+
+def _checkpointed(store: Store, path: str) -> list[dict[str, Any]]:
+    with store.open_input(path) as content, pq.ParquetFile(content) as file:
+        present = [name for name in REPLAYED if name in file.schema_arrow.names]
+        rows = file.read(columns=present).to_pylist()
+    return [{name: _without_nulls(body)} for row in rows for name, body in row.items() if body is not None]
+
+
+def _without_nulls(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A map of Parquet comes as pairs. What stands there once more as columns of its own is left out."""
+    told = dict[str, Any]()
+    for name, value in body.items():
+        if name.endswith("_parsed"):
+            continue
+        if isinstance(value, dict):
+            told[name] = _without_nulls(value)
+        elif value is not None:
+            told[name] = dict(value) if name in MAPS else value
+    return told
+
+
+def _commits(store: Store, table: str, first: int) -> Iterator[list[dict[str, Any]]]:
+    version = first
+    while True:
+        try:
+            content = store.read(commit_path(table, version))
+        except FileNotFoundError:
+            return
+        yield [json.loads(line) for line in content.splitlines() if line]
+        version += 1
