@@ -1,4 +1,4 @@
-"""Runs the layers of tests one after another, each in its own pytest.
+"""Runs the layers of tests, each in its own pytest: one after another, at last those with an Airflow at once.
 
 The table at the end tells the share of each layer and which took longer than its budget; no clock fails a layer. The
 last line counts all layers the way pytest counts one.
@@ -9,6 +9,7 @@ last line counts all layers the way pytest counts one.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import subprocess
@@ -36,7 +37,8 @@ BUDGETS_S = {
     "faults": 160,
 }
 ALONE = frozenset({"e2e", "faults"})
-"""Layers with an Airflow, which needs both cores. Of the others two files are run at a time."""
+"""Layers with an Airflow of their own: one test at a time, and all such layers at once. They wait more than they work.
+Of the others two files are run at a time."""
 LONG_ROUNDS = 10
 """As many times the usual number of random histories and examples."""
 NIGHTLY = ("-m", "", "-o", "timeout=3600", "-o", "faulthandler_timeout=4500")
@@ -60,24 +62,69 @@ class Outcome:
         return self.status not in (0, NOTHING_COLLECTED)
 
 
+@dataclass(frozen=True)
+class Running:
+    """``output``: where pytest prints; None where it prints to the terminal."""
+
+    layer: str
+    process: subprocess.Popen[bytes]
+    began_s: float
+    scratch: tempfile.TemporaryDirectory[str]
+    output: Path | None
+
+    def end(self) -> Outcome:
+        status = self.process.wait()
+        took_s = time.monotonic() - self.began_s
+        if self.output is not None:
+            print(self.output.read_text(errors="replace"), flush=True)
+        with self.scratch as folder:
+            return Outcome(self.layer, status, took_s, counts(Path(folder) / "report.xml"))
+
+
 def run(layer: str, tests: Path = TESTS, options: Sequence[str] = ()) -> Outcome:
+    (outcome,) = run_at_once([layer], tests, options)
+    return outcome
+
+
+def run_at_once(layers: Sequence[str], tests: Path = TESTS, options: Sequence[str] = ()) -> list[Outcome]:
+    """What the first one prints is shown as it comes, the rest behind it."""
+    running = [begin(layer, tests, options, quiet=number > 0) for number, layer in enumerate(layers)]
+    try:
+        return [one.end() for one in running]
+    except KeyboardInterrupt:
+        for one in running:
+            interrupt(one.process)
+        raise
+
+
+def begin(layer: str, tests: Path, options: Sequence[str], quiet: bool) -> Running:
     """Own process group, so that a layer stopped the hard way leaves no server or JVM behind."""
-    with tempfile.TemporaryDirectory(prefix="cdc-layer-") as scratch:
-        report = Path(scratch) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "--durations=12", f"--junitxml={report}", *options]
-        command += [str(tests / layer)]
-        command += [f"--ignore={tests / one}" for one in BUDGETS_S if one.startswith(f"{layer}/")]
-        command += [] if layer in ALONE else ["--numprocesses=2", "--dist=loadfile", "--max-worker-restart=0"]
-        began = time.monotonic()
+    scratch = tempfile.TemporaryDirectory(prefix="cdc-layer-")
+    output = Path(scratch.name) / "output" if quiet else None
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--durations=12",
+        f"--junitxml={scratch.name}/report.xml",
+        *options,
+    ]
+    command += [str(tests / layer)]
+    command += [f"--ignore={tests / one}" for one in BUDGETS_S if one.startswith(f"{layer}/")]
+    command += [] if layer in ALONE else ["--numprocesses=2", "--dist=loadfile", "--max-worker-restart=0"]
+    began_s = time.monotonic()
+    with contextlib.ExitStack() as files:
         process = subprocess.Popen(
-            command, cwd=tests.parent, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=heed_interrupts
+            command,
+            cwd=tests.parent,
+            stdin=subprocess.DEVNULL,
+            stdout=files.enter_context(output.open("wb")) if output else None,
+            stderr=subprocess.STDOUT if output else None,
+            start_new_session=True,
+            preexec_fn=heed_interrupts,
         )
-        try:
-            status = process.wait()
-        except KeyboardInterrupt:
-            interrupt(process)
-            raise
-        return Outcome(layer, status, time.monotonic() - began, counts(report))
+    return Running(layer, process, began_s, scratch, output)
 
 
 def heed_interrupts() -> None:
@@ -109,18 +156,23 @@ def counts(report: Path) -> dict[str, int]:
     return totals
 
 
-def table(outcomes: list[Outcome]) -> str:
-    whole_s = sum(outcome.took_s for outcome in outcomes) or 1
+def in_turn(layers: Sequence[str]) -> list[list[str]]:
+    at_once = [layer for layer in layers if layer in ALONE]
+    return [[layer] for layer in layers if layer not in ALONE] + ([at_once] if at_once else [])
+
+
+def table(outcomes: list[Outcome], whole_s: float) -> str:
+    """The share of a layer that ran beside others is that of its own time: all shares are more than 100 % then."""
     budget_s = sum(BUDGETS_S[outcome.layer] for outcome in outcomes)
     lines = [f"{'layer':<14}{'seconds':>8}{'share':>7}{'budget':>8}"]
     for outcome in outcomes:
-        figures = f"{outcome.took_s:>8.0f}{outcome.took_s / whole_s:>7.0%}{BUDGETS_S[outcome.layer]:>8}"
+        figures = f"{outcome.took_s:>8.0f}{outcome.took_s / max(whole_s, 1):>7.0%}{BUDGETS_S[outcome.layer]:>8}"
         remarks = ", ".join(["failed"] * outcome.failed + ["over its budget"] * outcome.late)
         lines.append(f"{outcome.layer:<14}{figures}  {remarks}".rstrip())
     return "\n".join([*lines, f"{'all':<14}{whole_s:>8.0f}{1:>7.0%}{budget_s:>8}"])
 
 
-def closing_line(outcomes: list[Outcome]) -> str:
+def closing_line(outcomes: list[Outcome], whole_s: float) -> str:
     """As pytest writes its own: ``== 2 failed, 40 passed in 12.34s ==``. A layer cut short counts as an error."""
     totals = {
         name: sum(outcome.counts.get(name, 0) for outcome in outcomes)
@@ -129,7 +181,7 @@ def closing_line(outcomes: list[Outcome]) -> str:
     cut_short = [outcome for outcome in outcomes if outcome.failed and not has_failures(outcome)]
     totals["errors"] += len(cut_short)
     said = ", ".join(f"{number} {name}" for name, number in totals.items() if number) or "no tests ran"
-    return f" {said} in {sum(outcome.took_s for outcome in outcomes):.2f}s ".center(80, "=")
+    return f" {said} in {whole_s:.2f}s ".center(80, "=")
 
 
 def has_failures(outcome: Outcome) -> bool:
@@ -148,11 +200,12 @@ def main() -> int:
         os.environ |= {seeds.SEED: os.environ.get(seeds.SEED) or seeds.new(), seeds.TIMES: str(LONG_ROUNDS)}
         print(f"again: make nightly SEED={seeds.seed()}", flush=True)
     present = [layer for layer in BUDGETS_S if layer in chosen and any((TESTS / layer).rglob("test_*.py"))]
-    outcomes = []
-    for layer in present:
-        print(f"\n--- {layer} ---", flush=True)
-        outcomes.append(run(layer, options=NIGHTLY if asked.nightly else ()))
-    print(f"\n{table(outcomes)}\n{closing_line(outcomes)}", flush=True)
+    began_s, outcomes = time.monotonic(), list[Outcome]()
+    for layers in in_turn(present):
+        print(f"\n--- {', '.join(layers)} ---", flush=True)
+        outcomes += run_at_once(layers, options=NIGHTLY if asked.nightly else ())
+    whole_s = time.monotonic() - began_s
+    print(f"\n{table(outcomes, whole_s)}\n{closing_line(outcomes, whole_s)}", flush=True)
     if asked.nightly:
         print(f"again: make nightly SEED={seeds.seed()}", flush=True)
     return int(not outcomes or any(outcome.failed for outcome in outcomes))

@@ -45,10 +45,31 @@ def test_a_layer_inside_of_another_is_counted_once(tests: Path, monkeypatch: pyt
     assert [run_layers.run(layer, tests).counts["passed"] for layer in ("quick", "quick/inner")] == [1, 1]
 
 
+def test_layers_with_an_airflow_run_at_once_and_last_and_each_prints_whole(
+    tests: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run_layers.in_turn(["quick", "core", "quick/inner"]) == [["core"], ["quick", "quick/inner"]]
+    monkeypatch.setitem(run_layers.BUDGETS_S, "other", 60)
+    (tests / "other").mkdir()
+    meeting = "import time, pathlib\ndef test_meets():\n    pathlib.Path('{0}').touch()\n    end = time.time() + 30\n"
+    meeting += (
+        "    while not pathlib.Path('{1}').exists():\n        assert time.time() < end\n        time.sleep(0.1)\n"
+    )
+    places = {"quick": (tests / "a", tests / "b"), "other": (tests / "b", tests / "a")}
+    for layer, (mine, theirs) in places.items():
+        (tests / layer / "test_some.py").write_text(meeting.format(mine, theirs))
+    outcomes = run_layers.run_at_once(list(places), tests)
+    assert [(one.layer, one.failed, one.counts["passed"]) for one in outcomes] == [
+        ("quick", False, 1),
+        ("other", False, 1),
+    ]
+    assert capfd.readouterr().out.count("1 passed") == 2
+
+
 def test_a_layer_over_its_budget_is_told_and_has_not_failed() -> None:
     outcomes = [Outcome("core", 0, 300.0, {"passed": 1}), Outcome("spark", 0, 100.0, {"passed": 1})]
     assert not any(outcome.failed for outcome in outcomes)
-    _, core, spark, whole = run_layers.table(outcomes).splitlines()
+    _, core, spark, whole = run_layers.table(outcomes, 400.0).splitlines()
     assert core.split()[:3] == ["core", "300", "75%"] and core.endswith("over its budget")
     assert spark.split()[:3] == ["spark", "100", "25%"] and "over" not in spark
     assert whole.split() == ["all", "400", "100%", "470"]
@@ -104,12 +125,12 @@ def test_the_closing_line_is_written_as_pytest_writes_it() -> None:
         Outcome("core", 0, 2.0, {"passed": 40, "failed": 0, "skipped": 1, "errors": 0}),
         Outcome("spark", 1, 3.5, {"passed": 1, "failed": 2, "skipped": 0, "errors": 0}),
     ]
-    assert run_layers.closing_line(outcomes).strip("= ") == "2 failed, 41 passed, 1 skipped in 5.50s"
+    assert run_layers.closing_line(outcomes, 5.5).strip("= ") == "2 failed, 41 passed, 1 skipped in 5.50s"
 
 
 def test_a_layer_that_was_cut_short_is_never_a_pass() -> None:
     outcomes = [Outcome("core", -9, 2.0, {})]
-    assert run_layers.closing_line(outcomes).strip("= ") == "1 errors in 2.00s"
+    assert run_layers.closing_line(outcomes, 2.0).strip("= ") == "1 errors in 2.00s"
 
 
 def test_what_is_too_slow_for_every_run_is_left_to_the_nightly_one_also_single_parameters(tests: Path) -> None:
