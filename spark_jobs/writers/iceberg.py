@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -27,7 +26,7 @@ from airflow_cdc_provider.core.table.merge_plan import schema_delta
 from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.common_checks import not_ours
 from airflow_cdc_provider.targets.fencing import is_ours, overtaken_by
-from airflow_cdc_provider.targets.iceberg.catalog import spark_settings
+from airflow_cdc_provider.targets.iceberg.catalog import make_catalog, spark_settings
 from airflow_cdc_provider.targets.iceberg.commits import branch_name
 from airflow_cdc_provider.targets.iceberg.ddl import TABLE_PROPERTIES, Reshape, add_columns, reshape
 from airflow_cdc_provider.targets.iceberg.record_text import snapshot_properties, table_properties
@@ -49,8 +48,8 @@ MERGE_SETTINGS = {
     "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "0",
 }
 MAKING_CATALOG = threading.Lock()
-"""First copies of several tables meet at a catalog that is not there yet. Java's looks, and then makes what it lacks:
-two at once would fail."""
+"""First copies of several tables meet at a namespace that is not there yet. Java's library looks first and makes it
+then: two at once would fail."""
 
 TRIES = 3
 """How often a merge is done over because somebody else's commit (a compaction, say) came in between."""
@@ -137,7 +136,7 @@ class IcebergWriter:
         place = self.tables.place
         with MAKING_CATALOG:
             if place.warehouse:
-                Path(place.warehouse).mkdir(parents=True, exist_ok=True)
+                make_catalog(place)
             self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quoted(place.name)}.{quoted(place.namespace)}")
         writer = frame.writeTo(self._name(task)).using("iceberg")
         for name, value in (TABLE_PROPERTIES | table_properties(record)).items():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +25,7 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
+from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, make_catalog
 from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, branch_name
 from airflow_cdc_provider.targets.iceberg.record_text import snapshot_properties, table_properties
 from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
@@ -346,3 +349,27 @@ def test_every_obstacle_of_a_table_is_reported_at_once(tables: IcebergTarget) ->
 def test_a_place_that_cannot_be_is_refused(target: Target, codes: list[str]) -> None:
     tables = IcebergTarget(target, ConnectionInfo(), "shop", ChangeLog(LocalStore("/nowhere")))
     assert [problem.code for problem in tables.check([])] == codes
+
+
+def test_a_catalog_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    for number in range(10):
+        place = catalog_location(Target("iceberg", str(tmp_path / f"lake{number}")), ConnectionInfo())
+        reader = IcebergTarget(
+            Target("iceberg", place.warehouse), ConnectionInfo(), "shop", ChangeLog(LocalStore(str(tmp_path)))
+        )
+        done = threading.Event()
+
+        def read(reader: IcebergTarget = reader, done: threading.Event = done) -> int:
+            found = 0
+            while not done.is_set():
+                assert not reader.state(TABLE, TARGET).exists
+                found += 1
+            return found
+
+        with ThreadPoolExecutor(3) as pool:
+            reading = pool.submit(read)
+            made = [pool.submit(make_catalog, place) for _ in range(2)]
+            assert [one.result() for one in made] == [None, None]
+            done.set()
+            assert reading.result() > 0
+        assert [path.name for path in Path(place.warehouse).iterdir()] == ["catalog.db"]

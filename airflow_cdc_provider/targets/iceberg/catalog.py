@@ -7,7 +7,11 @@ file, is not in Python, so no worker could look into it or fence it without star
 
 from __future__ import annotations
 
+import contextlib
+import os
+import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from airflow_cdc_provider.core.connections.allowed_extras import followed
@@ -101,6 +105,21 @@ def library_properties(place: CatalogLocation) -> dict[str, str]:
     if place.uri:
         return {"type": "rest", "uri": place.uri, **place.properties}
     return {"type": "sql", "uri": f"sqlite:///{place.file}?timeout={LOCKED_S}", "warehouse": place.warehouse}
+
+
+def make_catalog(place: CatalogLocation) -> None:
+    """The empty catalog of a folder, where it is not there yet. It appears whole: Java's library would make its table
+    first and add a column then, and a reader in between would fail."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    if Path(place.file).exists():
+        return
+    Path(place.warehouse).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.warehouse, prefix=".catalog-") as folder:
+        new = f"{folder}/{FILE}"
+        SqlCatalog(place.name, uri=f"sqlite:///{new}", warehouse=place.warehouse).close()
+        with contextlib.suppress(FileExistsError):
+            os.link(new, place.file)
 
 
 def spark_settings(place: CatalogLocation) -> dict[str, str]:
