@@ -22,7 +22,8 @@ pytestmark = pytest.mark.jvm
     [
         (["delta"], appcds.SHORT_JOB),
         (["delta"], appcds.LONG_JOB),
-        (["postgres"], appcds.SHORT_JOB),
+        # It makes an archive first.
+        pytest.param(["postgres"], appcds.SHORT_JOB, marks=pytest.mark.nightly),
     ],
     ids=["short", "long", "no lake"],
 )
