@@ -119,7 +119,7 @@ def result_of(world: World, run_id: str, task: str, number: int) -> StepResult:
 @contextlib.contextmanager
 def operating(secrets_of: Any) -> Iterator[None]:
     """The operator's code without an Airflow around it. ``secrets_of``: definition → secrets."""
-    place, running = drivers.process_space, drivers.running
+    process_space, running = drivers.process_space, drivers.running
 
     def submission(definition: Definition, kind: StepKind, step_url: str, rows: int | None) -> Any:
         environment = armed.get()
@@ -132,7 +132,7 @@ def operating(secrets_of: Any) -> Iterator[None]:
         mock.patch.object(operator, "secrets_of", secrets_of),
         mock.patch.object(operator, "submission", submission),
         mock.patch.object(operator, "SparkJob", lambda job: job),
-        mock.patch.object(drivers, "place", lambda: f"{place()} {worker.get()}"),
+        mock.patch.object(drivers, "process_space", lambda: f"{process_space()} {worker.get()}"),
         mock.patch.object(drivers, "running", lambda folder: seen(running(folder))),
     ):
         yield
