@@ -290,7 +290,7 @@ def test_a_key_that_stands_twice_is_left_to_spark(scene: Scene) -> None:
 def test_files_and_groups_whose_range_holds_no_key_are_not_read(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     scene.merge(scene.staged(Random(1), list(range(500, 700)), 99))
     touched: list[str] = []
-    monkeypatch.setattr(key_lookup.KeySet, "met", lambda self, store, table, file: touched.append(file.path))
+    monkeypatch.setattr(key_lookup.KeySet, "matches", lambda self, store, table, file: touched.append(file.path))
     scene.prepared(scene.staged(Random(1), [10_000], 99))
     assert touched == []
     scene.prepared(scene.staged(Random(1), [501], 99))
