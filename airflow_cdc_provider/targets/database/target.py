@@ -73,7 +73,7 @@ class DatabaseTarget:
         return self.sql.unsupported_values(column, in_key)
 
     def state(self, table: str, target_table: str) -> TargetState:
-        with self.server.session("look") as connection:
+        with self.server.session("probe") as connection:
             return self.look(connection.cursor(), table, target_table)
 
     def look(self, cursor: Any, table: str, target_table: str) -> TargetState:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
-from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, S3
+from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, S3, Location
 from airflow_cdc_provider.staging.local_store import HAS_HARD_LINKS
 from airflow_cdc_provider.staging.open_store import open_store
-from airflow_cdc_provider.staging.store import creates_exclusively
+from airflow_cdc_provider.staging.store import Store, creates_exclusively
 from airflow_cdc_provider.targets.common_checks import (
     catalog_name,
     folder_not_writable,
@@ -20,21 +21,37 @@ from airflow_cdc_provider.targets.common_checks import (
 )
 from airflow_cdc_provider.targets.delta.ddl import UNFENCEABLE_FEATURES
 from airflow_cdc_provider.targets.delta.names import LOG, OUR_FILES
-
-if TYPE_CHECKING:
-    from airflow_cdc_provider.targets.delta.target import DeltaTarget
+from airflow_cdc_provider.targets.target import TargetState
 
 NOT_EXCLUSIVE = "the target's storage does not create files exclusively"
 
 
-def check_tables(target: DeltaTarget, tables: Sequence[TableTask]) -> list[Problem]:
+class CheckedTarget(Protocol):
+    """What is asked of a Delta target."""
+
+    location: str
+    catalog: str
+    place: Location
+    connection: ConnectionInfo
+
+    @property
+    def store(self) -> Store: ...
+
+    def locate(self, target_table: str) -> str: ...
+
+    def state(self, table: str, target_table: str) -> TargetState: ...
+
+    def open(self, target_table: str) -> Any: ...
+
+
+def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Problem]:
     place = list(_location(target))
     if place:
         return place
     return [problem for task in tables for problem in (*in_the_definition(task, "Delta"), *_table(target, task))]
 
 
-def _location(target: DeltaTarget) -> Iterator[Problem]:
+def _location(target: CheckedTarget) -> Iterator[Problem]:
     where = f"target.location {target.location}" if target.location else "target.location"
     yield from catalog_name(target.catalog)
     if not target.location:
@@ -55,7 +72,7 @@ def _location(target: DeltaTarget) -> Iterator[Problem]:
     yield from _not_exclusive(target, str(nearest_folder(target.location)), missing)
 
 
-def _not_exclusive(target: DeltaTarget, location: str, missing: Problem) -> Iterator[Problem]:
+def _not_exclusive(target: CheckedTarget, location: str, missing: Problem) -> Iterator[Problem]:
     """Reached, written, and exclusively: without that two writers could both commit the same version of a table.
     ``missing``: what is said where files are not created so."""
     try:
@@ -65,7 +82,7 @@ def _not_exclusive(target: DeltaTarget, location: str, missing: Problem) -> Iter
         yield from (missing if one.code == "STG011" else one for one in error.problems)
 
 
-def _table(target: DeltaTarget, task: TableTask) -> Iterator[Problem]:
+def _table(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:
     path = target.locate(task.target)
     held = target.state(task.table, task.target)
     if not held.exists:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.targets.common_checks import catalog_name, folder_not_writable, in_the_definition, not_ours
-
-if TYPE_CHECKING:
-    from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
+from airflow_cdc_provider.targets.iceberg.catalog import CatalogLocation
+from airflow_cdc_provider.targets.target import TargetState
 
 METADATA_COLUMNS = frozenset({"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id"})
 """Columns that Iceberg itself shows for every row."""
@@ -20,14 +21,29 @@ OLDEST_FORMAT = 2
 """The first one in which deletes of rows can be written beside the data."""
 
 
-def check_tables(target: IcebergTarget, tables: Sequence[TableTask]) -> list[Problem]:
+class CheckedTarget(Protocol):
+    """What is asked of an Iceberg target."""
+
+    target: Target
+
+    @property
+    def place(self) -> CatalogLocation: ...
+
+    def locate(self, target_table: str) -> str: ...
+
+    def state(self, table: str, target_table: str) -> TargetState: ...
+
+    def open(self, target_table: str) -> AbstractContextManager[tuple[Any, Any]]: ...
+
+
+def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Problem]:
     place = list(_place(target))
     if place:
         return place
     return [problem for task in tables for problem in (*_definition(task), *_table(target, task))]
 
 
-def _place(target: IcebergTarget) -> Iterator[Problem]:
+def _place(target: CheckedTarget) -> Iterator[Problem]:
     said = target.target
     yield from catalog_name(said.catalog)
     if said.location and said.connection:
@@ -57,7 +73,7 @@ def _definition(task: TableTask) -> Iterator[Problem]:
         yield Problem("TGT019", "columns of these names are Iceberg's own", task.table, found, "", do)
 
 
-def _table(target: IcebergTarget, task: TableTask) -> Iterator[Problem]:
+def _table(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:
     held = target.state(task.table, task.target)
     if not held.exists:
         return

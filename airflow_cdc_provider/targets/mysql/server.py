@@ -54,7 +54,7 @@ class MysqlServer:
     @cached_property
     def sql(self) -> MysqlSql:
         """Asks the server once which of the two it is."""
-        with self.session("look") as connection:
+        with self.session("probe") as connection:
             cursor = connection.cursor()
             return MysqlSql(self.schema, self.floats, COLLATIONS[self._version(cursor)[0]])
 

@@ -119,7 +119,7 @@ def read_split(client: MysqlClient, table: CatalogTable, share: str, schema: Tab
     columns = [described[column.text_of or column.name] for column in schema.columns]
     query, parameters = _select(table, columns, schema, part)
     names = arrow_schema(schema)
-    with client.session("share", unbuffered=True) as connection:
+    with client.session("split", unbuffered=True) as connection:
         ask(connection, REPEATABLE)
         cursor = connection.cursor()
         cursor.execute(query, parameters)

@@ -70,7 +70,7 @@ class Binlog:
             return position_of(end.file, end.pos, _gtid_at(connection, read_server(connection), end.file, end.pos))
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
-        with self.client.session("news") as connection:
+        with self.client.session("status") as connection:
             self._served(connection, position)
             end = read_end(connection, self.client)
             here, limit = binlog_position(position), BinlogPosition(number_of(end.file), end.pos)
@@ -84,12 +84,12 @@ class Binlog:
 
     def retained_log(self, position: Position | None) -> RetainedLog:
         """Raises PositionLost where the position is no longer served."""
-        with self.client.session("kept") as connection:
+        with self.client.session("retained_log") as connection:
             if position is not None:
                 self._served(connection, position)
             files = read_files(connection)
         oldest = {FILE: next(iter(files)), POS: str(HEAD_BYTES)}
-        with self.client.session("kept") as connection:
+        with self.client.session("retained_log") as connection:
             told = self._events(connection, oldest, self.options.server_id + 1)
             made = next(event.timestamp for event in told if event.type == binlog.FORMAT)
         since = datetime.fromtimestamp(made, UTC)
@@ -135,7 +135,7 @@ class Binlog:
     def _look(self, position: Position, limit: BinlogPosition, tables: Sequence[str]) -> StreamProbe:
         """As another replica than the one that reads, so that it is not sent away."""
         ours, gtid, seen = set(tables), position.get(GTID, ""), 0
-        with self.client.session("look") as connection:
+        with self.client.session("probe") as connection:
             for event in self._events(connection, position, self.options.server_id + 1):
                 if event.end > event.start and BinlogPosition(number_of(event.file), event.start) >= limit:
                     break

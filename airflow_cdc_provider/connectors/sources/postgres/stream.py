@@ -117,7 +117,7 @@ class ReplicationSlot:
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         """The publication is asked behind the limit: a table that is in it then, by the membership that it had, was in
         it up to the limit."""
-        with self.client.session("news") as connection:
+        with self.client.session("status") as connection:
             self._served(connection, position)
             require_publication(connection, self.options.publication, tables, self.client.place)
             self._claim(connection, take_over=False)
@@ -180,7 +180,7 @@ class ReplicationSlot:
             connection.execute("SELECT pg_drop_replication_slot(%s)", (self.options.slot,))
 
     def retained_log(self) -> RetainedLog:
-        with self.client.session("kept") as connection:
+        with self.client.session("retained_log") as connection:
             slot = self.look(connection)
             if slot is None or not slot.restart:
                 return RetainedLog()
