@@ -83,6 +83,7 @@ def test_a_copy_follows_a_postgresql_connector_that_lost_its_offsets(tmp_path: P
         assert one.differences() == []
 
 
+@pytest.mark.nightly
 def test_a_copy_follows_a_mariadb_connector_that_lost_its_offsets_by_itself(
     tmp_path: Path, spark: SparkSession
 ) -> None:
