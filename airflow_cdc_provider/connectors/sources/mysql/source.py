@@ -35,7 +35,7 @@ class MysqlSource:
 
     unseen: ClassVar[str] = (
         "sessions without a binlog, and rows that a foreign key changes: "
-        'docs/guides/mysql.md, "What the binlog does not tell"'
+        'docs/guides/mysql.md, "What the binlog does not contain"'
     )
     has_transactions: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = False
