@@ -38,8 +38,10 @@ BUDGETS_S = {
     "faults": 330,
 }
 ALONE = frozenset({"e2e", "faults"})
-"""Layers with an Airflow of their own: one test at a time, and all such layers at once. They wait more than they work.
-Of the others two files are run at a time."""
+"""Layers with an Airflow of their own: one test at a time, and all such layers at once. They wait more than they work."""
+FILES_AT_ONCE = 2
+MORE_FILES_AT_ONCE = {"connectors": 3}
+"""Layers whose tests wait for servers."""
 LONG_ROUNDS = 10
 """As many times the usual number of random histories and examples."""
 NIGHTLY = ("-m", "", "-o", "timeout=3600", "-o", "faulthandler_timeout=4500")
@@ -113,7 +115,8 @@ def begin(layer: str, tests: Path, options: Sequence[str], quiet: bool) -> Runni
     ]
     command += [str(tests / layer)]
     command += [f"--ignore={tests / one}" for one in BUDGETS_S if one.startswith(f"{layer}/")]
-    command += [] if layer in ALONE else ["--numprocesses=2", "--dist=loadfile", "--max-worker-restart=0"]
+    processes = MORE_FILES_AT_ONCE.get(layer, FILES_AT_ONCE)
+    command += [] if layer in ALONE else [f"--numprocesses={processes}", "--dist=loadfile", "--max-worker-restart=0"]
     began_s = time.monotonic()
     with contextlib.ExitStack() as files:
         process = subprocess.Popen(
