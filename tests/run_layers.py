@@ -38,7 +38,8 @@ BUDGETS_S = {
     "faults": 330,
 }
 ALONE = frozenset({"e2e", "faults"})
-"""Layers with an Airflow of their own: one test at a time, and all such layers at once. They wait more than they work."""
+"""Layers with an Airflow of their own: one test at a time, and all such layers at once, since they wait more than they
+work."""
 FILES_AT_ONCE = 2
 MORE_FILES_AT_ONCE = {"connectors": 3}
 """Layers whose tests wait for servers."""
