@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 
@@ -29,7 +29,15 @@ def _settled(consumer: Consumer, prefix: str, after: int) -> Ends:
     give_up = time.monotonic() + WAIT_S
     total, since = 0, time.monotonic()
     while time.monotonic() < give_up:
-        ends = _ends(consumer, prefix)
+        try:
+            ends = _ends(consumer, prefix)
+        except KafkaException as error:
+            # A topic that was created a moment ago is listed before its partitions have a leader.
+            if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+                raise
+            since = time.monotonic()
+            time.sleep(0.2)
+            continue
         if sum(ends.values()) != total:
             total, since = sum(ends.values()), time.monotonic()
         elif total > after and time.monotonic() - since > QUIET_S:
