@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,12 +27,14 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.batches.batch_plan import BatchPlan
-from spark_jobs.batches.batch_stats import BatchStats, batch_stats
+from spark_jobs.batches.batch_stats import BatchShape, BatchStats, batch_stats
 from spark_jobs.batches.row_images import ImageColumns
 from spark_jobs.batches.staged_rows import ROWS
+from spark_jobs.folds.arrow_rows import arrow_rows
 from spark_jobs.folds.dispatch import Folding, FoldResult
-from spark_jobs.folds.keyed import of_touched_keys, without_carried
-from spark_jobs.folds.local_engine import FastPathFold, fold_locally
+from spark_jobs.folds.fold import is_partial
+from spark_jobs.folds.key_groups import ENTRIES
+from spark_jobs.folds.record_columns import of_touched_keys, without_carried
 from spark_jobs.folds.unordered import LATE
 from spark_jobs.quarantine import refetch
 from spark_jobs.quarantine.bad_records import Bad, keep, named, unreadable, with_listing
@@ -42,6 +45,7 @@ from spark_jobs.quarantine.unrepresentable import guarded, unrepresentable_recor
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.sessions import FEW_ROWS, interpreted
 from spark_jobs.windows.driver_reads import frame
+from spark_jobs.windows.local_records import local_records
 from spark_jobs.windows.log_reader import read_records, require_unchanged, row_records
 from spark_jobs.windows.parquet_files import opened, row_count
 from spark_jobs.writers.merge_errors import as_integrity_error
@@ -96,8 +100,8 @@ class BatchBuilder:
         return self._try([*found, *unfit])
 
     def _try(self, bad: Sequence[Bad]) -> BuiltBatch | None:
-        if not bad and self._is_plain and (written := self._folded_here()) is not None:
-            return BuiltBatch(self._batch(written, partial=False, carry=self.control.carry))
+        if not bad and (written := self._folded_locally()) is not None:
+            return BuiltBatch(self._batch(*written, self.control.carry))
         carry, log = self.control.carry, self.job.log
         if self.plan.rows <= FEW_ROWS:
             interpreted(self.work.spark)
@@ -144,26 +148,35 @@ class BatchBuilder:
             retired_below=max(self.control.retired_below, contents.barrier),
         )
 
-    @property
-    def _is_plain(self) -> bool:
-        """The last record of each key is all that the fold needs to know."""
-        schema, shape = self.plan.schema, self._contents.shape
-        held_twice = shape.deletes and schema.regime is Regime.DOUBLE
-        if not schema.key or schema.regime is Regime.UNORDERED or shape.incomplete or held_twice:
-            return False
-        refused = (self.job.tables.refused(c, c.name in schema.key, quoted(c.name)) for c in schema.columns)
-        return not (self.plan.touched or self._something_waits or any(refused))
-
-    def _folded_here(self) -> int | None:
-        """How many rows to merge were written; None where that is left to Spark."""
-        fold = FastPathFold(self._images, self._after, self._task.rule.on_delete)
-        with fold_locally(self.job.log, self.plan.windows, fold) as rows:
-            if rows is None:
+    def _folded_locally(self) -> tuple[int, bool] | None:
+        """How many rows to merge were written, and whether some values are not known; None where Spark has to fold the
+        batch."""
+        schema = self.plan.schema
+        if not schema.key or schema.regime is Regime.UNORDERED or self.plan.touched or self._something_waits:
+            return None
+        folding = self._folding(self._contents.shape)
+        with (
+            local_records(self.job.log, self.plan.windows, self._after, ENTRIES.names) as entries,
+            self._integrity(),
+        ):
+            if entries is None:
                 return None
+            folded = folding.fold.rows(entries)
+            partial = folding.is_partial and is_partial(folded)
+            rows = None if self._refuses_values else arrow_rows(folded, schema, partial)
+            if rows is None or folded["root"].null_count < len(folded):
+                interpreted(self.work.spark)
+                return self._written(folding.typed(self.work.spark.createDataFrame(folded))), folding.is_partial
             with self.job.log.store.open_output(f"{self._folder}/{ROWS}/part-00000.parquet") as content:
                 pq.write_table(rows, content, store_schema=False)
             failpoint("stage.after_rows")
-            return len(rows)
+            return len(rows), partial
+
+    @property
+    def _refuses_values(self) -> bool:
+        """The target refuses some values of the columns' types."""
+        key, columns = self.plan.schema.key, self.plan.schema.columns
+        return any(self.job.tables.refused(column, column.name in key, quoted(column.name)) for column in columns)
 
     @property
     def _something_waits(self) -> bool:
@@ -188,26 +201,35 @@ class BatchBuilder:
         entries = sorted_.entries
         if self.plan.touched:
             entries = self._repaired(entries)
-        folding = Folding(
+        folding = self._folding(self._contents.shape + sorted_.back, sorted_.admitted)
+        with self._integrity():
+            staged = folding.staged(entries)
+            return staged, self._written(staged.rows)
+
+    def _written(self, rows: DataFrame) -> int:
+        """Writes rows to merge; their number."""
+        url = self.job.log.store.url(f"{self._folder}/{ROWS}")
+        guarded(rows, self.plan.schema, self.job.tables).write.mode("overwrite").parquet(url)
+        failpoint("stage.after_rows")
+        return row_count(self.job.log.store, f"{self._folder}/{ROWS}")
+
+    def _folding(self, shape: BatchShape, admitted: DataFrame | None = None) -> Folding:
+        return Folding(
             self._task,
-            entries,
             self._images,
             self._contents,
-            self._contents.shape + sorted_.back,
+            shape,
             self._truncated_at,
             self.plan,
             self.control,
             self._carried,
-            sorted_.admitted,
+            admitted,
             self._now,
             self._target,
         )
-        url = self.job.log.store.url(f"{self._folder}/{ROWS}")
-        with as_integrity_error(self.job.step.definition.name, self._task.table, self.plan.window):
-            staged = folding.staged()
-            guarded(staged.rows, self.plan.schema, self.job.tables).write.mode("overwrite").parquet(url)
-        failpoint("stage.after_rows")
-        return staged, row_count(self.job.log.store, f"{self._folder}/{ROWS}")
+
+    def _integrity(self) -> contextlib.AbstractContextManager[None]:
+        return as_integrity_error(self.job.step.definition.name, self._task.table, self.plan.window)
 
     def _repaired(self, entries: DataFrame) -> DataFrame:
         if self.control.carry.files:

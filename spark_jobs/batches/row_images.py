@@ -28,8 +28,7 @@ class ImageColumns:
     def texts(self, image: SparkColumn) -> SparkColumn:
         """The image as a struct with the text of each column; NULL where NULL or not in the image. Columns younger than
         the record's schema hold their initial value."""
-        fields = StructType([StructField(name, StringType()) for name in self.schema.names])
-        parsed = F.from_json(image, fields, FAILFAST)
+        parsed = self.parsed(image)
         younger = [column for column in self.schema.columns if column.initial is not None and self._without(column)]
         if not younger:
             return parsed
@@ -41,6 +40,19 @@ class ImageColumns:
                 for column in self.schema.columns
             )
         )
+
+    def parsed(self, image: SparkColumn) -> SparkColumn:
+        """The image as a struct with the text of each column; NULL where NULL or not in the image."""
+        fields = StructType([StructField(name, StringType()) for name in self.schema.names])
+        return F.from_json(image, fields, FAILFAST)
+
+    def initials(self) -> dict[str, dict[str, str]]:
+        """By schema id, the initial values of the columns that are younger than the schema, as JSON."""
+        younger = [column for column in self.schema.columns if column.initial is not None]
+        return {
+            one: {column.name: column.initial or "" for column in younger if column.name not in schema.names}
+            for one, schema in self.schemas.items()
+        }
 
     def initial(self, column: Column, schema_id: SparkColumn) -> SparkColumn:
         """The text that rows of an older schema hold in a column; NULL for rows of a schema that has the column."""

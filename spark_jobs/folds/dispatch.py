@@ -19,9 +19,13 @@ from airflow_cdc_provider.core.table.schema import Regime
 from spark_jobs.batches.batch_plan import BatchPlan
 from spark_jobs.batches.batch_stats import BatchShape, BatchStats
 from spark_jobs.batches.row_images import ImageColumns
-from spark_jobs.folds.keyed import KeyedFold, fold_keyed
+from spark_jobs.folds.fold import Fold
+from spark_jobs.folds.frames import fold_in_tasks, fold_on_driver
 from spark_jobs.folds.keyless import KeylessFold, fold_keyless
+from spark_jobs.folds.lives import Rules
+from spark_jobs.folds.typed_rows import typed_rows
 from spark_jobs.folds.unordered import UnorderedFold, fold_unordered
+from spark_jobs.runtime.sessions import FEW_ROWS
 
 DELETE = Operation.DELETE.value
 
@@ -38,12 +42,11 @@ class FoldResult:
 
 @dataclass(frozen=True)
 class Folding:
-    """``entries``: the changes of rows that count, of this ``shape``. ``carried``: the carry-over of the commit that
-    the batch is built on. ``admitted``: entries that had waited in it. ``target``: the table as it was then. ``now``:
-    ISO time."""
+    """``shape``: of the entries, which are the changes of rows that count. ``carried``: the carry-over of the commit
+    that the batch is built on. ``admitted``: entries that had waited in it. ``target``: the table as it was then.
+    ``now``: ISO time."""
 
     task: TableTask
-    entries: DataFrame
     images: ImageColumns
     contents: BatchStats
     shape: BatchShape
@@ -55,35 +58,55 @@ class Folding:
     now: str
     target: Callable[[], DataFrame]
 
-    def staged(self) -> FoldResult:
+    def staged(self, entries: DataFrame) -> FoldResult:
         """Raises IntegrityBroken where the records are not what the table's regime can do with."""
         if not self.images.schema.key:
-            return FoldResult(self._keyless())
+            return FoldResult(self._keyless(entries))
         if self.images.schema.regime is Regime.UNORDERED:
-            return self._unordered()
-        return FoldResult(self._keyed())
+            return self._unordered(entries)
+        return FoldResult(self._keyed(entries))
 
-    def _keyless(self) -> DataFrame:
+    def _keyless(self, entries: DataFrame) -> DataFrame:
         ignore = self.task.rule.on_delete is OnDelete.IGNORE
         truncated = self.truncated_at is not None
-        return fold_keyless(self.entries, KeylessFold(self.images, ignore, truncated, self.target))
+        return fold_keyless(entries, KeylessFold(self.images, ignore, truncated, self.target))
 
-    def _keyed(self) -> DataFrame:
-        deletes = self.shape.deletes
-        fold = KeyedFold(
-            self.images,
-            doubly_held=deletes and self.images.schema.regime is Regime.DOUBLE,
-            partial=self.shape.incomplete > 0,
-            moved=self.shape.moved > 0,
+    @property
+    def is_partial(self) -> bool:
+        """Some values of the rows may not be known."""
+        soft = self.shape.deletes and self.task.rule.on_delete is OnDelete.SOFT
+        return bool(self.images.schema.key) and (self.shape.incomplete > 0 or soft)
+
+    @property
+    def fold(self) -> Fold:
+        """Of a table with a key."""
+        schema, deletes = self.images.schema, self.shape.deletes
+        rules = Rules(
+            schema.names,
+            schema.key,
+            self.images.initials(),
             keep_deleted=deletes and self.task.rule.on_delete is OnDelete.SOFT,
             ignore_deletes=deletes and self.task.rule.on_delete is OnDelete.IGNORE,
             truncated=self.truncated_at is not None,
             own_row=bool(self.plan.touched),
-            target=self.target,
         )
-        return fold_keyed(self.entries, fold)
+        return Fold(rules, doubly_held=deletes and schema.regime is Regime.DOUBLE)
 
-    def _unordered(self) -> FoldResult:
+    def typed(self, folded: DataFrame) -> DataFrame:
+        """Folded rows as rows to merge."""
+        return typed_rows(folded, self.images, self.is_partial, self.target if self._moved else None)
+
+    @property
+    def _moved(self) -> bool:
+        return self.shape.moved > 0 and not self.plan.touched
+
+    def _keyed(self, entries: DataFrame) -> DataFrame:
+        rows = self.plan.rows + self.control.carry.waiting
+        if rows <= FEW_ROWS:
+            return self.typed(fold_on_driver(entries, self.fold))
+        return self.typed(fold_in_tasks(entries, self.fold, rows, self._moved))
+
+    def _unordered(self, entries: DataFrame) -> FoldResult:
         if self.contents.truncated_at or self.shape.incomplete:
             raise IntegrityBroken(self._without_order())
         repair = bool(self.plan.touched)
@@ -97,7 +120,7 @@ class Folding:
             target=self.target,
         )
         folded = fold_unordered(
-            self.entries.where(F.col("op") != DELETE) if ignore else self.entries,
+            entries.where(F.col("op") != DELETE) if ignore else entries,
             self.carried().where(F.lit(not repair) & (F.col("kind") == Carried.TOMBSTONE)),
             fold,
         )

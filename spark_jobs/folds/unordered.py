@@ -21,7 +21,7 @@ from airflow_cdc_provider.core.log.quarantine import RecordKey
 from airflow_cdc_provider.core.table.merge_plan import GONE, LIVE, OP, ORDER
 from spark_jobs.batches.row_images import ImageColumns, typed_columns
 from spark_jobs.folds.duplicates import last_signatures, without_duplicates
-from spark_jobs.folds.keyed import own_key
+from spark_jobs.folds.record_columns import own_key
 from spark_jobs.quarantine.carry_over import BESIDE
 from spark_jobs.writers.absent_rows import without_row
 

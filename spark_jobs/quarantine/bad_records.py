@@ -31,7 +31,7 @@ from airflow_cdc_provider.core.log.quarantine import (
 )
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from spark_jobs.folds.local_engine import entry_keys
+from spark_jobs.folds.key_groups import entry_keys
 from spark_jobs.windows import driver_reads
 from spark_jobs.windows.driver_reads import CarriedRecord, landed
 from spark_jobs.windows.log_reader import WindowSlice

@@ -19,7 +19,8 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.core.log.carry_over import Carried
 from airflow_cdc_provider.core.log.change_records import ARRIVES, FIELDS, Operation
 from spark_jobs.batches.small_frames import small_frame, texts
-from spark_jobs.folds.keyed import BEGINS, IMAGES, is_incomplete, own_key
+from spark_jobs.folds.lives import BEGINS
+from spark_jobs.folds.record_columns import IMAGES, is_incomplete, own_key
 from spark_jobs.quarantine.carry_over import BESIDE
 
 DELETE = Operation.DELETE.value

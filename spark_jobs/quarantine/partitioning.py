@@ -21,7 +21,7 @@ from spark_jobs.batches.batch_plan import BatchPlan
 from spark_jobs.batches.batch_stats import NOTHING, BatchShape, parked_shape, shape_of
 from spark_jobs.batches.row_images import ImageColumns
 from spark_jobs.batches.small_frames import small_frame, texts
-from spark_jobs.folds.keyed import own_key as key_column
+from spark_jobs.folds.record_columns import own_key as key_column
 from spark_jobs.quarantine import refetch
 from spark_jobs.quarantine.bad_records import Bad, CorrectedRecord, Ruling, carried, keep, named, rule
 from spark_jobs.quarantine.carry_over import BESIDE, read_carry

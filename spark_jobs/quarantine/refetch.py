@@ -27,8 +27,8 @@ from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.row_images import ImageColumns
 from spark_jobs.batches.small_frames import small_frame, texts
-from spark_jobs.folds.keyed import is_incomplete
-from spark_jobs.folds.keyed import own_key as key_column
+from spark_jobs.folds.record_columns import is_incomplete
+from spark_jobs.folds.record_columns import own_key as key_column
 from spark_jobs.runtime.job import Job
 from spark_jobs.windows import driver_reads
 from spark_jobs.windows.driver_reads import CarriedRecord

@@ -13,7 +13,7 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type, try_from_text
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.batches.row_images import ImageColumns
-from spark_jobs.folds.keyed import own_key
+from spark_jobs.folds.record_columns import own_key
 
 NOT_REPRESENTABLE = "CDC_UNFIT"
 """What a job dies of where a value of the column's Spark type is none of the target's."""

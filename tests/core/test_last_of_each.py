@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from spark_jobs.folds.local_engine import last_of_each
+from spark_jobs.folds.key_groups import last_of_each
 
 
 def test_of_the_entries_of_a_key_the_last_in_order_counts_however_many_there_are() -> None:

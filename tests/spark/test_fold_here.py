@@ -21,7 +21,7 @@ from airflow_cdc_provider.core.table.merge_plan import DELETED, LIVE, OP, ORDER
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.types import try_from_text
 from spark_jobs.batches.row_images import ImageColumns
-from spark_jobs.folds import local_engine
+from spark_jobs.folds import arrow_rows, dispatch
 from spark_jobs.runtime import memory_budget
 from tests.model import seeds
 from tests.spark.hand_made import HandMade, Row
@@ -82,10 +82,9 @@ def test_a_value_is_read_as_spark_reads_it_or_not_at_all(spark: SparkSession, ki
 
 
 def alone(schema: TableSchema, text: str) -> pa.Array | None:
-    record = {"op": "insert", "key_before": None, "key": "[0]", "after": f'{{"v":{text}}}', "order_key": "1"}
     try:
-        (values,) = local_engine._columns(pa.Table.from_pylist([record]), schema)
-    except local_engine.UNUSUAL:
+        (values,) = arrow_rows.typed_arrays(pa.chunked_array([[f'{{"v":{text}}}']]), schema)
+    except arrow_rows.UNUSUAL:
         return None
     return values.combine_chunks()
 
@@ -104,21 +103,20 @@ def test_a_plain_batch_is_staged_as_spark_would_stage_it(
     ours, files = staged(table)
     assert files == ["part-00000.parquet"], "folded here"
     monkeypatch.setattr(memory_budget, "MOST_ROWS", -1)
+    monkeypatch.setattr(dispatch, "FEW_ROWS", -1)
     theirs, files = staged(table)
     assert files != ["part-00000.parquet"], "folded by Spark"
     assert ours == theirs, f"again: {seeds.SEED}={seeds.seed()}"
 
 
-def test_a_row_that_is_kept_deleted_is_flagged_here_unless_more_has_happened_to_it(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_row_that_is_kept_deleted_is_flagged_with_its_last_values(spark: SparkSession, tmp_path: Path) -> None:
     schema = TableSchema("public.t", (KEY[0], Column("v", TYPES[Kind.TEXT])), ("id",))
     table = HandMade(spark, tmp_path, schema, OnDelete.SOFT)
     table.copy([{"id": n, "v": "old"} for n in (1, 2, 3)])
     table.land([table.delete({"id": 1}), table.update({"id": 2, "v": "new"})])
     assert folded(table) == ["part-00000.parquet"]
     table.land([table.update({"id": 3, "v": "last"}), table.delete({"id": 3})])
-    assert folded(table) != ["part-00000.parquet"]
+    assert folded(table) == ["part-00000.parquet"]
     assert table.rows(DELETED) == [(1, "old", True), (2, "new", False), (3, "last", True)]
 
 

@@ -1,0 +1,68 @@
+"""The fold of a Spark frame: by the driver where the entries are few, else by Spark's tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS
+from spark_jobs.folds.fold import Fold
+from spark_jobs.folds.key_groups import ENTRIES
+from spark_jobs.folds.record_columns import DELETE, is_incomplete, own_key
+
+ROWS_PER_TASK = 250_000
+ROWS_PER_BATCH = 10_000
+ROWS = "key STRING, op STRING, order_key STRING, image STRING, known ARRAY<STRING>, root STRING, " + (
+    "root_may_be_missing BOOLEAN"
+)
+GROUP, LINKED = "_cdc_group", "_cdc_linked"
+
+
+def fold_on_driver(entries: DataFrame, fold: Fold) -> DataFrame:
+    """For entries that are few. Raises FoldError."""
+    return entries.sparkSession.createDataFrame(fold.rows(entries.select(*ENTRIES.names).toArrow()))
+
+
+def fold_in_tasks(entries: DataFrame, fold: Fold, rows: int, moved: bool) -> DataFrame:
+    """``rows``: about how many entries there are. ``moved``: some rows move to another key without all their columns;
+    all keys of such a chain go to one task. A task's FoldError is part of the text of what Spark raises."""
+    entries = entries.select(*ENTRIES.names)
+    grouped = _with_chains(entries) if moved else entries.withColumn(GROUP, own_key())
+    parts = grouped.repartition(max(1, -(-rows // ROWS_PER_TASK)), GROUP).drop(GROUP)
+    return parts.mapInArrow(partial(_fold, fold), ROWS)
+
+
+def _fold(fold: Fold, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    entries = pa.Table.from_batches(batches, ENTRIES)
+    if len(entries):
+        yield from fold.rows(entries).to_batches(ROWS_PER_BATCH)
+
+
+def _with_chains(entries: DataFrame) -> DataFrame:
+    """``GROUP``: the same for all keys of a chain. Found by doubling steps: a chain of n keys needs log2(n) rounds."""
+    arrivals = entries.where((F.col("phase") == ARRIVES) & is_incomplete()).select("link_id", F.col("key").alias("to"))
+    departures = entries.where((F.col("phase") == DEPARTS) & (F.col("op") == DELETE))
+    moves = departures.select("link_id", F.col("key_before").alias("from")).join(arrivals, "link_id")
+    labels = _components(moves.select("from", "to").distinct())
+    keyed = entries.withColumn("k", own_key()).join(labels, "k", "left")
+    return keyed.withColumn(GROUP, F.coalesce("label", "k")).drop("k", "label")
+
+
+def _components(edges: DataFrame) -> DataFrame:
+    """Per key (``k``) the least key that it is connected with (``label``)."""
+    both = edges.union(edges.select(F.col("to").alias("from"), F.col("from").alias("to"))).localCheckpoint()
+    labels = both.select(F.col("from").alias("k")).distinct().withColumn("label", F.col("k")).localCheckpoint()
+    while True:
+        # The least label of the neighbours, and then the label of that label.
+        near = both.join(labels, F.col("to") == F.col("k")).groupBy("from").agg(F.min("label").alias("near"))
+        step = labels.join(near, F.col("k") == F.col("from")).select("k", "label", F.least("label", "near").alias("l"))
+        far = step.select(F.col("k").alias("of"), F.col("l").alias("far"))
+        step = step.join(far, F.col("l") == F.col("of")).select("k", "label", F.least("l", "far").alias("new"))
+        step = step.localCheckpoint()
+        if step.where("new < label").isEmpty():
+            return step.select("k", "label")
+        labels = step.select("k", F.col("new").alias("label"))
