@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from airflow_cdc_failpoints import ARMED
+
 from airflow_cdc_provider import jars, logstore
-from airflow_cdc_provider.core.failpoints import ARMED
 from airflow_cdc_provider.jars import user_cache
 
 SIGNALS = {"freeze": "STOP", "kill9:jvm": "KILL"}

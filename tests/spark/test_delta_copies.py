@@ -14,12 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema
 from airflow_cdc_provider.core.errors import TargetUnavailable
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.staging.local_store import LocalStore

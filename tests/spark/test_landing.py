@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import Boundary, Ignored, Resolved, StreamItem
 from airflow_cdc_provider.core.errors import SourceUnavailable, StagingUnavailable
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.log.change_records import FIELDS, ChangeRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.staging.local_store import LocalStore

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.log.change_log import quarantine_folder, quarantine_path
 from airflow_cdc_provider.core.log.quarantine import BadRecord, record_id
 from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete

@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
@@ -21,7 +22,6 @@ from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClie
 from airflow_cdc_provider.connectors.sources.postgres.splits import read_split
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition, OnDelete, TableRule
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import TableSchema

@@ -9,12 +9,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.sources.salesforce import bulk
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.steps import TableResult
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.spec.definition import Reconcile
 from airflow_cdc_provider.core.table.published_cut import tables_of_a_cut
 from airflow_cdc_provider.core.table.state_rows import Lane
