@@ -56,7 +56,7 @@ class Flow(StrEnum):
 
 @dataclass(frozen=True)
 class Access:
-    """``login_url`` issues the tokens, without path. ``audience`` is the audience of a JWT. ``org_id`` and
+    """``login_url`` is the server that issues tokens, without path. ``audience`` is that of a JWT. ``org_id`` and
     ``refresh_token_file`` (for tokens that replace ``refresh_token``) are empty if the connection does not set them.
     ``repr`` shows no secret."""
 
