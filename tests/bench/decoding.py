@@ -18,7 +18,7 @@ from airflow_cdc_provider.connectors.decoders.common.message import (
     DecodesMany,
     Message,
 )
-from airflow_cdc_provider.connectors.sources.salesforce.columns import typed
+from airflow_cdc_provider.connectors.sources.salesforce.columns import cast_columns
 from airflow_cdc_provider.connectors.sources.salesforce.csv_result import read_page
 from airflow_cdc_provider.connectors.transports.messages.decoding import TOGETHER
 from airflow_cdc_provider.core.spec.definition import TableRule
@@ -101,7 +101,7 @@ def _csv_figure() -> Figure:
 
 
 def _typed(body: bytes, schema: TableSchema) -> None:
-    rows = typed(read_page(body, schema.names, CSV_ROWS), schema)
+    rows = cast_columns(read_page(body, schema.names, CSV_ROWS), schema)
     assert rows.num_rows == CSV_ROWS
 
 

@@ -23,7 +23,7 @@ from airflow_cdc_provider.connectors.decoders.common.wanted_columns import readi
 from airflow_cdc_provider.connectors.decoders.datastream import types as datastream
 from airflow_cdc_provider.connectors.decoders.debezium import converters as debezium
 from airflow_cdc_provider.connectors.decoders.ydb import types as ydb
-from airflow_cdc_provider.connectors.sources.jdbc_poll.values import plain
+from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value
 from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
 from airflow_cdc_provider.connectors.sources.postgres import types as postgres
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
@@ -162,7 +162,7 @@ POLLED = [
 @pytest.mark.parametrize(("kind", "values"), POLLED, ids=[str(kind) for kind, _ in POLLED])
 @given(data=st.data())
 def test_keys_of_a_polled_table(kind: LogicalType, values: st.SearchStrategy[Any], data: st.DataObject) -> None:
-    distinct(lambda value: canonical_value(kind, plain(kind, value)), data.draw(values), data.draw(values))
+    distinct(lambda value: canonical_value(kind, column_value(kind, value)), data.draw(values), data.draw(values))
 
 
 def cells(us: int) -> str:

@@ -15,7 +15,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEve
 from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition, channel_position, position_of
 from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
-from airflow_cdc_provider.connectors.sources.salesforce.stream import drained
+from airflow_cdc_provider.connectors.sources.salesforce.stream import read_stream
 from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
@@ -43,7 +43,7 @@ def channel(events: Sequence[ChannelEvent], describe: Answer | None = None) -> I
         def drain(lo: Position = START, *tables: str) -> Iterator[StreamItem]:
             tasks = [task(table) for table in tables or ("Account",)]
             with Tokens().client(server).connected() as connection:
-                yield from drained(connection, Rest(http(rest), VERSION), OPTIONS, lo, tasks, 1)
+                yield from read_stream(connection, Rest(http(rest), VERSION), OPTIONS, lo, tasks, 1)
 
         yield server, drain
 

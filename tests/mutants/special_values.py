@@ -43,8 +43,8 @@ SPECIAL_VALUES = (
     Breakage(
         "times of a polled table are what the driver makes of them",
         f"{POLLED}/select.py",
-        "spelled = self.is_cast(name) or (kind in TIMES and self.system in SPELLED)",
-        "spelled = self.is_cast(name)",
+        "if as_text or self.is_cast(name) or (kind in TIMES and self.system in EXACT_TEXT):",
+        "if as_text or self.is_cast(name):",
         TABLES,
     ),
     Breakage(

@@ -1,5 +1,5 @@
-"""What the extra of a connection may say to the driver of a polled database. A driver that is not known here is told
-nothing: its options may load code, run statements or read files."""
+"""Allowed extras of a connection, per driver of a polled database. None are allowed for an unknown driver: its options
+may load code, run statements or read files."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ ODBC_ALLOWED = frozenset(
     {ODBC_DRIVER, ODBC_TRUST, "ApplicationIntent", "Encrypt", "HostNameInCertificate", "MultiSubnetFailover"}
 )
 DRIVER_NAME = re.compile(r"[A-Za-z][\w .()-]*")
-"""The name of an installed driver; a path would be a library to load."""
+"""The name of an installed driver, not the path of a library."""
 WORD = re.compile(r"[\w.$*-]+")
 
 
 @dataclass(frozen=True)
 class Extra:
-    """``query`` goes into the URL, ``arguments`` to the driver itself."""
+    """``query`` is part of the URL, ``arguments`` are passed to the driver."""
 
     query: Mapping[str, str] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_extra(driver: str, connection: ConnectionInfo) -> Extra:
-    """Raises CheckFailed (CON040) where the extra says what is not allowed."""
+    """Raises CheckFailed (CON040) if the extra has a key or value that is not allowed."""
     if driver in POSTGRES:
         return Extra({name: str(value) for name, value in postgres_access.libpq_parameters(connection).items()})
     if driver in MYSQL:
@@ -61,17 +61,17 @@ def unverified(driver: str, connection: ConnectionInfo) -> list[Problem]:
 
 def _odbc(connection: ConnectionInfo) -> dict[str, str]:
     given = followed(connection, ODBC_ALLOWED)
-    told = {name: _word(connection, name, value) for name, value in given.items() if name != ODBC_DRIVER}
-    if told.get(ODBC_TRUST, "no") not in ("yes", "no"):
+    parameters = {name: _word(connection, name, value) for name, value in given.items() if name != ODBC_DRIVER}
+    if parameters.get(ODBC_TRUST, "no") not in ("yes", "no"):
         raise refused(connection, f"{ODBC_TRUST} that is neither yes nor no", f"{ODBC_TRUST}: yes, {ODBC_TRUST}: no")
     if ODBC_DRIVER in given:
         if not DRIVER_NAME.fullmatch(str(given[ODBC_DRIVER])):
-            raise refused(connection, "a driver that is no name", "driver: ODBC Driver 18 for SQL Server")
-        told[ODBC_DRIVER] = str(given[ODBC_DRIVER])
-    return told
+            raise refused(connection, "a driver that is not a name", "driver: ODBC Driver 18 for SQL Server")
+        parameters[ODBC_DRIVER] = str(given[ODBC_DRIVER])
+    return parameters
 
 
 def _word(connection: ConnectionInfo, name: str, value: Any) -> str:
     if not WORD.fullmatch(str(value)):
-        raise refused(connection, f"{name} that is no single word", f"{name}: letters, digits, `_`, `.`, `$`, `*`, `-`")
+        raise refused(connection, f"{name} that is not one word", f"{name}: letters, digits, `_`, `.`, `$`, `*`, `-`")
     return str(value)

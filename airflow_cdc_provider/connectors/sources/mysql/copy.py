@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
 from airflow_cdc_provider.connectors.key_ranges import ROWS_AT_ONCE, KeyRange, key_ranges, range_of
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
-from airflow_cdc_provider.connectors.sources.jdbc_poll.values import plain
+from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value
 from airflow_cdc_provider.connectors.sources.mysql.cascades import refuse_cascades
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, ask, read_server
 from airflow_cdc_provider.connectors.sources.mysql.check_tables import operand_problems
@@ -175,7 +175,7 @@ def _given(value: object) -> object:
 
 def _values(schema: TableSchema, column: Column, described: CatalogColumn, cells: Sequence[Any]) -> list[Any]:
     """Raises BadRecordMet (CPY009) for what no target has."""
-    read = formed(schema, column, described, lambda cell: plain(described.column.type, _value(described, cell)))
+    read = formed(schema, column, described, lambda cell: column_value(described.column.type, _value(described, cell)))
     try:
         return [None if cell is None else read(cell) for cell in cells]
     except Unrepresentable as error:
