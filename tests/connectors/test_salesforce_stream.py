@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -50,6 +50,11 @@ def channel(events: Sequence[ChannelEvent], describe: Answer | None = None) -> I
 
 def ends(items: Sequence[object]) -> list[Position]:
     return [item.position for item in items if isinstance(item, Boundary)]
+
+
+def without_time(items: Iterable[object]) -> list[object]:
+    """The last position has the time of a keepalive."""
+    return [(item.position[CHANNEL].split(" ")[:2] if isinstance(item, Boundary) else item) for item in items]
 
 
 def last(items: Sequence[object]) -> tuple[bytes, int]:
@@ -113,9 +118,9 @@ def test_case_26_a_place_that_is_not_served_any_more_is_lost_for_good() -> None:
 
 def test_a_stream_that_breaks_in_the_middle_of_a_transaction_keeps_it_whole() -> None:
     with channel(EVENTS) as (server, drain):
-        whole = list(drain())
+        whole = without_time(drain())
         server.failures = [Failure("Subscribe", grpc.StatusCode.UNAVAILABLE, after=4)]
-        assert list(drain()) == whole
+        assert without_time(drain()) == whole
 
 
 def test_an_object_that_cannot_be_described_now_is_worth_another_try() -> None:
