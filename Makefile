@@ -9,7 +9,7 @@ SHELL := bash
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 # One stamp per set of requirements: with the stamp there, nothing is asked of anybody.
-INSTALLED := $(VENV)/installed-$(shell cat pyproject.toml constraints.txt | sha256sum | cut -c1-16)
+INSTALLED := $(VENV)/installed-$(shell cat pyproject.toml airflow_cdc_provider/sandbox/pyproject.toml constraints.txt | sha256sum | cut -c1-16)
 # Spark's scripts look for python and java by name.
 READY = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" JAVA_HOME="$$($(PYTHON) -m airflow_cdc_provider.java)" PYTHONUNBUFFERED=1
 
