@@ -28,7 +28,7 @@ from airflow_cdc_provider.core.errors import Fenced, Problem, Retryable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.carry_over import NOTHING
 from airflow_cdc_provider.core.log.change_log import Manifest
-from airflow_cdc_provider.core.spec.definition import written
+from airflow_cdc_provider.core.spec.definition import format_duration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableState
@@ -98,7 +98,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     for table, one in fresh.items():
         if one.late:
             age = "has no copy yet" if one.lag_s is None else f"is {one.lag_s:,.0f} s behind its source"
-            tell(f"{table} is late: it {age}, and freshness allows {written(allowed)}")
+            tell(f"{table} is late: it {age}, and freshness allows {format_duration(allowed)}")
     problems = _problems(decision, rows.values(), failed, results)
     return CloseResult(tuple(rows.values()), moved, problems, acknowledged, results.phases(), fresh)
 
@@ -137,8 +137,8 @@ def _row(
     at: str,
 ) -> TableRow | None:
     """The table as it stands now. None where it stands outside this run: another run copies it."""
-    verdict = next(verdict for verdict in decision.verdicts if verdict.table == task.table)
-    if verdict.move is TableAction.COPYING:
+    verdict = next(verdict for verdict in decision.table_decisions if verdict.table == task.table)
+    if verdict.action is TableAction.COPYING:
         return None
     planned = (*decision.plan.copy, *decision.plan.reconcile)
     touched = trouble is not None or task.table in planned or results.touched(task.table)
@@ -163,9 +163,9 @@ def _row(
     if trouble:
         worse = blocked_row if trouble[0] is Outcome.BLOCKED else failing_row
         return worse(row, trouble[1], at)
-    if verdict.move is TableAction.FAILING and verdict.problem:
+    if verdict.action is TableAction.FAILING and verdict.problem:
         return failing_row(row, verdict.problem, at)
-    if verdict.move is TableAction.BLOCKED and (control is None or control.state.name is not TableState.PAUSED):
+    if verdict.action is TableAction.BLOCKED and (control is None or control.state.name is not TableState.PAUSED):
         return blocked_row(row, verdict.problem, at)
     if control is None:
         return row
@@ -266,7 +266,7 @@ def _log(replicator: Replicator, decision: RunDecision, rows: Mapping[str, Table
 
 def _all_known(decision: RunDecision, rows: Mapping[str, TableRow]) -> bool:
     """Nothing is forgotten or removed while it is unknown where a table stands."""
-    unread = (verdict.table for verdict in decision.verdicts if verdict.move is TableAction.FAILING)
+    unread = (verdict.table for verdict in decision.table_decisions if verdict.action is TableAction.FAILING)
     return all(table in rows and rows[table].control is not None for table in unread)
 
 

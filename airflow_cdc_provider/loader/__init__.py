@@ -2,9 +2,9 @@
 
 load_file(path)      one replicator, or DefinitionInvalid with all problems
 load_folder(path)    all replicators of a folder; a broken file costs only itself
-clashes(loaded)      what replicators share that each must have alone
+find_clashes(loaded)      what replicators share that each must have alone
 """
 
-from airflow_cdc_provider.loader.files import Loaded, ReplicatorFolder, clashes, load_file, load_folder, load_text
+from airflow_cdc_provider.loader.files import Loaded, ReplicatorFolder, find_clashes, load_file, load_folder, load_text
 
-__all__ = ["Loaded", "ReplicatorFolder", "clashes", "load_file", "load_folder", "load_text"]
+__all__ = ["Loaded", "ReplicatorFolder", "find_clashes", "load_file", "load_folder", "load_text"]

@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.nearest import did_you_mean, nearest
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.loader.messages import advice, expected, found
 from airflow_cdc_provider.loader.report import SECRET_KEY, Report, YamlLocation, shown
-from airflow_cdc_provider.loader.spark_conf import lacks_unit, misshapen, refused
+from airflow_cdc_provider.loader.spark_conf import expected_format, lacks_unit, refusal_reason
 from airflow_cdc_provider.loader.text_formats import FORMS, duration
 from airflow_cdc_provider.loader.types import known_kinds, options_class
 from airflow_cdc_provider.loader.yaml_tree import Broken, Mapping, Node, Scalar, Sequence
@@ -42,11 +42,11 @@ class Builder:
 
     report: Report
     built: dict[Path, Any] = field(default_factory=dict)
-    places: dict[Path, YamlLocation] = field(default_factory=dict)
+    locations: dict[Path, YamlLocation] = field(default_factory=dict)
 
     def build(self, kind: Any, node: Node, path: Path = (), more: Map[str, Any] = NOTHING_MORE) -> Any:
         """``node`` as a ``kind``; ``more`` is the metadata of the field. Raises Unusable after reporting why not."""
-        self.places[path] = node.at
+        self.locations[path] = node.at
         if isinstance(node, Broken):
             raise Unusable
         if is_dataclass(kind):
@@ -161,7 +161,7 @@ class Builder:
     def _list(self, kind: Any, node: Node, path: Path, more: Map[str, Any]) -> tuple[Any, ...]:
         if not isinstance(node, Sequence):
             self._mismatch(tuple, node, more)
-        if not node.items and more.get("filled"):
+        if not node.items and more.get("non_empty"):
             self._refuse("DEF020", "an empty list", node, allowed="at least one entry", do="fill it or leave it out")
         values, sound = [], True
         for index, item in enumerate(node.items):
@@ -183,7 +183,7 @@ class Builder:
             self._mismatch(dict, node, more)
         values, sound = {}, True
         for key, value in node.entries:
-            self.places[(*path, key.text)] = key.at
+            self.locations[(*path, key.text)] = key.at
             try:
                 values[key.text] = self._setting(key, value, more)
             except Unusable:
@@ -195,7 +195,7 @@ class Builder:
     def _setting(self, key: Scalar, value: Node, more: Map[str, Any]) -> str:
         if self._secret_key(key) or isinstance(value, Broken):
             raise Unusable
-        reason = refused(key.text) if more.get("form") == "spark" else ""
+        reason = refusal_reason(key.text) if more.get("form") == "spark" else ""
         if reason:
             self._refuse("DEF030", f"Spark setting {shown(key.text)} is not allowed: {reason}", key)
         if not isinstance(value, Scalar):
@@ -208,7 +208,7 @@ class Builder:
         if more.get("form") == "cast" and FORMS["cast"].error(text):
             allowed = FORMS["cast"].allowed
             self._refuse("DEF055", f"{shown(key.text)} cannot be cast so", value, found=shown(text), allowed=allowed)
-        if more.get("form") == "spark" and (allowed := misshapen(key.text, text)):
+        if more.get("form") == "spark" and (allowed := expected_format(key.text, text)):
             what = f"{shown(key.text)} says what is not allowed: a value must not name code"
             self._refuse("DEF030", what, value, found=shown(text), allowed=allowed)
         return text

@@ -63,10 +63,10 @@ def _finder(builder: Builder, base: Path) -> Callable[..., YamlLocation]:
     def find(*below: str | int) -> YamlLocation:
         path = (*base, *below)
         missing: list[str | int] = []
-        while path not in builder.places:
+        while path not in builder.locations:
             missing.insert(0, path[-1])
             path = path[:-1]
-        return builder.places[path].below(*missing)
+        return builder.locations[path].below(*missing)
 
     return find
 
@@ -100,8 +100,8 @@ def _check_source(source: Source, at: Callable[..., YamlLocation], report: Repor
             at("connection"),
             do="name an Airflow connection",
         )
-    misfits = getattr(options, "misfits", None)
-    for code, key, what, found, allowed in misfits(source) if misfits else ():
+    option_conflicts = getattr(options, "option_conflicts", None)
+    for code, key, what, found, allowed in option_conflicts(source) if option_conflicts else ():
         report.problem(code, what, at(key), found=found, allowed=allowed)
 
 
@@ -121,8 +121,8 @@ def _check_target(target: Target, at: Callable[..., YamlLocation], report: Repor
                 found=f"key {shown(name)}",
                 allowed=allowed,
             )
-    misfits = getattr(options_class("targets", target.type), "misfits", None)
-    for key, what, allowed in misfits(target) if misfits else ():
+    option_conflicts = getattr(options_class("targets", target.type), "option_conflicts", None)
+    for key, what, allowed in option_conflicts(target) if option_conflicts else ():
         report.problem("DEF051", what, at(key), found=shown(str(getattr(target, key))), allowed=allowed)
 
 

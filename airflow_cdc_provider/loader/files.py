@@ -51,7 +51,7 @@ def load_text(data: bytes, file: str) -> Loaded:
     check(builder)
     if report.problems or definition is None:
         raise DefinitionInvalid(*report.problems)
-    return Loaded(definition, file, builder.places["name",].line, report.warnings)
+    return Loaded(definition, file, builder.locations["name",].line, report.warnings)
 
 
 def load_file(path: str | Path) -> Loaded:
@@ -82,7 +82,7 @@ def load_folder(folder: str | Path) -> ReplicatorFolder:
     )
 
 
-def clashes(loaded: Iterable[Loaded]) -> dict[str, list[Problem]]:
+def find_clashes(loaded: Iterable[Loaded]) -> dict[str, list[Problem]]:
     """By file: a name or a target table that it shares with another of these files, or with any other of its folder.
     Neighbours that cannot be read are passed over; whoever validates them is told why."""
     known = {Path(entry.file).resolve(): entry for entry in loaded}

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.core.spec.definition import Definition, Source, written
+from airflow_cdc_provider.core.spec.definition import Definition, Source, format_duration
 from airflow_cdc_provider.loader.text_formats import DURATION, FORMS
 from airflow_cdc_provider.loader.types import NEEDS, known_kinds, options_class
 
@@ -70,13 +70,13 @@ def _required(member: Field[Any]) -> bool:
 def _described(kind: Any, member: Field[Any]) -> dict[str, Any]:
     schema = {**_schema(kind, member.metadata), "description": member.metadata.get("doc", "")}
     if member.default is not MISSING and member.default not in ("", None):
-        schema["default"] = written_default(member.default)
+        schema["default"] = yaml_default(member.default)
     return schema
 
 
-def written_default(value: Any) -> Any:
+def yaml_default(value: Any) -> Any:
     """A default as the YAML would write it."""
-    return written(value) if isinstance(value, timedelta) else to_plain(value)
+    return format_duration(value) if isinstance(value, timedelta) else to_plain(value)
 
 
 def _schema(kind: Any, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _schema(kind: Any, more: Mapping[str, Any]) -> dict[str, Any]:
     if kind is types.NoneType:
         return {"type": "null"}
     if origin is tuple:
-        least = {"minItems": 1} if more.get("filled") else {}
+        least = {"minItems": 1} if more.get("non_empty") else {}
         return {"type": "array", "items": _schema(arguments[0], more), **least}
     if origin is dict and more.get("form") == "cast":
         return {"type": "object", "additionalProperties": {"enum": ["text"]}}

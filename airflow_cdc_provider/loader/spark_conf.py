@@ -137,7 +137,7 @@ SIZES = re.compile(
 SIZE = re.compile(r"[1-9][0-9]{0,8}[kmgt]b?", re.IGNORECASE)
 
 
-def refused(key: str) -> str:
+def refusal_reason(key: str) -> str:
     """Why a setting may not be set; empty where it may."""
     for pattern, reason in REFUSED.items():
         if fnmatchcase(key, pattern):
@@ -145,7 +145,7 @@ def refused(key: str) -> str:
     return "" if _form(key) else "it is not on the list"
 
 
-def misshapen(key: str, value: str) -> str:
+def expected_format(key: str, value: str) -> str:
     """What an allowed setting may say, where it says something else; empty where it does not."""
     form = _form(key)
     return "" if form is None or re.fullmatch(form.pattern, value, re.IGNORECASE) else form.words

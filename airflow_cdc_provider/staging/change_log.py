@@ -109,7 +109,7 @@ class ChangeLog:
             for name in self.store.names(FOLDER)
         ]
 
-    def waiting(self, carry: CarryOver) -> tuple[QuarantinedRecord, ...]:
+    def quarantined_records(self, carry: CarryOver) -> tuple[QuarantinedRecord, ...]:
         """What is in quarantine, as a carry-over names it."""
         if carry.listing is None:
             return ()
@@ -151,7 +151,7 @@ class ChangeLog:
         """The highest fence ever named for a table in this log; 0 where there is none."""
         return max((fence for fence, _ in self._named(table)), default=0)
 
-    def forget_controls(self, table: str, below: int) -> None:
+    def remove_old_controls(self, table: str, below: int) -> None:
         """Remove control records of lower tokens, and carry-overs and bad records that no record left names. The
         highest fence stays named: its number is never given again. Nobody may be at work on the table: a batch that is
         staged and not yet merged has its carry-over named by nothing."""
@@ -170,7 +170,7 @@ class ChangeLog:
 
     def _forget_bad_records(self, table: str, records: Sequence[ControlRecord]) -> None:
         """Those of windows that the table has not applied are what it is blocked for."""
-        named = {one.id for record in records for one in self.waiting(record.carry)}
+        named = {one.id for record in records for one in self.quarantined_records(record.carry)}
         applied = max((record.window for record in records), default=0)
         for record in self.bad_records(table):
             if record.id not in named and record.window <= applied:

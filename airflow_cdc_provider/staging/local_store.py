@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.staging.store import leads_out, require_inside
+from airflow_cdc_provider.staging.store import path_outside, require_inside
 
 HAS_HARD_LINKS = "a file system with hard links: ext4, XFS, Btrfs, ZFS, NFS"
 NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
@@ -88,7 +88,7 @@ class LocalStore:
         for step in PurePosixPath(path).parts:
             at /= step
             if at.is_symlink():
-                raise leads_out(self.root, str(at.relative_to(self.root)))
+                raise path_outside(self.root, str(at.relative_to(self.root)))
         return Path(self.root, path)
 
     @contextlib.contextmanager

@@ -6,7 +6,7 @@ from typing import cast
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
-from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, S3, parse_location
 from airflow_cdc_provider.core.storage.s3 import s3_access
@@ -30,7 +30,7 @@ def open_store(location: str, connection: ConnectionInfo) -> Store:
     if scheme == FOLDER:
         return LocalStore(location)
     if scheme in OBJECT_STORES:
-        return cast(Store, class_of("store", scheme, OBJECT_STORES)(location, s3_access(connection)))
+        return cast(Store, load_class("store", scheme, OBJECT_STORES)(location, s3_access(connection)))
     raise CheckFailed(
         Problem("ENV004", "no staging on this kind of storage", where=location, found=scheme, allowed=ALLOWED)
     )

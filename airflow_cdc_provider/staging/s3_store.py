@@ -43,7 +43,7 @@ class S3Store:
             config["endpoint"] = access.endpoint
         if access.region:
             config["region"] = access.region
-        client: ClientConfig = {"allow_http": True} if access.in_the_clear else {}
+        client: ClientConfig = {"allow_http": True} if access.uses_plain_http else {}
         # Given as a whole: fields would mix with a session token of the environment.
         credentials: S3Credential = {
             "access_key_id": access.key,

@@ -47,10 +47,10 @@ class Store(Protocol):
 def require_inside(root: str, path: str) -> None:
     """Paths stand in files of staging, too: in manifests and plans. Raises StagingInvalid (STG007)."""
     if path.startswith("/") or ".." in PurePosixPath(path).parts:
-        raise leads_out(root, path)
+        raise path_outside(root, path)
 
 
-def leads_out(root: str, found: str) -> StagingInvalid:
+def path_outside(root: str, found: str) -> StagingInvalid:
     return StagingInvalid(
         Problem(
             "STG007",
@@ -64,7 +64,7 @@ def leads_out(root: str, found: str) -> StagingInvalid:
     )
 
 
-def creates_exclusively(store: Store) -> bool:
+def supports_exclusive_create(store: Store) -> bool:
     """Try it out, and leave nothing behind. Without it no window may ever be sealed."""
     name = f".check-{uuid.uuid4().hex}"
     first = store.create(name, b"check")

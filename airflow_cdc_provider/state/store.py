@@ -273,7 +273,7 @@ class StateStore:
         with self._transaction() as connection:
             return _table_rows(connection, replicator)
 
-    def note(self, replicator: str, actor: str, action: str, detail: dict[str, Any]) -> None:
+    def write_audit(self, replicator: str, actor: str, action: str, detail: dict[str, Any]) -> None:
         """Add a line to the audit. ``detail`` must hold no secret and no row values."""
         with self._transaction() as connection:
             connection.execute(

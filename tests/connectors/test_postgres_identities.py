@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_cdc_provider.connectors.sources.postgres.source import PostgresSource
-from airflow_cdc_provider.core.table.identity import unseen_changes
+from airflow_cdc_provider.core.table.identity import unlogged_changes
 from tests.connectors.conftest import Database
 
 TABLE = "public.t"
@@ -142,7 +142,7 @@ def unseen(database: Database, source: PostgresSource, statements: tuple[str, ..
     known, held = source.identities([TABLE])[TABLE], database.task(TABLE).schema
     database.sql(*statements)
     now = source.identities([TABLE])[TABLE]
-    changes = unseen_changes(known, now, held, database.task(TABLE).schema)
+    changes = unlogged_changes(known, now, held, database.task(TABLE).schema)
     left = source.not_streamed(TABLE, start, now, changes, truncated=False)
     return (*left.columns, *left.rows, *([REWRITTEN] if left.rewritten else []))
 

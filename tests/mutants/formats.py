@@ -26,7 +26,7 @@ EVENT_FORMATS = (
     Breakage(
         "tables without rows in a snapshot of PostgreSQL always begin anew",
         "airflow_cdc_provider/core/log/snapshots.py",
-        "return restart.whole and (streamed or unfinished(restart, snapshots))",
+        "return restart.whole and (streamed or follows_interrupted_snapshot(restart, snapshots))",
         "return restart.whole",
         ("tests/core/test_snapshots.py",),
     ),

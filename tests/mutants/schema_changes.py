@@ -92,7 +92,7 @@ SCHEMA_CHANGES = (
     Breakage(
         "a new column waits for the next change of its table",
         "airflow_cdc_provider/core/decisions/run_decision.py",
-        "facts.stream.has_changes or _new_columns(facts, base.verdicts)",
+        "facts.stream.has_changes or _new_columns(facts, base.table_decisions)",
         "facts.stream.has_changes",
         (f"{POSTGRES}::{JUDGED}[add with a constant-quiet]",),
     ),

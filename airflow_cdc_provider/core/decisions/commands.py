@@ -21,7 +21,7 @@ class CommandKind(StrEnum):
     DISCARD = "discard"
 
 
-ABOUT_RECORDS = frozenset({CommandKind.REPLAY, CommandKind.DISCARD})
+RECORD_COMMANDS = frozenset({CommandKind.REPLAY, CommandKind.DISCARD})
 
 
 class CommandStatus(StrEnum):

@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Definition
-from airflow_cdc_provider.core.table.identity import NOTHING_UNSEEN, TableIdentity, UnseenChanges
+from airflow_cdc_provider.core.table.identity import NO_UNLOGGED_CHANGES, TableIdentity, UnloggedChanges
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class TableFacts:
     copied_by: str = ""
     problem: Problem | None = None
     identity: TableIdentity | None = None
-    unseen: UnseenChanges = NOTHING_UNSEEN
+    unseen: UnloggedChanges = NO_UNLOGGED_CHANGES
 
 
 @dataclass(frozen=True)

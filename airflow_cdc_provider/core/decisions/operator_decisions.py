@@ -42,7 +42,7 @@ def decision_path(decision_id: str) -> str:
     return f"{FOLDER}/{decision_id}.json"
 
 
-def approves_deletes(decisions: Iterable[OperatorDecision], table: str, state: State) -> OperatorDecision | None:
+def find_delete_approval(decisions: Iterable[OperatorDecision], table: str, state: State) -> OperatorDecision | None:
     """The decision that lets the resync of ``table`` delete many rows.
 
     It counts for one resync: it came with the command that started it, or was made since the table went into its
@@ -56,7 +56,7 @@ def approves_deletes(decisions: Iterable[OperatorDecision], table: str, state: S
     return None
 
 
-def about_records(decisions: Iterable[OperatorDecision], table: str) -> dict[str, OperatorDecision]:
+def decisions_by_record(decisions: Iterable[OperatorDecision], table: str) -> dict[str, OperatorDecision]:
     """The newest decision about each bad record of ``table``, by the record's id."""
     about = (decision for decision in decisions if decision.record and decision.table == table)
     return {decision.record: decision for decision in sorted(about, key=lambda decision: decision.id)}

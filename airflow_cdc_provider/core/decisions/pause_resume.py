@@ -25,7 +25,7 @@ class TableStatus:
 
 
 @dataclass(frozen=True)
-class Order:
+class StateChange:
     """The state a table is to be fenced into; None where it is in that state already, or the ``refusal`` why not."""
 
     table: str
@@ -33,30 +33,30 @@ class Order:
     refusal: Problem | None = None
 
 
-def orders(command: Command, tables: Sequence[TableStatus], at: str) -> tuple[Order, ...]:
+def plan_state_changes(command: Command, tables: Sequence[TableStatus], at: str) -> tuple[StateChange, ...]:
     """One order per table the command names, in the order of ``tables``; unknown names come last."""
     named = (_order(command, standing, at) for standing in tables if command.names(standing.table))
     return (*named, *unknown_tables(command, tables))
 
 
-def unknown_tables(command: Command, tables: Sequence[TableStatus]) -> tuple[Order, ...]:
+def unknown_tables(command: Command, tables: Sequence[TableStatus]) -> tuple[StateChange, ...]:
     known = {standing.table for standing in tables}
-    return tuple(Order(name, refusal=_unknown(command, name)) for name in command.tables if name not in known)
+    return tuple(StateChange(name, refusal=_unknown(command, name)) for name in command.tables if name not in known)
 
 
-def _order(command: Command, standing: TableStatus, at: str) -> Order:
+def _order(command: Command, standing: TableStatus, at: str) -> StateChange:
     if standing.control is None:
-        return Order(standing.table, refusal=no_copy(command, standing))
+        return StateChange(standing.table, refusal=no_copy(command, standing))
     wanted = TableState.PAUSED if command.kind is CommandKind.PAUSE else TableState.REPLICATING
     if standing.state is wanted:
-        return Order(standing.table)
+        return StateChange(standing.table)
     if standing.state is TableState.RESYNCING:
-        return Order(standing.table, refusal=_copying(command, standing))
+        return StateChange(standing.table, refusal=_copying(command, standing))
     try:
         require_move(standing.table, standing.state, wanted)
     except CommandRefused as refused:
-        return Order(standing.table, refusal=refused.problems[0])
-    return Order(
+        return StateChange(standing.table, refusal=refused.problems[0])
+    return StateChange(
         standing.table,
         State(wanted, at, _reason(command), _remedy(command, standing), command.requested_by, command.id),
     )

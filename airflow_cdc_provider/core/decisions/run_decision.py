@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from airflow_cdc_provider.core.decisions.commands import ABOUT_RECORDS, CommandKind
+from airflow_cdc_provider.core.decisions.commands import RECORD_COMMANDS, CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
 from airflow_cdc_provider.core.decisions.run_plan import Mode, RunPlan
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -88,7 +88,7 @@ def decide(facts: Facts) -> RunDecision:
 
 def _task(table: TableFacts, verdict: TableDecision) -> TableTask:
     """Only what the stream leads to may become the identity of the copy."""
-    led_to = verdict.move is TableAction.STREAM and not verdict.compare
+    led_to = verdict.action is TableAction.STREAM and not verdict.compare
     return replace(table.task, identity=table.identity if led_to else None, rewritten=verdict.compare)
 
 
@@ -101,7 +101,7 @@ def replicator_stop(verdicts: Iterable[TableDecision]) -> Problem | None:
     """Another log, or another source: every table's trouble as soon as no table stands on the present one."""
     verdicts = tuple(verdicts)
     moving = any(
-        verdict.move in (TableAction.STREAM, TableAction.RECONCILE, TableAction.COPYING) for verdict in verdicts
+        verdict.action in (TableAction.STREAM, TableAction.RECONCILE, TableAction.COPYING) for verdict in verdicts
     )
     causes = [v.problem for v in verdicts if v.cause is not Cause.TABLE and v.problem is not None]
     return causes[0] if causes and not moving else None
@@ -110,7 +110,7 @@ def replicator_stop(verdicts: Iterable[TableDecision]) -> Problem | None:
 def _must_open(facts: Facts, verdicts: tuple[TableDecision, ...]) -> bool:
     """There is no stream yet; or tables are to be copied again and the old one leads to nowhere. Once another source is
     adopted the log's epoch is above that of every table copied from the old one."""
-    copied = {v.table for v in verdicts if v.move in (TableAction.COPY, TableAction.RECONCILE)}
+    copied = {v.table for v in verdicts if v.action in (TableAction.COPY, TableAction.RECONCILE)}
     if facts.log.sealed == 0:
         return bool(facts.tables)
     if facts.stream.lost:
@@ -133,7 +133,9 @@ def _repair(facts: Facts, base: RunDecision) -> RunDecision:
     if oldest and start < _span(oldest)[0] and (oldest.window > 1 or not inside):
         return replace(base, stop=_older_than_the_log(facts, oldest))
     keyless = {table.task.table for table in facts.tables if not table.task.schema.key}
-    repairable = tuple(v.table for v in base.verdicts if v.move is TableAction.STREAM and v.table not in keyless)
+    repairable = tuple(
+        v.table for v in base.table_decisions if v.action is TableAction.STREAM and v.table not in keyless
+    )
     notes = tuple(f"{table} has no key: a backfill cannot repair it, use resync" for table in sorted(keyless))
     notes += tuple(_passed_holes(facts, repairable, inside))
     if not inside or not repairable:
@@ -141,7 +143,7 @@ def _repair(facts: Facts, base: RunDecision) -> RunDecision:
     if not facts.stream_lane:
         return replace(base, wait=True, notes=(*notes, _WAIT_FOR_STREAM_LANE))
     plan = replace(base.plan, stream=repairable, repair=(inside[0], inside[-1]))
-    fence = tuple(v.table for v in base.verdicts if v.fence and v.table in repairable)
+    fence = tuple(v.table for v in base.table_decisions if v.fence and v.table in repairable)
     return replace(base, plan=plan, raise_fence=fence, notes=notes, follow=(STAGE, CLOSE_WINDOW))
 
 
@@ -154,16 +156,18 @@ def _passed_holes(facts: Facts, tables: Collection[str], windows: Sequence[int])
 
 
 def _stream(facts: Facts, base: RunDecision) -> RunDecision:
-    of = {move: tuple(v.table for v in base.verdicts if v.move is move) for move in TableAction}
+    of = {move: tuple(v.table for v in base.table_decisions if v.action is move) for move in TableAction}
     notes: list[str] = []
     copy, reconcile = of[TableAction.COPY], of[TableAction.RECONCILE]
     if (copy or reconcile) and not facts.copy_lane:
         copy, reconcile = (), ()
         notes.append(_NO_COPY_LANE)
-    new = (facts.stream.has_changes or _new_columns(facts, base.verdicts)) and facts.stream.lost is None
-    behind = any(v.move is TableAction.STREAM and (v.behind is not None or v.dirty) for v in base.verdicts)
+    new = (facts.stream.has_changes or _new_columns(facts, base.table_decisions)) and facts.stream.lost is None
+    behind = any(
+        v.action is TableAction.STREAM and (v.pending_window is not None or v.dirty) for v in base.table_decisions
+    )
     verify = tuple(command.id for command in facts.commands if command.kind is CommandKind.VERIFY)
-    rewritten = tuple(v.table for v in base.verdicts if v.compare)
+    rewritten = tuple(v.table for v in base.table_decisions if v.compare)
     if (verify or rewritten) and (copy or reconcile):
         notes.append("comparisons wait until the copies of this run are done")
         verify, rewritten = (), ()
@@ -175,7 +179,7 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
 
     comparing = bool(verify or rewritten)
     extract = new and not comparing
-    started = {v.command for v in base.verdicts if v.command and v.table in (*copy, *reconcile)}
+    started = {v.command for v in base.table_decisions if v.command and v.table in (*copy, *reconcile)}
     plan = replace(
         base.plan,
         mode=Mode.VERIFY if comparing else Mode.STREAM,
@@ -193,7 +197,7 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
         follow.append(EXTRACT if extract else STAGE)
     if reconcile:
         follow.append(PAUSE_STREAM)
-    fence = tuple(v.table for v in base.verdicts if v.fence and v.table in plan.stream)
+    fence = tuple(v.table for v in base.table_decisions if v.fence and v.table in plan.stream)
     idle = facts.stream.idle if facts.stream_lane and facts.stream.lost is None and not (new or comparing) else None
     return replace(base, plan=plan, idle=idle, raise_fence=fence, follow=(*follow, CLOSE_WINDOW), notes=tuple(notes))
 
@@ -201,8 +205,8 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
 def _new_columns(facts: Facts, verdicts: Iterable[TableDecision]) -> bool:
     """A column was added to a table that may not change for a long time: its values in older rows are due now."""
     return any(
-        verdict.move is TableAction.STREAM
-        and verdict.behind is None
+        verdict.action is TableAction.STREAM
+        and verdict.pending_window is None
         and table.identity is not None
         and table.task.control is not None
         and table.task.control.schema is not None
@@ -216,7 +220,7 @@ def _about_records(facts: Facts, moving: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(
         command.id
         for command in facts.commands
-        if command.kind in ABOUT_RECORDS and any(command.names(table) for table in moving)
+        if command.kind in RECORD_COMMANDS and any(command.names(table) for table in moving)
     )
 
 

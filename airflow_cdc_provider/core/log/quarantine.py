@@ -93,7 +93,7 @@ class QuarantineList:
 
 def record_id(record: ChangeRecord) -> str:
     """Twelve hex digits that name a record for good."""
-    name = [record.table, *entry_of(record)]
+    name = [record.table, *record_key(record)]
     if own_key(record) is None and (what := undecoded(record)):
         name.append(what.raw)
     return hashlib.sha256("\n".join(name).encode()).hexdigest()[:12]
@@ -128,22 +128,22 @@ class RecordKey(NamedTuple):
     order_key: str
 
 
-def entry_of(record: ChangeRecord) -> RecordKey:
+def record_key(record: ChangeRecord) -> RecordKey:
     return RecordKey(own_key(record) or "", record.order_key)
 
 
-def begins_row(record: ChangeRecord) -> bool:
+def is_insert(record: ChangeRecord) -> bool:
     """Without it there is no row for the partial changes behind it."""
     unreadable = undecoded(record)
     return (unreadable.op if unreadable else record.op) == Operation.INSERT
 
 
-def allowed(limits: Quarantine, records: int) -> int:
+def max_bad_records(limits: Quarantine, records: int) -> int:
     """How many of the records of a window may be bad."""
     return max(limits.max_rows, int(limits.max_share * records))
 
 
-def corrected(record: ChangeRecord, values: Mapping[str, Any], schema: TableSchema) -> ChangeRecord:
+def apply_correction(record: ChangeRecord, values: Mapping[str, Any], schema: TableSchema) -> ChangeRecord:
     """The record with ``values`` in the place of its own. It stays as unreadable as it was where they do not replace
     every column that was not understood. Where nothing was, they are the whole row as it is from there on."""
     unreadable = undecoded(record)
@@ -181,7 +181,7 @@ def _with_values(
     )
 
 
-def account(
+def build_accounting(
     read: int, waited: int, applied: int, ignored: int, discarded: int, quarantined: int, held: int
 ) -> dict[str, int]:
     """What became of the records that a batch has read, and of those that had ``waited`` for it: each is in one place.
@@ -200,7 +200,7 @@ def account(
 
 
 @dataclass(frozen=True)
-class Refusal:
+class BadRecordProblems:
     """Why a bad record stops its table. ``record``: its id; ``place``: where staging is."""
 
     replicator: str

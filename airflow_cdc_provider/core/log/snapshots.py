@@ -31,7 +31,7 @@ class SourceSnapshot:
         return self.place == CHANGES
 
 
-def joined(snapshots: Iterable[SourceSnapshot]) -> tuple[SourceSnapshot, ...]:
+def merge_snapshots(snapshots: Iterable[SourceSnapshot]) -> tuple[SourceSnapshot, ...]:
     """One entry for each topic and place."""
     found: dict[tuple[str, str], SourceSnapshot] = {}
     for one in snapshots:
@@ -42,14 +42,14 @@ def joined(snapshots: Iterable[SourceSnapshot]) -> tuple[SourceSnapshot, ...]:
     return tuple(sorted(found.values(), key=lambda one: (one.topic, one.at_ms, one.place)))
 
 
-def restarts_in(known: Sequence[SourceSnapshot], seen: Sequence[SourceSnapshot]) -> tuple[SourceSnapshot, ...]:
+def find_restarts(known: Sequence[SourceSnapshot], seen: Sequence[SourceSnapshot]) -> tuple[SourceSnapshot, ...]:
     """Of each connector the earliest snapshot among ``seen`` whose topic held something else before: it starts at
     ``at_ms``, over all topics of its connector. ``known``: what earlier windows held."""
     entries = {(one.topic, one.place) for one in known}
-    everything = joined([*known, *seen])
+    everything = merge_snapshots([*known, *seen])
     restarts = [
         one
-        for one in joined(seen)
+        for one in merge_snapshots(seen)
         if not one.is_changes
         and (one.topic, one.place) not in entries
         and any(other.topic == one.topic and other.at_ms < one.at_ms for other in everything)
@@ -58,14 +58,14 @@ def restarts_in(known: Sequence[SourceSnapshot], seen: Sequence[SourceSnapshot])
     return tuple({one.source: one for one in latest_first}.values())
 
 
-def of_all_tables(restart: SourceSnapshot, snapshots: Sequence[SourceSnapshot]) -> bool:
+def covers_all_tables(restart: SourceSnapshot, snapshots: Sequence[SourceSnapshot]) -> bool:
     """Also topics without a row of it begin anew: their tables are empty. Before its first change a connector of
     PostgreSQL does not tell its own snapshot from an operator's."""
     streamed = any(one.is_changes and one.source == restart.source and one.at_ms < restart.at_ms for one in snapshots)
-    return restart.whole and (streamed or unfinished(restart, snapshots))
+    return restart.whole and (streamed or follows_interrupted_snapshot(restart, snapshots))
 
 
-def unfinished(restart: SourceSnapshot, snapshots: Iterable[SourceSnapshot]) -> bool:
+def follows_interrupted_snapshot(restart: SourceSnapshot, snapshots: Iterable[SourceSnapshot]) -> bool:
     """The connector had neither ended a snapshot nor streamed a change when this one began: its first snapshot was
     interrupted."""
     before = [one for one in snapshots if one.source == restart.source and one.place != restart.place]

@@ -48,7 +48,7 @@ class ControlRecord:
     ``retired_below`` is expected of an unordered source.
     ``rows``: how many rows the table holds after this commit, as far as our own commits wrote and deleted them; None
     where the target itself counts, or where the last copy did not.
-    ``accounting``: what became of the records that the batch had read (``core.quarantine.account``).
+    ``accounting``: what became of the records that the batch had read (``core.log.quarantine.build_accounting``).
     ``definition_sha256`` fingerprints what the YAML says of the content. ``schema`` is the table's schema as the target
     now holds it, ``identity`` what the source's catalogue said of the table when it had these rows; None where the
     source has no such catalogue.

@@ -65,7 +65,7 @@ class TableIdentity:
 
 
 @dataclass(frozen=True)
-class UnseenChanges:
+class UnloggedChanges:
     """What happened to a table that its stream does not carry, in words.
 
     ``columns``: columns are not what they were. ``rows``: rows came, went or changed. ``attached``: ids of partitions
@@ -86,19 +86,21 @@ class UnseenChanges:
         return bool(self.columns or self.rows or self.attached or self.detached or self.added or self.rewritten)
 
 
-NOTHING_UNSEEN = UnseenChanges()
+NO_UNLOGGED_CHANGES = UnloggedChanges()
 
 
-def unseen_changes(known: TableIdentity, now: TableIdentity, held: TableSchema, wanted: TableSchema) -> UnseenChanges:
+def unlogged_changes(
+    known: TableIdentity, now: TableIdentity, held: TableSchema, wanted: TableSchema
+) -> UnloggedChanges:
     """``held`` is the schema of the copy made under ``known``, ``wanted`` what is copied of the table as it is now. A
     TRUNCATE rewrites a table, too: whether it was one, the stream tells."""
     if known.table != now.table:
-        return UnseenChanges(rows=("the table was replaced by another one of the same name",))
+        return UnloggedChanges(rows=("the table was replaced by another one of the same name",))
     rewritten = any(
         now.partitions[id].file != known.partitions[id].file or now.partitions[id].joined != known.partitions[id].joined
         for id in known.partitions.keys() & now.partitions.keys()
     )
-    return UnseenChanges(
+    return UnloggedChanges(
         columns=tuple(chain(_changed_columns(known, now, held, wanted), _added_columns(known, now, wanted, rewritten))),
         rows=tuple(chain(_not_carried(known, now), _relabelled(known, now))),
         attached=tuple(sorted(now.partitions.keys() - known.partitions.keys())),

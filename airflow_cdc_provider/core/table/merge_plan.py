@@ -27,7 +27,7 @@ LIVE, PUT, GONE, COPY = "U", "P", "D", "I"
 ORDER, DELETED = "_cdc_order", "_cdc_deleted"
 """Columns of a target table: the order key of the row's last change; whether the row is marked deleted."""
 
-NO_ROW, TWO_HOLDERS, CONFLICTING_CHANGES = "CDC_NO_ROW", "CDC_TWO_HOLDERS", "CDC_CONFLICTING_CHANGES"
+NO_ROW, AMBIGUOUS_KEY, CONFLICTING_CHANGES = "CDC_NO_ROW", "CDC_TWO_HOLDERS", "CDC_CONFLICTING_CHANGES"
 """What a job dies of where a partial change meets no row, where nobody can tell which of two rows holds a key, where
 two changes of a row stand at one place and differ; it looks for these words."""
 
@@ -36,8 +36,8 @@ class RowMatch(StrEnum):
     """Which pair of rows a clause is for: both sides, a staged row alone, a target row alone."""
 
     BOTH = "matched"
-    STAGED_ALONE = "not matched"
-    TARGET_ALONE = "not matched by source"
+    STAGED_ONLY = "not matched"
+    TARGET_ONLY = "not matched by source"
 
 
 class Action(StrEnum):
@@ -59,7 +59,7 @@ class Clause:
     ``whole_only``: rows without. ``flagged_only``: target rows marked deleted only. ``guarded``: only where the staged
     row is newer."""
 
-    meets: RowMatch
+    rows: RowMatch
     action: Action
     ops: tuple[str, ...] = ()
     partial_only: bool = False
@@ -92,9 +92,9 @@ class MergePlan:
         return self.not_older and self.soft and self.partial
 
     @property
-    def touches_all(self) -> bool:
+    def changes_unmatched_rows(self) -> bool:
         """Rows that no staged row meets change too."""
-        return any(clause.meets is RowMatch.TARGET_ALONE for clause in self.clauses())
+        return any(clause.rows is RowMatch.TARGET_ONLY for clause in self.clauses())
 
     def clauses(self) -> tuple[Clause, ...]:
         """In the order in which they are tried; of those for one meeting the first that applies counts."""
@@ -105,24 +105,24 @@ class MergePlan:
             yield Clause(RowMatch.BOTH, Action.REFUSE, (LIVE,), partial_only=True, flagged_only=True, guarded=True)
         yield Clause(RowMatch.BOTH, Action.UPDATE, (LIVE, PUT), guarded=True)
         if self.on_delete is not OnDelete.IGNORE:
-            yield Clause(RowMatch.BOTH, Action.FLAG if self.soft else Action.DELETE, (GONE,), guarded=True)
+            yield Clause(RowMatch.BOTH, Action.MARK_DELETED if self.soft else Action.DELETE, (GONE,), guarded=True)
         if self.partial:
-            yield Clause(RowMatch.STAGED_ALONE, Action.REFUSE, (LIVE,), partial_only=True)
-        yield Clause(RowMatch.STAGED_ALONE, Action.INSERT, (LIVE, PUT))
+            yield Clause(RowMatch.STAGED_ONLY, Action.REFUSE, (LIVE,), partial_only=True)
+        yield Clause(RowMatch.STAGED_ONLY, Action.INSERT, (LIVE, PUT))
         if self.buries:
-            yield Clause(RowMatch.STAGED_ALONE, Action.BURY, (GONE,), whole_only=True)
+            yield Clause(RowMatch.STAGED_ONLY, Action.INSERT_DELETED, (GONE,), whole_only=True)
         yield from self._rest()
 
     def _keyless(self) -> Iterable[Clause]:
         yield Clause(RowMatch.BOTH, Action.DELETE)
-        yield Clause(RowMatch.STAGED_ALONE, Action.INSERT, (COPY,))
+        yield Clause(RowMatch.STAGED_ONLY, Action.INSERT, (COPY,))
         yield from self._rest()
 
     def _rest(self) -> Iterable[Clause]:
         if self.truncated:
-            yield Clause(RowMatch.TARGET_ALONE, Action.FLAG if self.soft else Action.DELETE)
+            yield Clause(RowMatch.TARGET_ONLY, Action.MARK_DELETED if self.soft else Action.DELETE)
         elif any(column.initial is not None for column in self.added):
-            yield Clause(RowMatch.TARGET_ALONE, Action.FILL)
+            yield Clause(RowMatch.TARGET_ONLY, Action.FILL)
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def schema_delta(added: Sequence[Column], present: Iterable[str]) -> SchemaDelta
 Range = tuple[Any, Any]
 
 
-def cover(ranges: Sequence[Range], limit: int) -> tuple[Range, ...]:
+def merge_ranges(ranges: Sequence[Range], limit: int) -> tuple[Range, ...]:
     """At most ``limit`` ranges that hold all the given ones: the smallest gaps between them are closed first. Values
     must subtract (numbers, dates, times)."""
     joined: list[Range] = []

@@ -35,13 +35,13 @@ class Cut:
     tables: tuple[CutTable, ...]
 
 
-def tables_of_a_cut(rows: Iterable[TableRow], sealed: int) -> tuple[TableRow, ...]:
+def select_cut_tables(rows: Iterable[TableRow], sealed: int) -> tuple[TableRow, ...]:
     """The rows of the tables that stand at window ``sealed`` together; none where one of them is not there yet."""
-    moving = tuple(row for row in rows if row.state in WAITED_FOR and not catches_up(row))
+    moving = tuple(row for row in rows if row.state in WAITED_FOR and not is_catching_up(row))
     there = all(row.state is TableState.REPLICATING and row.passed >= sealed for row in moving)
     return moving if there else ()
 
 
-def catches_up(row: TableRow) -> bool:
+def is_catching_up(row: TableRow) -> bool:
     """Its last copy was not exact, and the stream is not past it: rows may be of different moments."""
     return row.control is not None and row.control.high is not None and row.passed < row.control.high
