@@ -54,7 +54,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "a generated column becomes an ordinary one": (
         PLAIN,
         ("ALTER TABLE t ALTER g DROP EXPRESSION",),
-        ("column g was a generated one and is an ordinary one now",),
+        ("column g was a generated column and is an ordinary column now",),
     ),
     "an enum label": (enum("mood"), ("ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'",), (RENAMED_LABEL,)),
     "a new enum label": (enum("mood"), ("ALTER TYPE mood ADD VALUE 'new' BEFORE 'ok'",), ()),

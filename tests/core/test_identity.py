@@ -48,7 +48,7 @@ def test_an_equal_catalogue_says_nothing() -> None:
 def test_a_table_that_left_the_stream_may_have_missed_changes(now: str) -> None:
     carried = replace(KNOWN, membership="5")
     changes = unlogged_changes(carried, replace(KNOWN, membership=now), schema("id", "a", "b"), schema("id", "a", "b"))
-    assert changes.rows == ("the stream did not carry its changes for a while",)
+    assert changes.rows == ("the stream did not carry its changes for some time",)
     assert not seen(replace(KNOWN, membership=now)), "the copy does not say under which membership it was made"
 
 
@@ -117,7 +117,7 @@ def test_a_new_column_whose_older_values_nobody_tells(
 def test_a_column_that_was_not_copied_before_and_is_older_than_the_copy() -> None:
     known = replace(KNOWN, columns={"id": ID, "a": A})  # column 3 was a generated one
     found = unlogged_changes(known, KNOWN, schema("id", "a"), schema("id", "a", "b"))
-    assert found.columns == ("column b was a generated one and is an ordinary one now",)
+    assert found.columns == ("column b was a generated column and is an ordinary column now",)
 
 
 def test_a_column_that_comes_back_where_the_copy_never_heard_that_it_was_gone() -> None:
@@ -181,14 +181,14 @@ def test_of_columns_that_are_known_by_their_places_the_order_counts(
 @pytest.mark.parametrize(
     ("before", "after", "word"),
     [
-        ({"length": 20}, {"length": 5}, "has room for 5"),
-        ({}, {"length": 5}, "has room for 5"),
+        ({"length": 20}, {"length": 5}, "shortened from 20 to 5"),
+        ({}, {"length": 5}, "shortened from unlimited to 5"),
         ({"length": 5}, {"length": 20}, ""),
         ({"length": 5}, {}, ""),
         ({"labels": ("new", "open")}, {"labels": ("late", "new")}, "lost the labels open"),
         ({"labels": ("new", "open")}, {"labels": ("open", "late", "new")}, ""),
-        ({"expression": "id * 2"}, {"expression": "id * 3"}, "computed in another way"),
-        ({}, {"expression": "id * 3"}, "computed in another way"),
+        ({"expression": "id * 2"}, {"expression": "id * 3"}, "the expression of column b changed"),
+        ({}, {"expression": "id * 3"}, "the expression of column b changed"),
         ({"expression": "id * 2"}, {}, ""),
     ],
 )

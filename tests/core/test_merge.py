@@ -34,13 +34,14 @@ def test_a_hard_delete_deletes_a_soft_one_flags_and_an_ignored_one_does_nothing(
 
 
 def test_only_a_repair_of_soft_deletes_inserts_rows_that_are_gone_and_only_whole_ones() -> None:
-    def buries(plan: MergePlan) -> list[bool]:
+    def inserts_deleted(plan: MergePlan) -> list[bool]:
         return [clause.whole_only for clause in plan.clauses() if clause.action is Action.INSERT_DELETED]
 
-    assert buries(MergePlan(KEYED, OnDelete.SOFT, partial=True, not_older=True)) == [True]
-    assert not buries(MergePlan(KEYED, OnDelete.SOFT, partial=True))
+    assert inserts_deleted(MergePlan(KEYED, OnDelete.SOFT, partial=True, not_older=True)) == [True]
+    assert not inserts_deleted(MergePlan(KEYED, OnDelete.SOFT, partial=True))
     assert not any(
-        buries(MergePlan(KEYED, kind, partial=True, not_older=True)) for kind in (OnDelete.HARD, OnDelete.IGNORE)
+        inserts_deleted(MergePlan(KEYED, kind, partial=True, not_older=True))
+        for kind in (OnDelete.HARD, OnDelete.IGNORE)
     )
 
 

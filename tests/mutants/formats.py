@@ -19,7 +19,7 @@ EVENT_FORMATS = (
     Breakage(
         "a second full snapshot in a topic is taken for the first",
         "airflow_cdc_provider/core/log/snapshots.py",
-        "and any(other.topic == one.topic and other.at_ms < one.at_ms for other in everything)",
+        "and any(other.topic == entry.topic and other.at_ms < entry.at_ms for other in everything)",
         "and False",
         ("tests/core/test_snapshots.py",),
     ),
