@@ -20,7 +20,7 @@ from airflow_cdc_provider.control.results import Results, results_of
 from airflow_cdc_provider.control.retention import TableProgress, clean
 from airflow_cdc_provider.control.table_rows import blocked_row, counted, current_row, failing_row, recovered_row
 from airflow_cdc_provider.core.decisions.facts import LogFacts
-from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness, moment
+from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, acknowledgeable, effective_window
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction, first_hole, first_pending_window
@@ -32,6 +32,7 @@ from airflow_cdc_provider.core.spec.definition import format_duration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableState
+from airflow_cdc_provider.core.times import parse_utc
 from airflow_cdc_provider.targets.target import TargetState
 
 Log = Callable[[str], None]
@@ -216,7 +217,7 @@ def _standing(
 def _asked_up_to(replicator: Replicator, decision: RunDecision) -> str:
     """When the source was asked, or as much earlier as it is read behind that."""
     behind = replicator.source.capture_delay() if isinstance(replicator.source, DelaysCapture) else timedelta()
-    return (moment(decision.at) - behind).isoformat(timespec="milliseconds")
+    return (parse_utc(decision.at) - behind).isoformat(timespec="milliseconds")
 
 
 def _fresh_at(row: TableRow, passed: int, log: LogFacts, asked_up_to: str, results: Results) -> str:

@@ -163,7 +163,7 @@ PLACES = replace(KNOWN, positional=True)
 @pytest.mark.parametrize(
     ("columns", "names", "words"),
     [
-        ({"id": ID, "a": B, "b": A}, ("id", "a", "b"), ("columns a, b changed places or names",)),
+        ({"id": ID, "a": B, "b": A}, ("id", "a", "b"), ("columns a, b changed positions or names",)),
         ({"id": ID, "b": A}, ("id", "b"), ()),
         ({"id": ID, "z": A, "a": B, "b": ColumnIdentity(4, "text")}, ("id", "z", "a", "b"), ()),
     ],

@@ -81,8 +81,8 @@ QUARANTINE = (
     Breakage(
         "the oldest decision counts",
         "airflow_cdc_provider/core/decisions/operator_decisions.py",
-        "sorted(about, key=lambda decision: decision.id)",
-        "sorted(about, key=lambda decision: decision.id, reverse=True)",
+        "sorted(matching, key=lambda decision: decision.id)",
+        "sorted(matching, key=lambda decision: decision.id, reverse=True)",
         (PURE,),
     ),
     Breakage(

@@ -103,8 +103,8 @@ RUNS = (
     Breakage(
         "a result is taken though somebody has committed since",
         f"{CORE}/decisions/attempts.py",
-        "stays = now.control.nonce == earlier.control.nonce and now.control.token == earlier.control.token",
-        "stays = now.control.window >= earlier.control.window",
+        "unchanged = now.control.nonce == earlier.control.nonce and now.control.token == earlier.control.token",
+        "unchanged = now.control.window >= earlier.control.window",
         ("tests/core/test_attempts.py",),
     ),
     Breakage(
@@ -146,8 +146,8 @@ RUNS = (
     Breakage(
         "a table that is being copied again is set replicating by a resume",
         f"{CORE}/decisions/pause_resume.py",
-        "    if standing.state is TableState.RESYNCING:",
-        "    if standing.state is TableState.REWINDING:",
+        "    if status.state is TableState.RESYNCING:",
+        "    if status.state is TableState.REWINDING:",
         ("tests/core/test_orders.py",),
     ),
     Breakage(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from airflow_cdc_provider.core.decisions.commands import RECORD_COMMANDS, CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.table.states import HOLDS_ACKNOWLEDGEMENT, TableState
+from airflow_cdc_provider.core.times import parse_utc
 
 SNAPSHOT, EXTRACT, STAGE, VERIFY = "snapshot", "extract", "stage", "verify"
 PAUSE_STREAM, CLOSE_WINDOW = "reconcile.pause_stream", "close_window"
@@ -126,7 +127,7 @@ def _must_open(facts: Facts, verdicts: tuple[TableDecision, ...]) -> bool:
 def _repair(facts: Facts, base: RunDecision) -> RunDecision:
     """A backfill: the windows of its interval are applied again to the tables that stand behind them."""
     assert facts.interval is not None
-    start, end = _moment(facts.interval[0]), _moment(facts.interval[1])
+    start, end = parse_utc(facts.interval[0]), parse_utc(facts.interval[1])
     windows = sorted(facts.log.manifests.values(), key=lambda manifest: manifest.window)
     inside = [manifest.window for manifest in windows if _overlaps(manifest, start, end)]
     oldest = windows[0] if windows else None
@@ -242,12 +243,9 @@ def _overlaps(manifest: Manifest, start: datetime, end: datetime) -> bool:
 
 
 def _span(manifest: Manifest) -> tuple[datetime, datetime]:
-    return _moment(manifest.commit_ts_min or manifest.sealed_at), _moment(manifest.commit_ts_max or manifest.sealed_at)
-
-
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return parse_utc(manifest.commit_ts_min or manifest.sealed_at), parse_utc(
+        manifest.commit_ts_max or manifest.sealed_at
+    )
 
 
 def _older_than_the_log(facts: Facts, oldest: Manifest) -> Problem:

@@ -118,7 +118,7 @@ def _changed_columns(
 ) -> Iterator[str]:
     names = {column.number: name for name, column in now.columns.items()}
     if now.positional and (moved := _moved(known, now, copied)):
-        yield f"columns {', '.join(moved)} changed places or names"
+        yield f"columns {', '.join(moved)} changed positions or names"
     for name in copied.names:
         before, after = known.columns.get(name), now.columns.get(name)
         if before is None:
