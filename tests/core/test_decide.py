@@ -328,7 +328,7 @@ def test_a_backfill_waits_for_the_stream_lane_since_no_later_run_does_its_work()
     beside = facts(A, mode=Mode.REPAIR, interval=interval, stream_lane=False)
     decision = decide(beside)
     assert decision.wait and not (decision.needs_stream_lane or decision.needs_copy_lane)
-    assert decision.notes == ("another run holds the stream lane; this run waits for it",)
+    assert decision.notes == ("another run has the lease of the stream lane; this run waits for it",)
     nothing_to_do = replace(beside, interval=("2026-02-02T00:00:00Z", "2026-02-03T00:00:00Z"))
     assert not decide(nothing_to_do).wait
 
@@ -338,7 +338,7 @@ def test_a_backfill_says_which_windows_lie_behind_a_hole_and_are_not_applied_aga
     hole = Hole("expired", "public.a", "")
     holed = {n: manifest(n, (), holes=(hole,) if n == 2 else ()) for n in (1, 2, 3)}
     decision = decide(facts(A, B, mode=Mode.REPAIR, interval=interval, log=log(manifests=holed)))
-    assert decision.notes == ("public.a has a hole in window 2: nothing up to there is applied again",)
+    assert decision.notes == ("public.a has a hole in window 2: windows up to 2 are not applied again",)
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,15 @@ RUNS = (
     Breakage(
         "the source is acknowledged before the tables have applied it",
         f"{CORE}/decisions/run_decision.py",
-        "    return min([sealed, *(effective_window(sealed, window, behind) for _, window, behind in holding)])",
+        "    return min([sealed, *(effective_window(sealed, window, pending) for _, window, pending in holding)])",
         "    return sealed or len(list(holding))",
         ("tests/core/test_decide.py",),
     ),
     Breakage(
         "the acknowledged window is rounded up",
         f"{CORE}/decisions/run_decision.py",
-        "sealed if behind is None else behind - 1",
-        "sealed if behind is None else behind",
+        "sealed if pending is None else pending - 1",
+        "sealed if pending is None else pending",
         ("tests/core/test_decide.py",),
     ),
     Breakage(
@@ -117,7 +117,7 @@ RUNS = (
     Breakage(
         "a table goes on from a window that is not the one it was written from",
         f"{CORE}/decisions/table_decisions.py",
-        "if named and log.sha256.get(control.window) != named:",
+        "if expected and log.sha256.get(control.window) != expected:",
         "if named and control.window not in log.sha256:",
         ("tests/core/test_decide.py",),
     ),
