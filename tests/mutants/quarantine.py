@@ -95,7 +95,7 @@ QUARANTINE = (
     Breakage(
         "a bad record is removed while a version names it",
         "airflow_cdc_provider/staging/change_log.py",
-        "if record.id not in named and record.window <= applied:",
+        "if record.id not in quarantined and record.window <= applied:",
         "if record.window <= applied:",
         (OPERATOR,),
     ),
