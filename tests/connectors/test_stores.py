@@ -161,7 +161,7 @@ def test_a_bucket_that_is_not_there_is_said_by_all_that_write_or_list(objects: O
 def test_an_endpoint_that_does_not_answer_is_said_soon_and_can_be_tried_again(objects: ObjectStore) -> None:
     dead = replace(objects.connection, extra={"endpoint_url": "http://127.0.0.1:9"})
     began = time.monotonic()
-    with pytest.raises(StagingUnavailable, match=r"STG010.*did not let us read.*after \d retries") as caught:
+    with pytest.raises(StagingUnavailable, match=r"STG010.*cannot read an object.*after \d retries") as caught:
         open_store("s3://lake/cdc", dead).read("LOG")
     assert time.monotonic() - began < 150 and caught.value.retryable
 

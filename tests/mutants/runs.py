@@ -195,7 +195,7 @@ RUNS = (
     Breakage(
         "a key stands for whatever is asked under it",
         STORE,
-        "if (there.kind, there.tables, there.arguments) != (command.kind, command.tables, command.arguments):",
+        "if (existing.kind, existing.tables, existing.arguments) != (command.kind, command.tables, command.arguments):",
         "if there.replicator != command.replicator:",
         ("tests/provider/test_state_store.py",),
     ),
