@@ -1,6 +1,6 @@
-"""The JSON Schema of the YAML, for editors. Made from the same fields as the loader's own checks.
+"""The JSON Schema of the YAML, for editors, derived from the fields of the definition.
 
-It says what an editor can say while one types; what fields must be to each other only the loader says.
+It covers single fields; only the loader checks relations between fields.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _object(kind: Any) -> dict[str, Any]:
-    """A class with keys of a type becomes one variant per type."""
+    """A class with a type field becomes one variant per type."""
     members = {f.name: f for f in fields(kind)}
     inline = [name for name, f in members.items() if f.metadata.get("inline")]
     if not inline:
@@ -40,16 +40,16 @@ def _object(kind: Any) -> dict[str, Any]:
 def _variants(
     kinds: tuple[Any, ...], members: Mapping[str, Field[Any]], chosen: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """One per type that a key may name; where the keys of a type name a type in their turn, one for each of both."""
-    open_ = [name for name, f in members.items() if "choices" in f.metadata and name not in chosen]
-    if not open_:
+    """One variant per type, or per combination of types if the options of a type have a type field, too."""
+    undecided = [name for name, f in members.items() if "choices" in f.metadata and name not in chosen]
+    if not undecided:
         yield _closed(kinds, members, chosen)
         return
-    registry = members[open_[0]].metadata["choices"]
+    registry = members[undecided[0]].metadata["choices"]
     for name in known_kinds(registry):
-        extra = options_class(registry, name)
-        more = {f.name: f for f in fields(extra)}
-        yield from _variants((*kinds, extra), {**members, **more}, {**chosen, open_[0]: name})
+        options = options_class(registry, name)
+        option_fields = {f.name: f for f in fields(options)}
+        yield from _variants((*kinds, options), {**members, **option_fields}, {**chosen, undecided[0]: name})
 
 
 def _closed(kinds: tuple[Any, ...], members: Mapping[str, Field[Any]], chosen: Mapping[str, str]) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _described(kind: Any, member: Field[Any]) -> dict[str, Any]:
 
 
 def yaml_default(value: Any) -> Any:
-    """A default as the YAML would write it."""
+    """A default value in the notation of the YAML."""
     return format_duration(value) if isinstance(value, timedelta) else to_plain(value)
 
 

@@ -55,7 +55,7 @@ BAD = [
     ("D-09 a key of another format", feed("topics: [a], format: ydb, unwrapped: true"), "DEF010", "3:64"),
     ("D-12 a mode that is none", feed("topics: [a], format: ydb, mode: ALL"), "DEF046", "3:70"),
     (
-        "D-10 the target has no place",
+        "D-10 the target has no location",
         swap(FOLDERS, "{type: delta}"),
         "DEF011",
         "4:9",
