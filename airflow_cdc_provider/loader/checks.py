@@ -155,8 +155,8 @@ def _check_bucket(builder: Builder) -> None:
     target, staging = builder.built.get(("target",)), builder.built.get(("staging",))
     if not isinstance(target, Target) or not isinstance(staging, Staging):
         return
-    one, other = parse_location(target.location), parse_location(staging.location)
-    if one.scheme == FOLDER or (one.scheme, one.bucket) != (other.scheme, other.bucket):
+    of_target, of_staging = parse_location(target.location), parse_location(staging.location)
+    if of_target.scheme == FOLDER or (of_target.scheme, of_target.bucket) != (of_staging.scheme, of_staging.bucket):
         return
     if target.connection != staging.connection:
         builder.report.problem(

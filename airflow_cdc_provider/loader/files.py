@@ -127,23 +127,25 @@ def _same_name(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
 
 
 def _same_target(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
-    for one, other in combinations(loaded, 2):
-        if _shared_location_keys(one.definition.target, other.definition.target):
-            shared = _shared_table(one.definition, other.definition)
-            if shared and one.definition.name != other.definition.name:
-                yield _clash(one, other, shared)
-                yield _clash(other, one, shared)
+    for first, second in combinations(loaded, 2):
+        if _shared_location_keys(first.definition.target, second.definition.target):
+            shared = _shared_table(first.definition, second.definition)
+            if shared and first.definition.name != second.definition.name:
+                yield _clash(first, second, shared)
+                yield _clash(second, first, shared)
 
 
-def _shared_location_keys(one: Target, other: Target) -> list[str]:
+def _shared_location_keys(first: Target, second: Target) -> list[str]:
     """The keys by which two targets have the same folder, catalog or schema; empty if they do not."""
-    if one.type != other.type:
+    if first.type != second.type:
         return []
-    keys = location_keys(one.type)
-    if keys.scope and _normalized(one, keys.scope) != _normalized(other, keys.scope):
+    keys = location_keys(first.type)
+    if keys.scope and _normalized(first, keys.scope) != _normalized(second, keys.scope):
         return []
-    shared = [key for key in keys.any_of if _normalized(one, key) and _normalized(one, key) == _normalized(other, key)]
-    return [key for key in (keys.scope, *shared) if key and _normalized(one, key)] if shared else []
+    shared = [
+        key for key in keys.any_of if _normalized(first, key) and _normalized(first, key) == _normalized(second, key)
+    ]
+    return [key for key in (keys.scope, *shared) if key and _normalized(first, key)] if shared else []
 
 
 def _normalized(target: Target, key: str) -> str:
@@ -152,8 +154,8 @@ def _normalized(target: Target, key: str) -> str:
     return value.lower() if key == "catalog" else value.rstrip("/")
 
 
-def _clash(entry: Loaded, other: Loaded, table: str) -> tuple[str, Problem]:
-    mine, theirs = entry.definition.target, other.definition.target
+def _clash(entry: Loaded, second: Loaded, table: str) -> tuple[str, Problem]:
+    mine, theirs = entry.definition.target, second.definition.target
     key = _shared_location_keys(mine, theirs)[0]
     value = getattr(mine, key, "") or mine.options.get(key)
     location = value if key == "location" else f"{key} {value}"
@@ -161,20 +163,20 @@ def _clash(entry: Loaded, other: Loaded, table: str) -> tuple[str, Problem]:
         entry.file,
         Problem(
             "DEF015",
-            f"{entry.definition.name} and {other.definition.name} would write the same target table",
+            f"{entry.definition.name} and {second.definition.name} would write the same target table",
             f"{entry.file}:{entry.line} name",
-            found=f"{table} in {location}, also in {other.file}",
+            found=f"{table} in {location}, also in {second.file}",
             allowed="one writer per table",
             do="set another location or another target name in one of them",
         ),
     )
 
 
-def _shared_table(one: Definition, other: Definition) -> str:
+def _shared_table(first: Definition, second: Definition) -> str:
     """A target table that both would write, judged by names without the sources; empty if there is none."""
-    name_of = table_naming(one.target.type)
-    for mine in one.tables:
-        for theirs in other.tables:
+    name_of = table_naming(first.target.type)
+    for mine in first.tables:
+        for theirs in second.tables:
             if _overlap(mine, theirs) or _overlap(theirs, mine):
                 return mine.source if mine.source == theirs.source else f"{mine.source} and {theirs.source}"
             if not is_pattern(mine.source) and not is_pattern(theirs.source):

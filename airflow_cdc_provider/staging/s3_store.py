@@ -69,7 +69,7 @@ class S3Store:
             return bytes(obstore.get(self._bucket, path).bytes())
 
     def exists(self, path: str) -> bool:
-        with self._guarded("look for", path):
+        with self._guarded("check for", path):
             try:
                 obstore.head(self._bucket, path)
             except FileNotFoundError:

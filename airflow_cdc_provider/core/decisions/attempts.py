@@ -27,13 +27,13 @@ class Submission:
 
 
 def conflicting_tables(
-    ours: StepKind, our_tables: frozenset[str], theirs: str, their_tables: frozenset[str]
+    kind: StepKind, tables: frozenset[str], earlier_kind: str, earlier_tables: frozenset[str]
 ) -> frozenset[str]:
     """The tables that an earlier attempt and this one would both change. An attempt that writes no tables conflicts
     only with attempts of the same step; so does extract, which writes no tables itself."""
-    if ours != theirs and (ours is StepKind.EXTRACT or theirs not in WRITES):
+    if kind != earlier_kind and (kind is StepKind.EXTRACT or earlier_kind not in WRITES):
         return frozenset()
-    return our_tables & their_tables
+    return tables & earlier_tables
 
 
 def result_is_current(before: Step, result: StepResult, now: Step) -> bool:
