@@ -154,18 +154,18 @@ def _normalized(target: Target, key: str) -> str:
     return value.lower() if key == "catalog" else value.rstrip("/")
 
 
-def _clash(entry: Loaded, second: Loaded, table: str) -> tuple[str, Problem]:
-    mine, theirs = entry.definition.target, second.definition.target
-    key = _shared_location_keys(mine, theirs)[0]
-    value = getattr(mine, key, "") or mine.options.get(key)
+def _clash(entry: Loaded, other: Loaded, table: str) -> tuple[str, Problem]:
+    target = entry.definition.target
+    key = _shared_location_keys(target, other.definition.target)[0]
+    value = getattr(target, key, "") or target.options.get(key)
     location = value if key == "location" else f"{key} {value}"
     return (
         entry.file,
         Problem(
             "DEF015",
-            f"{entry.definition.name} and {second.definition.name} would write the same target table",
+            f"{entry.definition.name} and {other.definition.name} would write the same target table",
             f"{entry.file}:{entry.line} name",
-            found=f"{table} in {location}, also in {second.file}",
+            found=f"{table} in {location}, also in {other.file}",
             allowed="one writer per table",
             do="set another location or another target name in one of them",
         ),
@@ -175,12 +175,12 @@ def _clash(entry: Loaded, second: Loaded, table: str) -> tuple[str, Problem]:
 def _shared_table(first: Definition, second: Definition) -> str:
     """A target table that both would write, judged by names without the sources; empty if there is none."""
     name_of = table_naming(first.target.type)
-    for mine in first.tables:
-        for theirs in second.tables:
-            if _overlap(mine, theirs) or _overlap(theirs, mine):
-                return mine.source if mine.source == theirs.source else f"{mine.source} and {theirs.source}"
-            if not is_pattern(mine.source) and not is_pattern(theirs.source):
-                names = [(rule.target or name_of(rule.source)).lower() for rule in (mine, theirs)]
+    for rule in first.tables:
+        for other in second.tables:
+            if _overlap(rule, other) or _overlap(other, rule):
+                return rule.source if rule.source == other.source else f"{rule.source} and {other.source}"
+            if not is_pattern(rule.source) and not is_pattern(other.source):
+                names = [(each.target or name_of(each.source)).lower() for each in (rule, other)]
                 if names[0] == names[1]:
                     return names[0]
     return ""
