@@ -130,7 +130,7 @@ def _decide_without_control(facts: Facts, table: TableFacts, command: str) -> Ta
             where=table.task.target,
             found="a table without a control record",
             allowed="no table, or a table created by this replicator",
-            do="rename or drop the table, or set another `target` in the YAML",
+            do="rename the table, or set another `target` in the YAML",
             data="nothing was written to it",
         )
         return TableDecision(name, TableAction.BLOCKED, problem.what, problem)
@@ -160,7 +160,7 @@ def _check_owner(facts: Facts, table: TableFacts, control: ControlRecord) -> Pro
             where=table.task.target,
             found=f"{control.table} of replicator {control.replicator}",
             allowed=f"{name} of replicator {facts.definition.name}",
-            do="set another `target` in the YAML, or rename or drop the table",
+            do="set another `target` in the YAML, or rename the table",
             data="nothing was written to it",
         )
     if control.owner != facts.owner:
@@ -299,7 +299,7 @@ def _check_log(facts: Facts, name: str, control: ControlRecord) -> Problem | Non
     if expected and log.sha256.get(control.window) != expected:
         return Problem(
             "LOG003",
-            f"window {control.window} of the change log is not the window that {name} was written from",
+            f"window {control.window} of the change log differs from the one that {name} was written from",
             where=facts.definition.staging.location,
             found=f"manifest {log.sha256.get(control.window, '')[:12] or 'missing'}",
             allowed=f"manifest {expected[:12]}",
@@ -331,7 +331,7 @@ def _source_changed(facts: Facts, name: str, control: ControlRecord) -> Problem:
     ]
     return Problem(
         "SRC010",
-        f"the source is not the source that {name} was copied from",
+        f"the source differs from the one that {name} was copied from",
         where=f"connection {facts.definition.source.connection}",
         found=", ".join(changed),
         allowed="the source that the table was copied from",
