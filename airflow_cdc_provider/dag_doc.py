@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.spec.definition import Definition, TableRule, Target, written
+from airflow_cdc_provider.core.spec.definition import Definition, TableRule, Target, format_duration
 
 
 def _schema_of(target: Target) -> str:
@@ -29,8 +29,8 @@ def dag_doc(definition: Definition, warnings: Iterable[Problem] = ()) -> str:
         f"{code(target.location or target.catalog or _schema_of(target))}.",
         "",
         f"- runs {_runs(definition)}",
-        f"- change log: {code(staging.location)}, kept {written(staging.retain)} after every table has applied it",
-        f"- late when older than {written(definition.freshness)}",
+        f"- change log: {code(staging.location)}, kept {format_duration(staging.retain)} after all tables applied it",
+        f"- late when older than {format_duration(definition.freshness)}",
         "",
         "| source | target | columns | rows | deletes |",
         "|---|---|---|---|---|",

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_cdc_provider.core.spec.definition import Definition
-from airflow_cdc_provider.loader.schema import json_schema, written_default
+from airflow_cdc_provider.loader.schema import json_schema, yaml_default
 from airflow_cdc_provider.loader.types import known_kinds, options_class
 
 BEGIN, END = "<!-- yaml:begin -->", "<!-- yaml:end -->"
@@ -83,7 +83,7 @@ def _row(path: str, value: str, member: Field[Any], before: str = "") -> str:
 def _default(member: Field[Any]) -> str:
     if member.default is MISSING:
         return "**required**" if member.default_factory is MISSING else ""
-    return "" if member.default in ("", None) else f"`{json.dumps(written_default(member.default)).strip(chr(34))}`"
+    return "" if member.default in ("", None) else f"`{json.dumps(yaml_default(member.default)).strip(chr(34))}`"
 
 
 def _value(hint: Any) -> str:

@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult,
 from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, StagingInvalid
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, UNLOGGED, Manifest, TableSlice, position_text
 from airflow_cdc_provider.core.log.positions import Position
-from airflow_cdc_provider.core.log.snapshots import SourceSnapshot, joined
+from airflow_cdc_provider.core.log.snapshots import SourceSnapshot, merge_snapshots
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.runtime import harness
@@ -67,7 +67,7 @@ def land_window(
     with job.phase("seal"):
         told = {channel: at for part in landed for channel, at in part.resolved.items()}
         manifest = watermarked(job, _manifest(log, step, read), told)
-        manifest = replace(manifest, snapshots=joined([*known, *seen]))
+        manifest = replace(manifest, snapshots=merge_snapshots([*known, *seen]))
         for restart in restarts:
             manifest = restart.marked(manifest)
         for schema in {schema.schema_id: schema for part in landed for schema in part.schemas}.values():

@@ -35,8 +35,8 @@ def stage_table(job: Job, work: TableWork, also: frozenset[TableState] = frozens
     """Stage one table up to ``step.window``, or the slice ``step.repair`` again. ``also``: states beside replicating
     and failing in which the table may be staged.
 
-    Raises Fenced where the target is not as it should be, StagingInvalid, SchemaRefused, IntegrityBroken, BadRecordMet,
-    SourceUnavailable.
+    Raises Fenced where the target is not as it should be, StagingInvalid, SchemaRefused, IntegrityBroken,
+    BadRecordFound, SourceUnavailable.
     """
     step, log, task = job.step, job.log, work.task
     control, held = require_current(job, task, also)

@@ -23,7 +23,7 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.hooks.spark import spark_master
 from airflow_cdc_provider.hooks.state import unverified_state
 from airflow_cdc_provider.java import find_java
-from airflow_cdc_provider.staging.store import creates_exclusively
+from airflow_cdc_provider.staging.store import supports_exclusive_create
 
 
 @command
@@ -99,7 +99,7 @@ def _tables(replicator: Replicator) -> tuple[list[Problem], list[TableTask]]:
 def _staging(replicator: Replicator) -> list[Problem]:
     """Staging must take a file exclusively. Raises StagingUnavailable where it cannot be written at all."""
     store = replicator.log.store
-    if creates_exclusively(store):
+    if supports_exclusive_create(store):
         return []
     return [
         Problem(

@@ -21,7 +21,7 @@ from airflow_cdc_provider.connectors.source import Boundary, HoleFound, Ignored,
 from airflow_cdc_provider.core.errors import CommandRefused, DefinitionInvalid, Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.quarantine import undecoded as told_unreadable
-from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.loader.options import load_options
@@ -49,7 +49,7 @@ class Tally:
 @command
 def decode(args: argparse.Namespace) -> Answer:
     files = [file for name in args.files for file in _files(name)]
-    decoded = class_of("format", args.source_type, SAVED)
+    decoded = load_class("format", args.source_type, SAVED)
     options = _options(args.source_type, args.option)
     schemas = read_schema(_read(args.schema)) if args.schema else None
     tally = Tally()

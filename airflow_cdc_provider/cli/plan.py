@@ -18,7 +18,7 @@ def plan(args: argparse.Namespace) -> Answer:
     replicator = opened(find(args.name))
     ahead = dry_run(replicator)
     facts, decision = ahead.facts, ahead.decision
-    verdicts = [{"table": v.table, "does": v.move.value, "because": v.reason} for v in decision.verdicts]
+    verdicts = [{"table": v.table, "does": v.action.value, "because": v.reason} for v in decision.table_decisions]
     body = {
         "replicator": replicator.name,
         "follows": list(decision.follow),
@@ -28,7 +28,7 @@ def plan(args: argparse.Namespace) -> Answer:
         "stop": to_plain(decision.stop),
     }
     rows = [(row["table"], row["does"], row["because"]) for row in verdicts]
-    problems = [v.problem for v in decision.verdicts if v.problem]
+    problems = [v.problem for v in decision.table_decisions if v.problem]
     return Answer(body, OutputTable(("table", "does", "because"), rows), _lines(decision, facts.commands), problems)
 
 

@@ -21,7 +21,7 @@ from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.quarantine import QuarantineCase, decide_about, open_cases
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
-from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, about_records
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, decisions_by_record
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.log.quarantine import BadRecord
 from airflow_cdc_provider.core.serde import to_plain
@@ -58,8 +58,10 @@ def show(args: argparse.Namespace) -> Answer:
     record = _put_aside(replicator, args.id)
     if record is None:
         raise NotFound(_unknown(replicator, args.id))
-    replicator.state.note(replicator.name, operator(), "quarantine show", {"table": record.table, "record": record.id})
-    decision = about_records(replicator.log.decisions(), record.table).get(record.id)
+    replicator.state.write_audit(
+        replicator.name, operator(), "quarantine show", {"table": record.table, "record": record.id}
+    )
+    decision = decisions_by_record(replicator.log.decisions(), record.table).get(record.id)
     body = {**to_plain(record), "decision": to_plain(decision)}
     lines = [f"{name}: {body[name]}" for name in ("id", "table", "window", "position", "reason", "first_seen", "codec")]
     lines.append(f"bytes: {b64decode(record.raw)!r}")

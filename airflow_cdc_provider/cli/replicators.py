@@ -14,7 +14,7 @@ from airflow_cdc_provider.core.nearest import did_you_mean
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
-from airflow_cdc_provider.loader import ReplicatorFolder, clashes, load_file, load_folder
+from airflow_cdc_provider.loader import ReplicatorFolder, find_clashes, load_file, load_folder
 
 SHOWN = 10
 
@@ -35,7 +35,7 @@ def find(name: str) -> Definition:
     """A replicator by its name or its file. Raises NotFound (CLI001), or DefinitionInvalid where its file is broken."""
     if name.endswith((".yaml", ".yml")):
         loaded = load_file(name)
-        if shared := clashes([loaded]):
+        if shared := find_clashes([loaded]):
             raise DefinitionInvalid(*shared[loaded.file])
         return loaded.definition
     folder = definitions()

@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.log.carry_over import NOTHING
 from airflow_cdc_provider.core.log.quarantine import DISCARDED
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Definition
-from airflow_cdc_provider.core.table.published_cut import catches_up
+from airflow_cdc_provider.core.table.published_cut import is_catching_up
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
@@ -94,7 +94,7 @@ def _plain(row: TableRow, fresh: Freshness) -> dict[str, Any]:
     carry = row.control.carry if row.control else NOTHING
     aged: dict[str, Any] = to_plain(fresh)
     waiting = {"quarantined": carry.quarantined, "dirty": carry.dirty, "parked": carry.parked}
-    return plain | aged | waiting | {"catching_up": catches_up(row)}
+    return plain | aged | waiting | {"catching_up": is_catching_up(row)}
 
 
 def _kept(chosen: Sequence[Definition]) -> dict[str, SourceAnswer]:
@@ -132,7 +132,7 @@ def _since(kept: RetainedLog) -> str:
 
 
 def _catching_up(row: TableRow) -> str:
-    if not catches_up(row):
+    if not is_catching_up(row):
         return ""
     assert row.control is not None
     return f"the copy catches up, until window {row.control.high}"

@@ -12,7 +12,7 @@ from airflow_cdc_provider.cli.command_runner import command
 from airflow_cdc_provider.cli.output import Answer
 from airflow_cdc_provider.core.errors import DefinitionInvalid, Problem
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.loader import Loaded, clashes, load_file
+from airflow_cdc_provider.loader import Loaded, find_clashes, load_file
 
 
 @command
@@ -31,7 +31,7 @@ def validate(args: argparse.Namespace) -> Answer:
         except DefinitionInvalid as invalid:
             problems += invalid.problems
             loaded[name] = None
-    shared = clashes(one for one in loaded.values() if one)
+    shared = find_clashes(one for one in loaded.values() if one)
     problems += [problem for found in shared.values() for problem in found]
     answers = {name: None if name in shared else one for name, one in loaded.items()}
     if None in answers.values():

@@ -14,7 +14,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
-from airflow_cdc_provider.core.table.identity import TableIdentity, UnseenChanges
+from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
 
@@ -237,8 +237,8 @@ class HasIdentities(Protocol):
         """What the catalogue says of these tables now. A table that is gone is left out."""
 
     def not_streamed(
-        self, table: str, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool
-    ) -> UnseenChanges:
+        self, table: str, position: Position, now: TableIdentity, changes: UnloggedChanges, truncated: bool
+    ) -> UnloggedChanges:
         """What is left of ``changes`` of ``table`` with what the stream carries behind ``position``. ``truncated``: a
         TRUNCATE of the table stands in the change log already, and not yet in the copy."""
 

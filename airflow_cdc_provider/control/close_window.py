@@ -20,7 +20,7 @@ from airflow_cdc_provider.control.results import Results, results_of
 from airflow_cdc_provider.control.retention import TableProgress, clean
 from airflow_cdc_provider.control.table_rows import blocked_row, counted, current_row, failing_row, recovered_row
 from airflow_cdc_provider.core.decisions.facts import LogFacts
-from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness, moment
+from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, acknowledgeable, effective_window
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction, first_hole, first_pending_window
@@ -28,10 +28,11 @@ from airflow_cdc_provider.core.errors import Fenced, Problem, Retryable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.carry_over import NOTHING
 from airflow_cdc_provider.core.log.change_log import Manifest
-from airflow_cdc_provider.core.spec.definition import written
+from airflow_cdc_provider.core.spec.definition import format_duration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableState
+from airflow_cdc_provider.core.times import parse_utc
 from airflow_cdc_provider.targets.target import TargetState
 
 Log = Callable[[str], None]
@@ -98,7 +99,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     for table, one in fresh.items():
         if one.late:
             age = "has no copy yet" if one.lag_s is None else f"is {one.lag_s:,.0f} s behind its source"
-            tell(f"{table} is late: it {age}, and freshness allows {written(allowed)}")
+            tell(f"{table} is late: it {age}, and freshness allows {format_duration(allowed)}")
     problems = _problems(decision, rows.values(), failed, results)
     return CloseResult(tuple(rows.values()), moved, problems, acknowledged, results.phases(), fresh)
 
@@ -137,8 +138,8 @@ def _row(
     at: str,
 ) -> TableRow | None:
     """The table as it stands now. None where it stands outside this run: another run copies it."""
-    verdict = next(verdict for verdict in decision.verdicts if verdict.table == task.table)
-    if verdict.move is TableAction.COPYING:
+    verdict = next(verdict for verdict in decision.table_decisions if verdict.table == task.table)
+    if verdict.action is TableAction.COPYING:
         return None
     planned = (*decision.plan.copy, *decision.plan.reconcile)
     touched = trouble is not None or task.table in planned or results.touched(task.table)
@@ -163,9 +164,9 @@ def _row(
     if trouble:
         worse = blocked_row if trouble[0] is Outcome.BLOCKED else failing_row
         return worse(row, trouble[1], at)
-    if verdict.move is TableAction.FAILING and verdict.problem:
+    if verdict.action is TableAction.FAILING and verdict.problem:
         return failing_row(row, verdict.problem, at)
-    if verdict.move is TableAction.BLOCKED and (control is None or control.state.name is not TableState.PAUSED):
+    if verdict.action is TableAction.BLOCKED and (control is None or control.state.name is not TableState.PAUSED):
         return blocked_row(row, verdict.problem, at)
     if control is None:
         return row
@@ -216,7 +217,7 @@ def _standing(
 def _asked_up_to(replicator: Replicator, decision: RunDecision) -> str:
     """When the source was asked, or as much earlier as it is read behind that."""
     behind = replicator.source.capture_delay() if isinstance(replicator.source, DelaysCapture) else timedelta()
-    return (moment(decision.at) - behind).isoformat(timespec="milliseconds")
+    return (parse_utc(decision.at) - behind).isoformat(timespec="milliseconds")
 
 
 def _fresh_at(row: TableRow, passed: int, log: LogFacts, asked_up_to: str, results: Results) -> str:
@@ -266,7 +267,7 @@ def _log(replicator: Replicator, decision: RunDecision, rows: Mapping[str, Table
 
 def _all_known(decision: RunDecision, rows: Mapping[str, TableRow]) -> bool:
     """Nothing is forgotten or removed while it is unknown where a table stands."""
-    unread = (verdict.table for verdict in decision.verdicts if verdict.move is TableAction.FAILING)
+    unread = (verdict.table for verdict in decision.table_decisions if verdict.action is TableAction.FAILING)
     return all(table in rows and rows[table].control is not None for table in unread)
 
 

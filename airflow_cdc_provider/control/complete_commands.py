@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Results
-from airflow_cdc_provider.core.decisions.commands import ABOUT_RECORDS, Command, CommandKind
+from airflow_cdc_provider.core.decisions.commands import RECORD_COMMANDS, Command, CommandKind
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
 from airflow_cdc_provider.core.log.carry_over import NOTHING
@@ -25,7 +25,7 @@ def complete_commands(
             continue
         if command.kind is CommandKind.VERIFY:
             _end_verify(replicator, command, rows, results)
-        elif command.kind in ABOUT_RECORDS:
+        elif command.kind in RECORD_COMMANDS:
             _end_about_records(replicator, command, rows)
         else:
             _end_resync(replicator, command, rows, results)
@@ -49,7 +49,9 @@ def _end_about_records(replicator: Replicator, command: Command, rows: Mapping[s
     named = [row for row in rows.values() if command.names(row.table)]
     if any(row.state is not TableState.REPLICATING or row.control is None for row in named):
         return
-    waiting = {one.id: one for row in named if row.control for one in replicator.log.waiting(row.control.carry)}
+    waiting = {
+        one.id: one for row in named if row.control for one in replicator.log.quarantined_records(row.control.carry)
+    }
     asked: list[str] = command.arguments["records"]
     left = [waiting[one] for one in asked if one in waiting]
     told = [f"{one.id} is still bad: {one.reason}" for one in left]

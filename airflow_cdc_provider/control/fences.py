@@ -28,7 +28,7 @@ def commit_fence(
     named = split_token(held.token)[0] if held.token is not None else 0
     record = replicator.target.fence(target_table, held, replace(record, fence=max(record.fence, named + 1)))
     detail = {"table": table, "fence": record.fence, "window": record.window, "state": record.state.name.value}
-    replicator.state.note(replicator.name, by, "fence", detail)
+    replicator.state.write_audit(replicator.name, by, "fence", detail)
     return record
 
 

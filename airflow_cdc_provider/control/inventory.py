@@ -36,7 +36,7 @@ def rebuild_index(replicator: Replicator, by: str) -> list[TableRow]:
         rows.append(current_row(table, target_table, control, None, at))
     failpoint("rebuild.before")
     state.change_tables(replicator.name, lambda _: rows)
-    state.note(replicator.name, by, "state rebuild", {"tables": [row.table for row in rows]})
+    state.write_audit(replicator.name, by, "state rebuild", {"tables": [row.table for row in rows]})
     return rows
 
 

@@ -19,7 +19,7 @@ from airflow_cdc_provider.core.errors import IdentityChanged, PositionLost, Retr
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.selection import Selection, select
-from airflow_cdc_provider.core.table.identity import TableIdentity, unseen_changes
+from airflow_cdc_provider.core.table.identity import TableIdentity, unlogged_changes
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.state_rows import Claim, Lane, TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
@@ -131,7 +131,7 @@ def _with_identity(source: HasIdentities, table: TableFacts, now: TableIdentity 
     control = table.task.control
     if now is None or control is None or control.identity is None or control.schema is None:
         return replace(table, identity=now)
-    changes = unseen_changes(control.identity, now, control.schema, table.task.schema)
+    changes = unlogged_changes(control.identity, now, control.schema, table.task.schema)
     if changes.attached or changes.detached or changes.added or changes.rewritten:
         truncated = any(
             Operation.TRUNCATE in part.counts
@@ -139,7 +139,7 @@ def _with_identity(source: HasIdentities, table: TableFacts, now: TableIdentity 
             if number > control.window and (part := manifest.tables.get(control.table))
         )
         changes = source.not_streamed(control.table, log.hi, now, changes, truncated)
-    return replace(table, identity=now, unseen=changes)
+    return replace(table, identity=now, unlogged=changes)
 
 
 def _silent(replicator: Replicator, told: Sequence[TableSchema], rows: Iterable[TableRow]) -> list[TableSchema]:

@@ -123,7 +123,7 @@ def reopen(replicator: Replicator, facts: Facts, tell: Log) -> None:
     why = facts.stream.lost.what if facts.stream.lost else "the source is another one"
     holes = tuple(Hole(EXPIRED, table, "", detail=why) for table in tables)
     _seal_empty(replicator, facts, dict(facts.log.hi), start, epoch, holes)
-    replicator.state.note(replicator.name, facts.run_id, "reopen", {"why": why, "from": start})
+    replicator.state.write_audit(replicator.name, facts.run_id, "reopen", {"why": why, "from": start})
     tell(f"the stream is open again, it starts at {start}: {why}")
 
 
@@ -205,7 +205,7 @@ def _approve(replicator: Replicator, command_id: str, decision: RunDecision) -> 
     command = replicator.state.command(command_id)
     if command is None or command.kind is not CommandKind.RESYNC or not command.arguments.get("approve_deletes"):
         return
-    for verdict in decision.verdicts:
+    for verdict in decision.table_decisions:
         if verdict.command == command_id:
             approve(replicator, command, verdict.table)
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.table.published_cut import Cut, CutTable, tables_of_a_cut
+from airflow_cdc_provider.core.table.published_cut import Cut, CutTable, select_cut_tables
 from airflow_cdc_provider.core.table.state_rows import TableRow
 
 READERS = 8
@@ -16,7 +16,7 @@ READERS = 8
 def publish_cut(replicator: Replicator, rows: Iterable[TableRow], sealed: int) -> Cut | None:
     """None where the tables do not stand at one window, or one of them moved since its row was read. Raises
     TargetUnavailable."""
-    together = tables_of_a_cut(rows, sealed)
+    together = select_cut_tables(rows, sealed)
     if not together:
         return None
     with ThreadPoolExecutor(READERS) as pool:

@@ -16,8 +16,8 @@ from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.operator_decisions import (
     DecisionKind,
     OperatorDecision,
-    about_records,
     decision_path,
+    decisions_by_record,
 )
 from airflow_cdc_provider.core.log.quarantine import BadRecord
 from airflow_cdc_provider.core.serde import to_plain
@@ -41,8 +41,8 @@ def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> li
     """What waits for an operator, in the order of the change log: what the table has put aside, and what it stopped
     before."""
     log = replicator.log
-    decisions = about_records(log.decisions(), table)
-    waiting = {one.id: one for one in log.waiting(control.carry)}
+    decisions = decisions_by_record(log.decisions(), table)
+    waiting = {one.id: one for one in log.quarantined_records(control.carry)}
     columns = control.schema.names if control.schema else ()
     cases = []
     for record in log.bad_records(table):
@@ -88,6 +88,6 @@ def _written(
         values=dict(values),
     )
     detail = {"table": record.table, "record": record.id, "reason": reason, "columns": sorted(values)}
-    replicator.state.note(replicator.name, by, f"quarantine {kind}", detail)
+    replicator.state.write_audit(replicator.name, by, f"quarantine {kind}", detail)
     replicator.log.store.create(decision_path(decision.id), json.dumps(to_plain(decision)).encode())
     return decision

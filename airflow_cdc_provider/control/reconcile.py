@@ -136,4 +136,4 @@ def resume_stream(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str,
 
 def _verdicts(replicator: Replicator, run_id: str) -> Mapping[str, TableDecision]:
     decision = decision_of(replicator, run_id)
-    return {verdict.table: verdict for verdict in decision.verdicts} if decision else {}
+    return {verdict.table: verdict for verdict in decision.table_decisions} if decision else {}

@@ -11,7 +11,13 @@ from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.rewind import rewind
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, decision_path
-from airflow_cdc_provider.core.decisions.pause_resume import Order, TableStatus, no_copy, orders, unknown_tables
+from airflow_cdc_provider.core.decisions.pause_resume import (
+    StateChange,
+    TableStatus,
+    no_copy,
+    plan_state_changes,
+    unknown_tables,
+)
 from airflow_cdc_provider.core.errors import Fenced, Problem, Retryable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import to_plain
@@ -67,7 +73,7 @@ def _carry_out(
     if command.kind is CommandKind.REWIND:
         told = _rewind(replicator, command, standing, held, by)
     else:
-        told = orders(command, standing, utc_now())
+        told = plan_state_changes(command, standing, utc_now())
         _fence(replicator, told, standing, held, by)
     moved = [order.table for order in told if order.state is not None]
     refused = [order.refusal for order in told if order.refusal]
@@ -78,7 +84,7 @@ def _carry_out(
 
 def _fence(
     replicator: Replicator,
-    told: Iterable[Order],
+    told: Iterable[StateChange],
     standing: Sequence[TableStatus],
     held: Mapping[str, TargetState],
     by: str,
@@ -91,9 +97,9 @@ def _fence(
 
 def _rewind(
     replicator: Replicator, command: Command, standing: Sequence[TableStatus], held: Mapping[str, TargetState], by: str
-) -> tuple[Order, ...]:
+) -> tuple[StateChange, ...]:
     told = [
-        Order(one.table, refusal=no_copy(command, one))
+        StateChange(one.table, refusal=no_copy(command, one))
         if one.control is None
         else rewind(replicator, command, one, held[one.table], by)
         for one in standing
@@ -107,7 +113,7 @@ def _outcome(command: Command, moved: Sequence[str], refused: Sequence[Problem])
     return "; ".join([done, *(f"refused: {problem.what}" for problem in refused)])
 
 
-def _result(told: Sequence[Order]) -> dict[str, object]:
+def _result(told: Sequence[StateChange]) -> dict[str, object]:
     return {
         "tables": [
             {

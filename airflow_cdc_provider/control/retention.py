@@ -75,7 +75,7 @@ def _clean_log(replicator: Replicator, run_id: str, stands: list[TableProgress],
 def clean_controls(replicator: Replicator, stands: Iterable[TableProgress]) -> None:
     """Control records that no version a table can be taken back to names any more."""
     for stand in stands:
-        replicator.log.forget_controls(stand.table, replicator.target.oldest_token(stand.table, stand.target))
+        replicator.log.remove_old_controls(stand.table, replicator.target.oldest_token(stand.table, stand.target))
 
 
 def _clean_windows(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.core.decisions.commands import Command
-from airflow_cdc_provider.core.decisions.pause_resume import Order, TableStatus
+from airflow_cdc_provider.core.decisions.pause_resume import StateChange, TableStatus
 from airflow_cdc_provider.core.decisions.rewinds import refusal, target_window
 from airflow_cdc_provider.core.errors import Blocked, CommandRefused, Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -20,23 +20,23 @@ from airflow_cdc_provider.core.table.states import State, TableState, require_mo
 from airflow_cdc_provider.targets.target import TargetState
 
 
-def rewind(replicator: Replicator, command: Command, standing: TableStatus, held: TargetState, by: str) -> Order:
+def rewind(replicator: Replicator, command: Command, standing: TableStatus, held: TargetState, by: str) -> StateChange:
     """Carry out a request for one table that has a control record. Raises Fenced where somebody moved the table
     meanwhile, TargetUnavailable where the target does not answer."""
     control = standing.control
     assert control is not None
     if control.state.command == command.id and control.state.name is TableState.REPLICATING:
-        return Order(standing.table)
+        return StateChange(standing.table)
     if control.state.command != command.id:
         try:
             require_move(standing.table, control.state.name, TableState.REWINDING)
             _announce(replicator, command, standing, held, by)
         except CommandRefused as refused:
-            return Order(standing.table, refusal=refused.problems[0])
+            return StateChange(standing.table, refusal=refused.problems[0])
     try:
-        return Order(standing.table, finish(replicator, standing.table, standing.target, by).state)
+        return StateChange(standing.table, finish(replicator, standing.table, standing.target, by).state)
     except Blocked as blocked:
-        return Order(standing.table, refusal=blocked.problems[0])
+        return StateChange(standing.table, refusal=blocked.problems[0])
 
 
 def finish(replicator: Replicator, table: str, target_table: str, by: str) -> ControlRecord:
@@ -65,7 +65,7 @@ def finish(replicator: Replicator, table: str, target_table: str, by: str) -> Co
     record = back.fenced(state, attempt=by, committed_at=utc_now())
     record = replicator.target.fence(target_table, held, record)
     detail = {"table": table, "fence": record.fence, "window": record.window, "from_window": announced.window}
-    replicator.state.note(replicator.name, by, "rewind", detail)
+    replicator.state.write_audit(replicator.name, by, "rewind", detail)
     return record
 
 

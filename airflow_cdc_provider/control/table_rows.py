@@ -24,15 +24,15 @@ def opening_rows(
     whose control record was read from the target; that of the others is as old as it was."""
     copied = set(decision.plan.copy)
     tasks = {task.table: task for task in decision.plan.tables}
-    for verdict in decision.verdicts:
+    for verdict in decision.table_decisions:
         task, row = tasks[verdict.table], before.get(verdict.table)
         if task.control is not None:
             seen_at = row.seen_at if row and task.table not in read else decision.at
             row = current_row(task.table, task.target, task.control, row, seen_at)
-            yield blocked_row(row, verdict.problem, decision.at) if verdict.move is TableAction.BLOCKED else row
-        elif verdict.move is TableAction.COPYING:
+            yield blocked_row(row, verdict.problem, decision.at) if verdict.action is TableAction.BLOCKED else row
+        elif verdict.action is TableAction.COPYING:
             continue
-        elif verdict.move is TableAction.BLOCKED:
+        elif verdict.action is TableAction.BLOCKED:
             fresh = row or TableRow(task.table, task.target, TableState.PENDING, decision.at)
             yield blocked_row(fresh, verdict.problem, decision.at)
         else:

@@ -19,7 +19,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException
 
 from airflow_cdc_provider import appcds, bundle, jars, logstore
-from airflow_cdc_provider.core.connections.allowed_extras import followed
+from airflow_cdc_provider.core.connections.allowed_extras import allowed_options
 from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE
 from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
@@ -134,7 +134,7 @@ def java_options(kind: StepKind, rows: int | None, class_path: Sequence[Path]) -
 
 def spark_master(connection_id: str) -> str:
     found = connection_info(connection_id)
-    followed(found, EXTRA)
+    allowed_options(found, EXTRA)
     if not found.host:
         raise CheckFailed(
             Problem(

@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from airflow_cdc_provider.core.connections.allowed_extras import followed
+from airflow_cdc_provider.core.connections.allowed_extras import allowed_options
 from airflow_cdc_provider.core.connections.postgres_access import libpq_parameters, unverified
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.hooks.connections import connection_info
@@ -36,7 +36,7 @@ def open_state() -> StateStore:
     except ArgumentError:
         return StateStore(connection.get_uri())  # which says so when it is opened
     info, postgres = connection_info(CONNECTION), url.drivername.startswith("postgres")
-    query = libpq_parameters(info) if postgres else followed(info, frozenset())
+    query = libpq_parameters(info) if postgres else allowed_options(info, frozenset())
     # SQLAlchemy's own choice of driver for a plain postgresql:// is psycopg2; psycopg 3 is what this provider brings.
     return StateStore(
         url.set(

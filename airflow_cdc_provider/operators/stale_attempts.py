@@ -70,7 +70,7 @@ def raise_fences(
     fenced = frozenset(task.table for task in tables if task.table in names and _fence(task, by, replicator))
     for rival in writing:
         detail = {"attempt": rival.attempt, "step": rival.kind, "tables": sorted(fenced & rival.tables)}
-        replicator.state.note(replicator.name, by, "shut out", detail)
+        replicator.state.write_audit(replicator.name, by, "shut out", detail)
         replicator.state.close_attempt(rival.attempt, "shut out")
         log.warning("The end of attempt %s was not seen, its tables are fenced: %s", rival.attempt, detail)
     return fenced

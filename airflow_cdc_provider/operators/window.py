@@ -52,8 +52,8 @@ class OpenWindowOperator(ReplicatorTask, BranchingTask):
     def _tell(self, decision: RunDecision) -> None:
         for line in decision.notes:
             self.log.info("%s", line)
-        for verdict in decision.verdicts:
-            self.log.info("%s: %s. %s", verdict.table, verdict.move, verdict.problem or verdict.reason)
+        for verdict in decision.table_decisions:
+            self.log.info("%s: %s. %s", verdict.table, verdict.action, verdict.problem or verdict.reason)
         for problem in decision.unselected:
             self.log.warning("%s", problem)
 

@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from airflow_cdc_provider.core.decisions.operator_decisions import about_records
+from airflow_cdc_provider.core.decisions.operator_decisions import decisions_by_record
 from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.carry_over import CarryOver
 from airflow_cdc_provider.core.log.change_log import batch_folder
-from airflow_cdc_provider.core.log.quarantine import account
+from airflow_cdc_provider.core.log.quarantine import build_accounting
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import KNOWN
@@ -57,7 +57,11 @@ def worth_trying(log: ChangeLog, table: str, control: ControlRecord, repair: Seq
         return False
     if control.carry.dirty:
         return True
-    return not about_records(log.decisions(), table).keys().isdisjoint(one.id for one in log.waiting(control.carry))
+    return (
+        not decisions_by_record(log.decisions(), table)
+        .keys()
+        .isdisjoint(one.id for one in log.quarantined_records(control.carry))
+    )
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ class BatchBuilder:
 
     def _batch(self, rows: int, partial: bool, carry: CarryOver, discarded: int = 0) -> Batch:
         contents = self._contents
-        accounting = account(
+        accounting = build_accounting(
             read=self.plan.rows,
             waited=0 if self.plan.touched else self.control.carry.waiting,
             applied=rows if self.plan.schema.key else contents.records - contents.controls,
@@ -236,7 +240,7 @@ class BatchBuilder:
         carry = write_carry(log, table, attempt, waiting)
         carry = with_listing(log, table, attempt, carry, (*sorted_.bad, *late))
         if carry.quarantined:
-            ids = {one.id for one in log.waiting(carry)}
+            ids = {one.id for one in log.quarantined_records(carry)}
             keep(log, table, (one for one in (*sorted_.bad, *late) if one.id in ids and not one.since), self._now)
         return carry
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_cdc_provider.core.table.merge_plan import Range, cover
+from airflow_cdc_provider.core.table.merge_plan import Range, merge_ranges
 from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.sparksql.types import TEXTUAL, literal
@@ -33,7 +33,7 @@ def bounds_of(store: Store, folder: str, column: Column) -> tuple[tuple[str, str
     elif column.type.kind in COUNTABLE:
         ranges = ()
         for piece in _pieces(store, folder, column.name):
-            ranges = cover((*ranges, *((value, value) for value in piece)), RANGES)
+            ranges = merge_ranges((*ranges, *((value, value) for value in piece)), RANGES)
     else:
         return ()
     return tuple((column.name, _literal(low, column), _literal(high, column)) for low, high in ranges)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.decisions.operator_decisions import approves_deletes
+from airflow_cdc_provider.core.decisions.operator_decisions import find_delete_approval
 from airflow_cdc_provider.core.errors import Blocked, Problem
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.targets.sparksql.names import quoted
@@ -40,7 +40,7 @@ def absent(key: tuple[str, ...], old: DataFrame, new: DataFrame) -> DataFrame:
 def require_yes(job: Job, work: TableWork, control: ControlRecord, missing: MissingRows, what: str) -> None:
     """Raises Blocked where ``what`` would delete more than allowed, and nobody has said yes; nothing was written."""
     allowed = job.step.definition.resync.max_delete
-    if missing.share <= allowed or approves_deletes(job.log.decisions(), work.task.table, control.state):
+    if missing.share <= allowed or find_delete_approval(job.log.decisions(), work.task.table, control.state):
         return
     name, table = job.step.definition.name, work.task.table
     raise Blocked(

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, Operation
-from airflow_cdc_provider.core.table.merge_plan import TWO_HOLDERS
+from airflow_cdc_provider.core.table.merge_plan import AMBIGUOUS_KEY
 
 DELETE = Operation.DELETE.value
 
@@ -21,7 +21,7 @@ def settled(entries: DataFrame) -> DataFrame:
     """Entries (change records with their key as ``k``) of which the last one of a key is what its transaction left.
 
     Left out are departures behind the arrival of the row that stays, and everything of rows that only passed by. Where
-    a departure says neither image nor row id, it is taken for what it seems to be. Raises the word TWO_HOLDERS where
+    a departure says neither image nor row id, it is taken for what it seems to be. Raises the word AMBIGUOUS_KEY where
     two rows stay, or a departure that is left out takes columns along that nobody else knows.
     """
     doubtful = _doubtful(entries).localCheckpoint()
@@ -29,7 +29,7 @@ def settled(entries: DataFrame) -> DataFrame:
     told = entries.join(outcomes, ["tx_id", "k"], "left")
     left_out = F.coalesce(F.col("passed") | (F.col("order_key") > F.col("arrived_at")), F.lit(False))
     taken_along = F.col("carries").isNotNull() & F.coalesce(F.col("phase") == DEPARTS, F.lit(False))
-    kept = F.when(left_out & taken_along, F.raise_error(F.lit(TWO_HOLDERS)).cast("boolean")).otherwise(~left_out)
+    kept = F.when(left_out & taken_along, F.raise_error(F.lit(AMBIGUOUS_KEY)).cast("boolean")).otherwise(~left_out)
     return told.where(kept).drop(*(name for name in outcomes.columns if name not in ("tx_id", "k")))
 
 
@@ -72,7 +72,7 @@ def _outcomes(entries: DataFrame) -> DataFrame:
     )
     stays = F.when(F.col("by_id"), F.col("last") > 0).otherwise(F.col("net") > 0)
     leaves = F.when(F.col("by_id"), (F.col("first") < 0) & (F.col("last") < 0)).otherwise(F.col("net") < 0)
-    one = F.when(F.count_if(stays) > 1, F.raise_error(F.lit(TWO_HOLDERS)).cast("string")).otherwise(
+    one = F.when(F.count_if(stays) > 1, F.raise_error(F.lit(AMBIGUOUS_KEY)).cast("string")).otherwise(
         F.max(F.when(stays, F.col("arrival")))
     )
     return rows.groupBy("tx_id", "k", "carries").agg(

@@ -23,10 +23,10 @@ from airflow_cdc_provider.core.log.quarantine import (
     QuarantinedRecord,
     QuarantineList,
     RecordKey,
+    apply_correction,
     bad_record,
-    corrected,
-    entry_of,
     record_id,
+    record_key,
     undecoded,
 )
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -89,12 +89,12 @@ def named(log: ChangeLog, windows: Sequence[WindowSlice], reasons: Mapping[Recor
     """These records, each with why it is bad."""
     places = sorted({entry.order_key for entry in reasons})
     found = landed(log, windows, [("order_key", "in", places)]) if reasons else []
-    return [Bad(record, window, why) for window, record in found if (why := reasons.get(entry_of(record)))]
+    return [Bad(record, window, why) for window, record in found if (why := reasons.get(record_key(record)))]
 
 
 def carried(log: ChangeLog, carry: CarryOver) -> list[Bad]:
     """What is in quarantine already."""
-    known = {one.id: one for one in log.waiting(carry)}
+    known = {one.id: one for one in log.quarantined_records(carry)}
     rows = driver_reads.carried(log, carry, Carried.QUARANTINED)
     return [Bad(r.record, known[record_id(r.record)].window, r.reason or "", r.since or "") for r in rows]
 
@@ -128,10 +128,10 @@ def _tried(
     reread: Callable[[ChangeRecord], list[ChangeRecord]],
     schema: TableSchema,
 ) -> list[ChangeRecord]:
-    given = corrected(record, values, schema)
+    given = apply_correction(record, values, schema)
     if given.op != Operation.UNREADABLE:
         return [given]
-    return [corrected(one, values, schema) for one in reread(record)]
+    return [apply_correction(one, values, schema) for one in reread(record)]
 
 
 def keep(log: ChangeLog, table: str, bad: Iterable[Bad], now: str) -> None:
@@ -160,7 +160,7 @@ def with_listing(log: ChangeLog, table: str, attempt: str, carry: CarryOver, bad
     waiting = [
         QuarantinedRecord(one.id, one.window, in_it[entry], one.reason, parked[entry.key])
         for one in bad
-        if (entry := entry_of(one.record)) in in_it
+        if (entry := record_key(one.record)) in in_it
     ]
     content = QuarantineList(tuple(waiting)).encode()
     path = f"{carry_folder(table, attempt)}/{LISTING}"

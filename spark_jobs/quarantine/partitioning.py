@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.decisions.operator_decisions import about_records
-from airflow_cdc_provider.core.errors import BadRecordMet, Problem, Retryable, SourceUnavailable
+from airflow_cdc_provider.core.decisions.operator_decisions import decisions_by_record
+from airflow_cdc_provider.core.errors import BadRecordFound, Problem, Retryable, SourceUnavailable
 from airflow_cdc_provider.core.log.carry_over import Carried, CarryOver
 from airflow_cdc_provider.core.log.change_records import ARRIVES, FIELDS, ChangeRecord
-from airflow_cdc_provider.core.log.quarantine import Refusal, allowed, begins_row, entry_of, own_key
+from airflow_cdc_provider.core.log.quarantine import BadRecordProblems, is_insert, max_bad_records, own_key, record_key
 from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.table.schema import Regime
 from spark_jobs.batches.batch_plan import BatchPlan
@@ -35,7 +35,7 @@ WRITTEN_OF_A_STOP = 100
 """So many bad records of the window that stops a table are written down. The change log holds them all."""
 
 
-class Stopped(BadRecordMet):
+class Stopped(BadRecordFound):
     """The table may not go beyond the window before this one."""
 
     def __init__(self, window: int, problem: Problem) -> None:
@@ -162,9 +162,9 @@ class RecordPartitioner:
         unfit = unrepresentable_records(rows, self.images, self.job.tables) if answers.rows else {}
         if not unfit:
             return answers
-        keys = {own_key(row): why for row in answers.rows if (why := unfit.get(entry_of(row)))}
+        keys = {own_key(row): why for row in answers.rows if (why := unfit.get(record_key(row)))}
         still = tuple(replace(one, reason=keys[one.key]) for one in dirty if one.key in keys)
-        fit = tuple(row for row in answers.rows if entry_of(row) not in unfit)
+        fit = tuple(row for row in answers.rows if record_key(row) not in unfit)
         return FetchedRows(
             fit, (*answers.open, *still), answers.error or SourceUnavailable(refetch.not_representable(still))
         )
@@ -180,13 +180,15 @@ class RecordPartitioner:
         rule_, log, table = self.work.task.rule, self.job.log, self.work.task.table
         for window, count in sorted(Counter(one.window for one in new).items()):
             here = [one for one in new if one.window == window]
-            limit = allowed(rule_.quarantine, windows[window])
+            limit = max_bad_records(rule_.quarantine, windows[window])
             keyless = next((one for one in here if own_key(one.record) is None), None)
             if self.plan.touched or (rule_.on_bad_record is OnBadRecord.QUARANTINE and count <= limit and not keyless):
                 continue
             first = keyless or here[0]
             keep(log, table, [first, *(one for one in here if one is not first)][:WRITTEN_OF_A_STOP], self.now)
-            told = Refusal(self.job.step.definition.name, table, window, first.id, first.reason, log.store.root)
+            told = BadRecordProblems(
+                self.job.step.definition.name, table, window, first.id, first.reason, log.store.root
+            )
             if rule_.on_bad_record is OnBadRecord.STOP:
                 raise Stopped(window, told.stop())
             raise Stopped(window, told.without_key() if keyless else told.too_many(count, limit))
@@ -204,14 +206,14 @@ class RecordPartitioner:
         def reread(record: ChangeRecord) -> list[ChangeRecord]:
             return job.source.reread(record, task, job.log.schema(record.schema_id))
 
-        ruled = rule(known, about_records(job.log.decisions(), task.table), reread, self.plan.schema)
+        ruled = rule(known, decisions_by_record(job.log.decisions(), task.table), reread, self.plan.schema)
         if not ruled.mended:
             return ruled
         records = frame(self.work.spark, map(CarriedRecord, ruled.back))
         unfit = unrepresentable_records(records, self.images, job.tables)
         still, fit = list[Bad](), list[CorrectedRecord]()
         for one in ruled.mended:
-            reasons = [unfit[at] for at in map(entry_of, one.records) if at in unfit]
+            reasons = [unfit[at] for at in map(record_key, one.records) if at in unfit]
             if reasons:
                 still.append(replace(one.bad, reason=reasons[0]))
             else:
@@ -223,7 +225,7 @@ class RecordPartitioner:
         return Parking(
             waits=frame(self.work.spark, waits),
             marks=[_mark(one.record) for one in waits],
-            births=[_mark(record) for record in ruled.given_up if begins_row(record)],
+            births=[_mark(record) for record in ruled.given_up if is_insert(record)],
             ignore_deletes=self.work.task.rule.on_delete is OnDelete.IGNORE,
             doubly_held=self.plan.schema.regime is Regime.DOUBLE,
             moves=bool(self.shape.moved + back.moved) or any(one.record.phase == ARRIVES for one in waits),
@@ -232,7 +234,7 @@ class RecordPartitioner:
 
 
 def _without(records: DataFrame, some: Iterable[Bad | DirtyKeys]) -> DataFrame:
-    left = small_frame(records.sparkSession, {entry_of(one.record) for one in some}, texts("left_key", "left_order"))
+    left = small_frame(records.sparkSession, {record_key(one.record) for one in some}, texts("left_key", "left_order"))
     same = (F.coalesce(key_column(), F.lit("")) == F.col("left_key")) & (F.col("order_key") == F.col("left_order"))
     return records.join(left, same, "left_anti")
 

@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from airflow_cdc_provider.connectors.source import Restart, RestartsSnapshots
 from airflow_cdc_provider.core.log.change_log import EXPIRED, RELOAD, RESTART, Hole, Manifest
 from airflow_cdc_provider.core.log.positions import Position
-from airflow_cdc_provider.core.log.snapshots import SourceSnapshot, joined, of_all_tables, restarts_in, unfinished
+from airflow_cdc_provider.core.log.snapshots import (
+    SourceSnapshot,
+    covers_all_tables,
+    find_restarts,
+    follows_interrupted_snapshot,
+    merge_snapshots,
+)
 
 RESTARTED = "-restart"
 """What the attempt that lands such a window bears behind its name: its files are others."""
@@ -33,8 +39,15 @@ class RestartedWindow:
     ) -> RestartedWindow:
         everything = [*known, *seen]
         rows = {one.topic for one in seen if one.place == began.place}
-        told = restart.tables.keys() if of_all_tables(began, everything) else restart.tables.keys() & rows
-        return cls(began, seen, frozenset(told), restart.tables, unfinished(began, everything), restart.parted)
+        told = restart.tables.keys() if covers_all_tables(began, everything) else restart.tables.keys() & rows
+        return cls(
+            began,
+            seen,
+            frozenset(told),
+            restart.tables,
+            follows_interrupted_snapshot(began, everything),
+            restart.parted,
+        )
 
     def marked(self, manifest: Manifest) -> Manifest:
         """With a hole for each table, and the snapshot in each topic: the next window begins with it."""
@@ -44,7 +57,9 @@ class RestartedWindow:
             for table in sorted(tables & manifest.tables.keys())
         ]
         marks = [replace(self.began, topic=topic, ended=False) for topic in self.told]
-        return replace(manifest, holes=(*manifest.holes, *holes), snapshots=joined([*manifest.snapshots, *marks]))
+        return replace(
+            manifest, holes=(*manifest.holes, *holes), snapshots=merge_snapshots([*manifest.snapshots, *marks])
+        )
 
     def _hole(self, table: str, topic: str, manifest: Manifest) -> Hole:
         into = "topics that hold" if self.parted else "a folder that holds"
@@ -77,7 +92,7 @@ def restarted(
     """Where the window has to end, and what begins anew there, one entry for each connector. ``seen``: what it held
     when it was read up to ``limit``. ``before``: what was met when it was read farther."""
     met = {one.began.source: one for one in before}
-    for began in restarts_in(known, seen):
+    for began in find_restarts(known, seen):
         later = met.get(began.source)
         if later is not None and later.began.at_ms <= began.at_ms:
             continue

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem, RowMissing
-from airflow_cdc_provider.core.table.merge_plan import CONFLICTING_CHANGES, NO_ROW, TWO_HOLDERS
+from airflow_cdc_provider.core.table.merge_plan import AMBIGUOUS_KEY, CONFLICTING_CHANGES, NO_ROW
 
 DATA = "nothing of the batch was applied; the change log keeps it"
 
@@ -20,7 +20,7 @@ def as_integrity_error(replicator: str, table: str, window: int) -> Iterator[Non
         where, resync = f"{table}, up to window {window}", f"airflow cdc resync {replicator} --table {table}"
         if NO_ROW in str(error):
             raise RowMissing(_no_row(where, resync)) from None
-        if TWO_HOLDERS in str(error):
+        if AMBIGUOUS_KEY in str(error):
             raise IntegrityBroken(_two_holders(where, resync)) from None
         if CONFLICTING_CHANGES in str(error):
             raise IntegrityBroken(_two_stories(where)) from None

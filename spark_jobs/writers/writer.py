@@ -10,7 +10,7 @@ from typing import Protocol, cast
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
-from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan
 from airflow_cdc_provider.core.table.schema import Column
@@ -73,4 +73,4 @@ def merge_plan(task: TableTask, batch: Batch, added: tuple[Column, ...]) -> Merg
 
 def open_writer(kind: str, session: Callable[[], SparkSession], tables: TargetTables) -> TargetWriter:
     """``session``: asked for when something needs Spark."""
-    return cast(TargetWriter, class_of("writer", kind, WRITERS)(session, tables))
+    return cast(TargetWriter, load_class("writer", kind, WRITERS)(session, tables))

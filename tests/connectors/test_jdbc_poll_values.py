@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable
 from airflow_cdc_provider.connectors.sources.jdbc_poll.rows import RowConverter
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import TableQueries
-from airflow_cdc_provider.core.errors import BadRecordMet, CheckFailed
+from airflow_cdc_provider.core.errors import BadRecordFound, CheckFailed
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 AT = datetime(2026, 1, 1)
@@ -38,7 +38,7 @@ def rows(kind: LogicalType) -> RowConverter:
 def test_they_stop_their_table_and_name_the_column(kind: LogicalType, value: Any, what: str) -> None:
     with pytest.raises(CheckFailed, match=f"CPY009.*v: .*{what}.*leave the column out"):
         rows(kind).page_row((1.0, value, AT, 1.0, AT, True))
-    with pytest.raises(BadRecordMet, match=f"CPY009.*v: .*{what}"):
+    with pytest.raises(BadRecordFound, match=f"CPY009.*v: .*{what}"):
         rows(kind).table([(1.0, value, AT)])
 
 

@@ -17,7 +17,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEve
 from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition, channel_position
 from airflow_cdc_provider.connectors.sources.salesforce.types import parse_description
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
-from airflow_cdc_provider.core.log.quarantine import begins_row, undecoded
+from airflow_cdc_provider.core.log.quarantine import is_insert, undecoded
 from tests.connectors import salesforce_events as org
 from tests.connectors.salesforce_events import ADA, BOB, Reading, event, task, updated
 
@@ -51,7 +51,7 @@ def test_case_58_each_record_of_a_merged_event_that_nobody_can_read_waits_by_its
     made = event("CREATE", [ADA, BOB], Name="x")
     records = put_aside(made._replace(payload=made.payload[:-1]))
     assert [record.key for record in records] == [f'["{ADA}"]', f'["{BOB}"]']
-    assert all(begins_row(record) for record in records), "what comes behind a lost creation waits for it"
+    assert all(is_insert(record) for record in records), "what comes behind a lost creation waits for it"
     assert len({record.order_key for record in records}) == len({record.event_id for record in records}) == 2
 
 

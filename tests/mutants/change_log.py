@@ -49,10 +49,10 @@ CHANGE_LOG = (
         f"{CORE}/decisions/table_decisions.py",
         "    for number in range(control.window + 1, log.sealed + 1):\n"
         "        manifest = log.manifests.get(number)\n"
-        "        if manifest and (piece",
+        "        if manifest and (part",
         "    for number in range(control.window + 2, log.sealed + 1):\n"
         "        manifest = log.manifests.get(number)\n"
-        "        if manifest and (piece",
+        "        if manifest and (part",
         ("tests/core/test_decide.py",),
     ),
     Breakage(

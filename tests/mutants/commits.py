@@ -99,15 +99,15 @@ COMMITS = (
     Breakage(
         "a fence number may be named twice with two windows",
         LOG,
-        "return all(token == own or token[0] < record.fence for token in self._named(record.table))",
+        "return all(token == own or token[0] < record.fence for token in self._control_tokens(record.table))",
         "return True",
         ("tests/core/test_staging.py",),
     ),
     Breakage(
         "the highest fence of a table is forgotten when its records are cleaned",
         LOG,
-        "in sorted(self._named(table))[:-1]:",
-        "in sorted(self._named(table)):",
+        "in sorted(self._control_tokens(table))[:-1]:",
+        "in sorted(self._control_tokens(table)):",
         ("tests/core/test_staging.py",),
     ),
     Breakage(

@@ -67,8 +67,8 @@ DIRTY_KEYS = (
     Breakage(
         "nobody asks again",
         "airflow_cdc_provider/core/decisions/run_decision.py",
-        "(v.behind is not None or v.dirty)",
-        "v.behind is not None",
+        "(v.pending_window is not None or v.dirty)",
+        "v.pending_window is not None",
         (RUNS,),
     ),
     Breakage(

@@ -19,14 +19,14 @@ EVENT_FORMATS = (
     Breakage(
         "a second full snapshot in a topic is taken for the first",
         "airflow_cdc_provider/core/log/snapshots.py",
-        "and any(other.topic == one.topic and other.at_ms < one.at_ms for other in everything)",
+        "and any(other.topic == entry.topic and other.at_ms < entry.at_ms for other in everything)",
         "and False",
         ("tests/core/test_snapshots.py",),
     ),
     Breakage(
         "tables without rows in a snapshot of PostgreSQL always begin anew",
         "airflow_cdc_provider/core/log/snapshots.py",
-        "return restart.whole and (streamed or unfinished(restart, snapshots))",
+        "return restart.whole and (streamed or follows_interrupted_snapshot(restart, snapshots))",
         "return restart.whole",
         ("tests/core/test_snapshots.py",),
     ),

@@ -47,7 +47,7 @@ IDENTITIES = (
     Breakage(
         "a rewrite computes no column anew",
         "airflow_cdc_provider/core/table/identity.py",
-        "recomputed=rewritten and any(_altered(known, now, name) for name in held.names),",
+        "recomputed=rewritten and any(_altered(known, now, name) for name in copied.names),",
         "recomputed=False,",
         (CORE,),
     ),

@@ -82,7 +82,7 @@ MEANINGS = (
     Breakage(
         "a partial change that meets no row is inserted",
         f"{CORE}/table/merge_plan.py",
-        "            yield Clause(RowMatch.STAGED_ALONE, Action.REFUSE, (LIVE,), partial_only=True)",
+        "            yield Clause(RowMatch.STAGED_ONLY, Action.REFUSE, (LIVE,), partial_only=True)",
         "            yield from ()",
         ("tests/core/test_merge.py",),
     ),

@@ -81,8 +81,8 @@ QUARANTINE = (
     Breakage(
         "the oldest decision counts",
         "airflow_cdc_provider/core/decisions/operator_decisions.py",
-        "sorted(about, key=lambda decision: decision.id)",
-        "sorted(about, key=lambda decision: decision.id, reverse=True)",
+        "sorted(matching, key=lambda decision: decision.id)",
+        "sorted(matching, key=lambda decision: decision.id, reverse=True)",
         (PURE,),
     ),
     Breakage(
@@ -95,7 +95,7 @@ QUARANTINE = (
     Breakage(
         "a bad record is removed while a version names it",
         "airflow_cdc_provider/staging/change_log.py",
-        "if record.id not in named and record.window <= applied:",
+        "if record.id not in quarantined and record.window <= applied:",
         "if record.window <= applied:",
         (OPERATOR,),
     ),

@@ -12,15 +12,15 @@ RUNS = (
     Breakage(
         "the source is acknowledged before the tables have applied it",
         f"{CORE}/decisions/run_decision.py",
-        "    return min([sealed, *(effective_window(sealed, window, behind) for _, window, behind in holding)])",
+        "    return min([sealed, *(effective_window(sealed, window, pending) for _, window, pending in holding)])",
         "    return sealed or len(list(holding))",
         ("tests/core/test_decide.py",),
     ),
     Breakage(
         "the acknowledged window is rounded up",
         f"{CORE}/decisions/run_decision.py",
-        "sealed if behind is None else behind - 1",
-        "sealed if behind is None else behind",
+        "sealed if pending is None else pending - 1",
+        "sealed if pending is None else pending",
         ("tests/core/test_decide.py",),
     ),
     Breakage(
@@ -103,8 +103,8 @@ RUNS = (
     Breakage(
         "a result is taken though somebody has committed since",
         f"{CORE}/decisions/attempts.py",
-        "stays = now.control.nonce == earlier.control.nonce and now.control.token == earlier.control.token",
-        "stays = now.control.window >= earlier.control.window",
+        "unchanged = now.control.nonce == earlier.control.nonce and now.control.token == earlier.control.token",
+        "unchanged = now.control.window >= earlier.control.window",
         ("tests/core/test_attempts.py",),
     ),
     Breakage(
@@ -117,7 +117,7 @@ RUNS = (
     Breakage(
         "a table goes on from a window that is not the one it was written from",
         f"{CORE}/decisions/table_decisions.py",
-        "if named and log.sha256.get(control.window) != named:",
+        "if expected and log.sha256.get(control.window) != expected:",
         "if named and control.window not in log.sha256:",
         ("tests/core/test_decide.py",),
     ),
@@ -146,8 +146,8 @@ RUNS = (
     Breakage(
         "a table that is being copied again is set replicating by a resume",
         f"{CORE}/decisions/pause_resume.py",
-        "    if standing.state is TableState.RESYNCING:",
-        "    if standing.state is TableState.REWINDING:",
+        "    if status.state is TableState.RESYNCING:",
+        "    if status.state is TableState.REWINDING:",
         ("tests/core/test_orders.py",),
     ),
     Breakage(
@@ -195,7 +195,7 @@ RUNS = (
     Breakage(
         "a key stands for whatever is asked under it",
         STORE,
-        "if (there.kind, there.tables, there.arguments) != (command.kind, command.tables, command.arguments):",
+        "if (existing.kind, existing.tables, existing.arguments) != (command.kind, command.tables, command.arguments):",
         "if there.replicator != command.replicator:",
         ("tests/provider/test_state_store.py",),
     ),

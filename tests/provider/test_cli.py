@@ -268,7 +268,7 @@ def test_a_rewound_table_stands_back_when_the_command_returns(cdc: Callable[...,
     said = cdc("rewind", "shop", "--table", "public.a", "--to", "1", "--json")
     assert (said.code, said.body["status"], said.body["outcome"]) == (0, "done", "rewind: public.a")
     assert world.control("public.a").window == 1
-    assert world.open("r3").plan.reasons == {"public.a": "window 2 to 2 not applied yet"}
+    assert world.open("r3").plan.reasons == {"public.a": "windows 2 to 2 are not applied yet"}
     refused = cdc("rewind", "shop", "--table", "public.a", "--to", "noon", "--json")
     assert (refused.code, refused.body["tables"][0]["problem"]["code"]) == (65, "CMD008")
     assert cdc("rewind", "shop").code == 64, "--to is wanted"

@@ -159,12 +159,12 @@ def test_bad_records_are_kept_while_a_version_names_them_or_the_table_stands_bef
     log = put.replicator.log
     put_aside(put, "later", window=9)
     kept = world_files(put)
-    log.forget_controls(TABLE, put.control(TABLE).token)
+    log.remove_old_controls(TABLE, put.control(TABLE).token)
     assert world_files(put) == kept
     put.commit("public_a", put.control(TABLE).fenced(carry=carry(put, "two"), attempt="merge"))
-    log.forget_controls(TABLE, 0)
+    log.remove_old_controls(TABLE, 0)
     assert world_files(put) == kept, "the version before can still be restored"
-    log.forget_controls(TABLE, put.control(TABLE).token)
+    log.remove_old_controls(TABLE, put.control(TABLE).token)
     assert world_files(put) == {"later.json", "two.json"}
 
 

@@ -104,7 +104,7 @@ def test_a_second_run_leaves_the_lane_to_the_first_and_ends_well(world: World) -
     first = world.open("r2")
     second = world.open("r3")
     assert second.follow == ("close_window",)
-    assert "another run holds the stream lane" in " ".join(second.notes)
+    assert "another run has the lease of the stream lane" in " ".join(second.notes)
     assert world.close("r3").problems == ()
     world.spark(first)
     assert world.close("r2").problems == ()

@@ -89,7 +89,7 @@ def test_a_target_table_that_is_gone_blocks_until_a_resync_copies_it(world: Worl
     world.replicator.target.store.delete("public_a")  # type: ignore[attr-defined]
     world.source.change("public.a")
     closing = world.run("r2")
-    assert ["is gone" in problem.what for problem in closing.problems] == [True]
+    assert ["is missing" in problem.what for problem in closing.problems] == [True]
     world.ask(CommandKind.RESYNC, "public.a")
     decision = world.open("r3")
     assert decision.plan.copy == ("public.a",)

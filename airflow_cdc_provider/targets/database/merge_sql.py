@@ -58,7 +58,14 @@ class Statement:
     text: str
 
 
-RANK = {Action.REFUSE: 0, Action.DELETE: 1, Action.FLAG: 2, Action.UPDATE: 3, Action.INSERT: 4, Action.BURY: 5}
+RANK = {
+    Action.REFUSE: 0,
+    Action.DELETE: 1,
+    Action.MARK_DELETED: 2,
+    Action.UPDATE: 3,
+    Action.INSERT: 4,
+    Action.INSERT_DELETED: 5,
+}
 
 
 def merge_statements(sql: Sql, target: str, staged: str, plan: MergePlan) -> list[Statement]:
@@ -96,20 +103,20 @@ class _Rendering:
                 return Statement(Effect.REFUSE, self._refused(clause))
             case Action.DELETE:
                 return Statement(Effect.DELETED, self._delete(clause))
-            case Action.FLAG:
+            case Action.MARK_DELETED:
                 return Statement(Effect.UPDATED, self._flag(clause))
             case Action.UPDATE:
                 condition = self._both(clause)
                 return Statement(Effect.UPDATED, self.sql.update(self.target, self.staged, condition, self._updates()))
             case Action.INSERT:
                 return Statement(Effect.INSERTED, self._insert(clause, self._technical()))
-            case Action.BURY:
+            case Action.INSERT_DELETED:
                 return Statement(Effect.INSERTED, self._insert(clause, self._technical() | {DELETED: "TRUE"}))
             case Action.FILL:
                 raise ValueError("rows are filled before the clauses")
 
     def _delete(self, clause: Clause) -> str:
-        if clause.meets is RowMatch.BOTH:
+        if clause.rows is RowMatch.BOTH:
             return self.sql.delete(self.target, self.staged, self._both(clause))
         if not self.plan.schema.key:
             return f"DELETE FROM {self.target}"
@@ -117,7 +124,7 @@ class _Rendering:
 
     def _flag(self, clause: Clause) -> str:
         deleted = self.sql.quoted(DELETED)
-        if clause.meets is RowMatch.BOTH:
+        if clause.rows is RowMatch.BOTH:
             kept = {c.name: self._taken(c) for c in self._values()} if self.plan.partial else {}
             values = {**kept, DELETED: "TRUE", ORDER: f"s.{self.sql.quoted(ORDER)}"}
             return self.sql.update(self.target, self.staged, self._both(clause), values)
@@ -135,7 +142,7 @@ class _Rendering:
 
     def _refused(self, clause: Clause) -> str:
         """How many staged rows say that a row exists which the target does not hold, or holds as deleted."""
-        if clause.meets is RowMatch.STAGED_ALONE:
+        if clause.rows is RowMatch.STAGED_ONLY:
             where = f"{self._ops(clause)} AND s.{self.sql.quoted(KNOWN)} IS NOT NULL AND {self._unmet_staged()}"
             return f"SELECT count(*) FROM {self.staged} AS s WHERE {where}"
         return f"SELECT count(*) FROM {self.target} AS t JOIN {self.staged} AS s ON {self._both(clause)}"

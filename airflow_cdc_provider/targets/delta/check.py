@@ -11,7 +11,7 @@ from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, S3, Location
 from airflow_cdc_provider.staging.local_store import HAS_HARD_LINKS
 from airflow_cdc_provider.staging.open_store import open_store
-from airflow_cdc_provider.staging.store import Store, creates_exclusively
+from airflow_cdc_provider.staging.store import Store, supports_exclusive_create
 from airflow_cdc_provider.targets.common_checks import (
     catalog_name,
     folder_not_writable,
@@ -76,7 +76,7 @@ def _not_exclusive(target: CheckedTarget, location: str, missing: Problem) -> It
     """Reached, written, and exclusively: without that two writers could both commit the same version of a table.
     ``missing``: what is said where files are not created so."""
     try:
-        if not creates_exclusively(open_store(location, target.connection)):
+        if not supports_exclusive_create(open_store(location, target.connection)):
             yield missing
     except CdcError as error:
         yield from (missing if one.code == "STG011" else one for one in error.problems)

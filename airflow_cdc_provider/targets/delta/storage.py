@@ -38,7 +38,7 @@ def storage_options(place: Location, connection: ConnectionInfo) -> dict[str, st
         "aws_session_token": access.token,
         "aws_endpoint_url": access.endpoint,
         "aws_region": access.region,
-        "aws_allow_http": "true" if access.in_the_clear else "",
+        "aws_allow_http": "true" if access.uses_plain_http else "",
         # A commit is a file that must not exist yet, and the store has to say so.
         "aws_conditional_put": "etag",
     }

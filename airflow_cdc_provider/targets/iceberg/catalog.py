@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from airflow_cdc_provider.core.connections.allowed_extras import followed
+from airflow_cdc_provider.core.connections.allowed_extras import allowed_options
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.storage.locations import parse_location
@@ -90,7 +90,7 @@ def catalog_location(target: Target, connection: ConnectionInfo) -> CatalogLocat
     if target.location:
         return CatalogLocation(name, namespace, parse_location(target.location).path)
     uri = connection.host.rstrip("/")
-    properties = {name: _text(value) for name, value in followed(connection, REST_PROPERTIES).items()}
+    properties = {name: _text(value) for name, value in allowed_options(connection, REST_PROPERTIES).items()}
     if connection.password:
         properties["credential"] = ":".join(filter(None, (connection.login, connection.password)))
         properties.setdefault("oauth2-server-uri", f"{uri}/v1/oauth/tokens")

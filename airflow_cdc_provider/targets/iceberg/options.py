@@ -14,11 +14,11 @@ from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 class IcebergOptions:
     """Iceberg takes none of its own: `location`, `connection` and `catalog` belong to every target."""
 
-    places: ClassVar[tuple[str, ...]] = ("location", "connection")
-    within: ClassVar[str] = "catalog"
+    location_keys: ClassVar[tuple[str, ...]] = ("location", "connection")
+    scope_key: ClassVar[str] = "catalog"
 
     @staticmethod
-    def misfits(target: Target) -> Iterator[tuple[str, str, str]]:
+    def option_conflicts(target: Target) -> Iterator[tuple[str, str, str]]:
         """Which of the common keys cannot be what they are: key, what is wrong with it, what is allowed."""
         if target.location and target.connection:
             yield "connection", "a folder and a catalog at once", "`location`, or `connection` to a REST catalog"

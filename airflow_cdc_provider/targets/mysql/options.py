@@ -16,8 +16,8 @@ class Floats(StrEnum):
 
 @dataclass(frozen=True)
 class MysqlTargetOptions:
-    places: ClassVar[tuple[str, ...]] = ("connection",)
-    within: ClassVar[str] = "schema"
+    location_keys: ClassVar[tuple[str, ...]] = ("connection",)
+    scope_key: ClassVar[str] = "schema"
 
     schema: str = doc("Database that holds the tables.", form="table")
     floats: Floats = doc(

@@ -49,7 +49,7 @@ def _condition(plan: MergePlan) -> str:
 
 def _bounds(plan: MergePlan, leading: Column) -> list[str]:
     """Literal ranges on the target side let Delta skip files. Useless where every row is touched anyway."""
-    if not plan.ranges or leading.nullable or plan.touches_all:
+    if not plan.ranges or leading.nullable or plan.changes_unmatched_rows:
         return []
     name = f"t.{quoted(leading.name)}"
     return ["(" + " OR ".join(f"{name} BETWEEN {low} AND {high}" for low, high in plan.ranges) + ")"]
@@ -67,9 +67,9 @@ def _clause(plan: MergePlan, clause: Clause) -> str:
         conditions.append(f"t.{DELETED}")
     if clause.guarded:
         conditions.append(f"s.{ORDER} {'>=' if plan.not_older else '>'} t.{ORDER}")
-    if clause.meets is RowMatch.TARGET_ALONE and clause.action is Action.FLAG:
+    if clause.rows is RowMatch.TARGET_ONLY and clause.action is Action.MARK_DELETED:
         conditions.append(f"NOT t.{DELETED}")
-    when = " AND ".join([clause.meets.value.upper(), *conditions])
+    when = " AND ".join([clause.rows.value.upper(), *conditions])
     return f"WHEN {when} THEN {_action(plan, clause)}"
 
 
@@ -79,19 +79,19 @@ def _action(plan: MergePlan, clause: Clause) -> str:
             return "DELETE"
         case Action.UPDATE:
             return _set(_updates(plan))
-        case Action.FLAG:
-            order = {ORDER: f"s.{ORDER}"} if clause.meets is RowMatch.BOTH else {}
+        case Action.MARK_DELETED:
+            order = {ORDER: f"s.{ORDER}"} if clause.rows is RowMatch.BOTH else {}
             return _set({**_flag_values(plan, clause), DELETED: "true", **order})
         case Action.FILL:
             return _set(_initials(plan))
         case Action.INSERT:
             return _insert(_inserts(plan))
-        case Action.BURY:
+        case Action.INSERT_DELETED:
             return _insert({**_inserts(plan), DELETED: "true"})
         case Action.REFUSE:
             column = plan.schema.column(plan.schema.key[0])
             refusal = {column.name: f"CAST(raise_error({text_literal(NO_ROW)}) AS {column_type(column.type)})"}
-            return _insert(refusal) if clause.meets is RowMatch.STAGED_ALONE else _set(refusal)
+            return _insert(refusal) if clause.rows is RowMatch.STAGED_ONLY else _set(refusal)
 
 
 def _updates(plan: MergePlan) -> dict[str, str]:
@@ -111,7 +111,7 @@ def _taken(plan: MergePlan, column: Column, unknown: str = "") -> str:
 
 def _flag_values(plan: MergePlan, clause: Clause) -> dict[str, str]:
     """A row flagged deleted keeps its last values: those the batch knows, else those it has."""
-    if clause.meets is not RowMatch.BOTH or not plan.partial:
+    if clause.rows is not RowMatch.BOTH or not plan.partial:
         return _initials(plan)
     return {c.name: _taken(plan, c) for c in plan.schema.columns if c.name not in plan.schema.key}
 

@@ -26,7 +26,7 @@ from airflow_cdc_provider.connectors.decoders.common.message import (
     Message,
 )
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
-from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -41,7 +41,7 @@ def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[st
     messages tell everything."""
     known = table_schemas(schemas)
     tables = {schema.table: CopiedTable(TableRule(schema.table), schema) for schema in known} or None
-    decoder: Decoder = class_of("format", kind, FORMATS)(DecoderSettings(1, tables, options, guess=tables is None))
+    decoder: Decoder = load_class("format", kind, FORMATS)(DecoderSettings(1, tables, options, guess=tables is None))
     table = known[0].table if len(known) == 1 else Path(name).stem
     for message in messages(data, name, _topic(kind, table, options) or name, decoder.reads_avro):
         yield from decoder.decode(message)

@@ -18,7 +18,7 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeE
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.decoders.debezium.envelope import table_of
 from airflow_cdc_provider.connectors.decoders.debezium.positions import INITIAL, PLACES
-from airflow_cdc_provider.core.log.snapshots import CHANGES, SourceSnapshot, joined
+from airflow_cdc_provider.core.log.snapshots import CHANGES, SourceSnapshot, merge_snapshots
 
 SOURCE = b'"source":'
 SNAPSHOT = re.compile(rb'"snapshot"\s*:\s*(?:"([a-z_]+)"|(true|false))')
@@ -49,7 +49,7 @@ class Snapshots:
 
     @property
     def found(self) -> tuple[SourceSnapshot, ...]:
-        return joined(self._found.values())
+        return merge_snapshots(self._found.values())
 
     def show(self, message: Message) -> None:
         at = message.value.rfind(SOURCE) if message.value else -1
@@ -73,7 +73,7 @@ class Snapshots:
         if known is None or (ended and not known.ended) or at_ms < known.at_ms:
             name = topic if isinstance(topic, str) else table
             one = SourceSnapshot(source, name, place, at_ms, ended, is_row and b'"postgresql"' in block)
-            self._found[topic, place] = joined([one, *([known] if known else [])])[0]
+            self._found[topic, place] = merge_snapshots([one, *([known] if known else [])])[0]
 
     def _place_of(self, block: bytes, is_row: bool) -> _Place:
         if block not in self._places:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_cdc_provider.core.connections import mysql_access, postgres_access
-from airflow_cdc_provider.core.connections.allowed_extras import followed, refused
+from airflow_cdc_provider.core.connections.allowed_extras import allowed_options, option_not_allowed
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.tls import not_verified
 from airflow_cdc_provider.core.errors import Problem
@@ -45,7 +45,7 @@ def read_extra(driver: str, connection: ConnectionInfo) -> Extra:
         return Extra(arguments={"ssl": tls.context()} if tls else {})
     if driver in ODBC:
         return Extra(_odbc(connection))
-    given = followed(connection, frozenset({"service_name"}) if driver in ORACLE else frozenset())
+    given = allowed_options(connection, frozenset({"service_name"}) if driver in ORACLE else frozenset())
     return Extra({name: _word(connection, name, value) for name, value in given.items()})
 
 
@@ -60,18 +60,22 @@ def unverified(driver: str, connection: ConnectionInfo) -> list[Problem]:
 
 
 def _odbc(connection: ConnectionInfo) -> dict[str, str]:
-    given = followed(connection, ODBC_ALLOWED)
+    given = allowed_options(connection, ODBC_ALLOWED)
     parameters = {name: _word(connection, name, value) for name, value in given.items() if name != ODBC_DRIVER}
     if parameters.get(ODBC_TRUST, "no") not in ("yes", "no"):
-        raise refused(connection, f"{ODBC_TRUST} that is neither yes nor no", f"{ODBC_TRUST}: yes, {ODBC_TRUST}: no")
+        raise option_not_allowed(
+            connection, f"{ODBC_TRUST} that is neither yes nor no", f"{ODBC_TRUST}: yes, {ODBC_TRUST}: no"
+        )
     if ODBC_DRIVER in given:
         if not DRIVER_NAME.fullmatch(str(given[ODBC_DRIVER])):
-            raise refused(connection, "a driver that is not a name", "driver: ODBC Driver 18 for SQL Server")
+            raise option_not_allowed(connection, "a driver that is not a name", "driver: ODBC Driver 18 for SQL Server")
         parameters[ODBC_DRIVER] = str(given[ODBC_DRIVER])
     return parameters
 
 
 def _word(connection: ConnectionInfo, name: str, value: Any) -> str:
     if not WORD.fullmatch(str(value)):
-        raise refused(connection, f"{name} that is not one word", f"{name}: letters, digits, `_`, `.`, `$`, `*`, `-`")
+        raise option_not_allowed(
+            connection, f"{name} that is not one word", f"{name}: letters, digits, `_`, `.`, `$`, `*`, `-`"
+        )
     return str(value)

@@ -24,7 +24,7 @@ class JdbcPollOptions(PollingOptions):
     )
     timestamp_column: str = doc("Column with the time of a row's last change, in tables not in `timestamp_columns`.")
     schemas: tuple[str, ...] = doc(
-        "Schemas whose tables can be copied; by default the default schema of a session.", tuple, filled=True
+        "Schemas whose tables can be copied; by default the default schema of a session.", tuple, non_empty=True
     )
     time_zone: str = doc(
         "Time zone of timestamps without time zone: `UTC` or an offset (`+02:00`); with daylight saving time, the "
@@ -33,7 +33,7 @@ class JdbcPollOptions(PollingOptions):
     )
 
     @staticmethod
-    def misfits(source: Source) -> Iterator[tuple[str, str, str, str, str]]:
+    def option_conflicts(source: Source) -> Iterator[tuple[str, str, str, str, str]]:
         """Code, key, problem, found, allowed."""
         zone = source.options.get("time_zone", "UTC")
         if zone != "UTC" and not OFFSET.fullmatch(zone):

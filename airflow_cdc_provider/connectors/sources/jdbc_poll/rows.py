@@ -13,7 +13,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_valu
 from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
 from airflow_cdc_provider.connectors.sources.polling.pages import Row
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, lacking, or_none, unrepresentable_row
-from airflow_cdc_provider.core.errors import BadRecordMet, CheckFailed, Problem
+from airflow_cdc_provider.core.errors import BadRecordFound, CheckFailed, Problem
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class RowConverter:
         return Row(self._timestamp(timestamp), key, image, not selected)
 
     def table(self, rows: Iterable[Sequence[Any]]) -> pa.Table:
-        """Rows of a copy, in the table's types. Raises BadRecordMet (CPY009)."""
+        """Rows of a copy, in the table's types. Raises BadRecordFound (CPY009)."""
         import pyarrow as pa
 
         columns = list(zip(*rows, strict=True))
@@ -64,7 +64,7 @@ class RowConverter:
                 arrays.append(pa.array([read(value) for value in values], arrow_type(column.type)))
             except Unrepresentable as error:
                 problem = unrepresentable_row(self._schema, [column.name], str(error), self._has_exact_text)
-                raise BadRecordMet(problem) from error
+                raise BadRecordFound(problem) from error
         return pa.table(arrays, schema=arrow_schema(self._schema))
 
     def _unrepresentable(self, values: Sequence[Any], error: Unrepresentable) -> Problem:

@@ -37,7 +37,7 @@ from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Condition, Source
-from airflow_cdc_provider.core.table.identity import TableIdentity, UnseenChanges
+from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import ANY, SYSTEMS, Specials, may_hold
 
@@ -104,8 +104,8 @@ class JdbcPollSource:
             return read_identities(connection, described)
 
     def not_streamed(
-        self, table: str, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool
-    ) -> UnseenChanges:
+        self, table: str, position: Position, now: TableIdentity, changes: UnloggedChanges, truncated: bool
+    ) -> UnloggedChanges:
         """If the queries are refused, ``changes`` is returned unchanged: reading the table reports the problem."""
         lo, queries = table_positions(position, [table])[table], self._queries(table)
         query = first_query(lo, lo, self.options)

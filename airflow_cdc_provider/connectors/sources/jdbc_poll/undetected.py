@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from airflow_cdc_provider.core.table.identity import TableIdentity, UnseenChanges
+from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 
 
 def undetected_changes(
-    changes: UnseenChanges,
+    changes: UnloggedChanges,
     now: TableIdentity,
     is_filled: Callable[[str], bool],
     holds_rows: Callable[[str], bool],
-) -> UnseenChanges:
+) -> UnloggedChanges:
     """The part of ``changes`` that no interval reads. ``is_filled``: whether a row before the next interval has a value
     in the column; ``holds_rows``: whether the partition, by its oid, has such a row.
 
@@ -30,7 +30,7 @@ def undetected_changes(
 
 
 def _row_changes(
-    changes: UnseenChanges, now: TableIdentity, is_filled: Callable[[str], bool], holds_rows: Callable[[str], bool]
+    changes: UnloggedChanges, now: TableIdentity, is_filled: Callable[[str], bool], holds_rows: Callable[[str], bool]
 ) -> Iterator[str]:
     if changes.recomputed:
         yield "the table was rewritten by a statement that may have set the values of a column"

@@ -32,7 +32,7 @@ from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
 from airflow_cdc_provider.connectors.sources.mysql.wanted_forms import formed
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, unrepresentable_row
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import BadRecordMet, CheckFailed, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import BadRecordFound, CheckFailed, Problem, SourceUnavailable
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition
 from airflow_cdc_provider.core.spec.filters import literal
@@ -174,12 +174,12 @@ def _given(value: object) -> object:
 
 
 def _values(schema: TableSchema, column: Column, described: CatalogColumn, cells: Sequence[Any]) -> list[Any]:
-    """Raises BadRecordMet (CPY009) for what no target has."""
+    """Raises BadRecordFound (CPY009) for what no target has."""
     read = formed(schema, column, described, lambda cell: column_value(described.column.type, _value(described, cell)))
     try:
         return [None if cell is None else read(cell) for cell in cells]
     except Unrepresentable as error:
-        raise BadRecordMet(unrepresentable_row(schema, [column.name], str(error))) from error
+        raise BadRecordFound(unrepresentable_row(schema, [column.name], str(error))) from error
 
 
 def _value(column: CatalogColumn, cell: Any) -> Any:

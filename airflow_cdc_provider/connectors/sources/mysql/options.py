@@ -17,7 +17,7 @@ SERVER_IDS = 1 << 31
 class MysqlOptions:
     keeps_texts: ClassVar[bool] = True
     databases: tuple[str, ...] = doc(
-        "Databases whose tables can be copied; by default every one that the login sees.", tuple, filled=True
+        "Databases whose tables can be copied; by default every one that the login sees.", tuple, non_empty=True
     )
     server_id: int = doc(
         "Number of ours among replicas, and the one behind it; no server may bear them. Made from the name by default.",

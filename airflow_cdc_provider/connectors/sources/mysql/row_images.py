@@ -17,7 +17,7 @@ from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import Operation
-from airflow_cdc_provider.core.spec.filters import NoDate, matches
+from airflow_cdc_provider.core.spec.filters import InvalidDate, matches
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 
 UNREADABLE = (*MALFORMED, ValueError, LookupError)
@@ -158,7 +158,7 @@ class _Reading:
         try:
             return self._plain(cell)
         except Unrepresentable as error:
-            return NoDate(self._source.kind, error.text)
+            return InvalidDate(self._source.kind, error.text)
 
 
 def _writer(kind: LogicalType) -> Callable[[Any], str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow_cdc_provider.connectors.sources.postgres.types import Domains
-from airflow_cdc_provider.core.table.identity import ColumnIdentity, TableIdentity, TablePartition, UnseenChanges
+from airflow_cdc_provider.core.table.identity import ColumnIdentity, TableIdentity, TablePartition, UnloggedChanges
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -118,7 +118,7 @@ def had_rows_before(connection: Connection[Any], partition: str, oid: str) -> bo
     return not readable or bool(_row(connection, HELD_ROWS_BEFORE.format(partition=partition), oid)[0])
 
 
-def as_streamed(changes: UnseenChanges, truncated: bool, attached: Sequence[str]) -> UnseenChanges:
+def as_streamed(changes: UnloggedChanges, truncated: bool, attached: Sequence[str]) -> UnloggedChanges:
     """What is left of ``changes`` with what the stream carries: a TRUNCATE, behind which rows have the values that the
     stream told unless a column was computed anew, and all rows of a partition that was empty when it joined.
     ``attached``: names of those that were not."""

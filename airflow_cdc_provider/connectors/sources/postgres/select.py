@@ -10,7 +10,7 @@ from decimal import Decimal
 from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
 from airflow_cdc_provider.connectors.sources.postgres.types import FLOATS
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition, Scalar
-from airflow_cdc_provider.core.spec.filters import Beyond, NoDate, Value, literal
+from airflow_cdc_provider.core.spec.filters import InvalidDate, OutOfRange, Value, literal
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
 CTID = "_cdc_ctid"
@@ -135,7 +135,7 @@ def _literal(column: Column, given: Scalar) -> str:
             return f"'{value.isoformat()}'::date"
         case str():
             return _quoted_text(value)
-        case Beyond() | NoDate():
+        case OutOfRange() | InvalidDate():
             raise AssertionError("the YAML cannot name such a time")
 
 

@@ -32,7 +32,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Source
-from airflow_cdc_provider.core.table.identity import TableIdentity, UnseenChanges
+from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import POSTGRESQL, Specials, may_hold
 
@@ -100,8 +100,8 @@ class PostgresSource:
             return as_published(found, memberships(connection, self.options.publication, list(found)))
 
     def not_streamed(
-        self, table: str, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool
-    ) -> UnseenChanges:
+        self, table: str, position: Position, now: TableIdentity, changes: UnloggedChanges, truncated: bool
+    ) -> UnloggedChanges:
         with self.client.session("describe") as connection:
             filled = [
                 now.partitions[oid].name

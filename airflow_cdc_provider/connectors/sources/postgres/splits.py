@@ -13,7 +13,7 @@ from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClie
 from airflow_cdc_provider.connectors.sources.postgres.csv_columns import NoneOfItsColumn, csv_tables
 from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
 from airflow_cdc_provider.connectors.unrepresentable import INFINITE, NOT_A_NUMBER, OTHER_YEAR, unrepresentable_row
-from airflow_cdc_provider.core.errors import BadRecordMet, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import BadRecordFound, Problem, SourceUnavailable
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 
@@ -65,7 +65,7 @@ def split_of(text: str) -> TableSplit:
 
 
 def read_split(client: PostgresClient, text: str, schema: TableSchema) -> Iterator[pa.Table]:
-    """The columns of ``schema``. Raises SourceUnavailable (CPY008) where the table is not what it was, BadRecordMet
+    """The columns of ``schema``. Raises SourceUnavailable (CPY008) where the table is not what it was, BadRecordFound
     (CPY009) where a row holds what no target can."""
     share = split_of(text)
     columns = ", ".join(map(quoted, schema.names))
@@ -77,7 +77,7 @@ def read_split(client: PostgresClient, text: str, schema: TableSchema) -> Iterat
         try:
             yield from csv_tables(lines, schema)
         except NoneOfItsColumn as error:
-            raise BadRecordMet(unrepresentable_row(schema, error.columns, BEYOND)) from error
+            raise BadRecordFound(unrepresentable_row(schema, error.columns, BEYOND)) from error
 
 
 def checksums(client: PostgresClient, copy: Copy, query: str) -> Mapping[str, Any]:

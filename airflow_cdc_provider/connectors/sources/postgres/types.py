@@ -16,7 +16,7 @@ from math import isfinite
 from typing import NoReturn
 
 from airflow_cdc_provider.connectors.unrepresentable import INFINITE, NOT_A_NUMBER, OTHER_YEAR, Unrepresentable
-from airflow_cdc_provider.core.spec.filters import Beyond, Value
+from airflow_cdc_provider.core.spec.filters import OutOfRange, Value
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
 
 BY_OID: Mapping[int, Kind] = {
@@ -151,7 +151,7 @@ def _time(parsed: Callable[[str], date | datetime], kind: Kind, cell: str) -> Va
     try:
         return parsed(converter(kind)(cell)[1:-1])
     except Unrepresentable:
-        return Beyond(kind, after=cell[0] != "-" and not cell.endswith("BC"))
+        return OutOfRange(kind, after=cell[0] != "-" and not cell.endswith("BC"))
 
 
 def as_cell(text: str) -> str:

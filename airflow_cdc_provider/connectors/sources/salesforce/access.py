@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from airflow_cdc_provider.connectors.sources.salesforce.options import Environment, SalesforceOptions
-from airflow_cdc_provider.core.connections.allowed_extras import file_path, followed, refused
+from airflow_cdc_provider.core.connections.allowed_extras import allowed_options, file_path_option, option_not_allowed
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
@@ -77,10 +77,10 @@ class Access:
 def read_access(info: ConnectionInfo, options: SalesforceOptions) -> Access:
     """Raises CheckFailed: CON012 if the fields are sufficient for no flow, CON040 if the extra has a key or value that
     is not allowed."""
-    extra = followed(replace(info, extra=_extra(info.extra)), ALLOWED, IGNORED)
+    extra = allowed_options(replace(info, extra=_extra(info.extra)), ALLOWED, IGNORED)
     for name in FILES:
         if name in extra:
-            extra[name] = file_path(info, name, extra[name])
+            extra[name] = file_path_option(info, name, extra[name])
     key = _private_key(info, extra)
     flow = _flow(info, extra, key)
     shared = SHARED_LOGINS[_environment(extra, options)]
@@ -98,7 +98,7 @@ def read_access(info: ConnectionInfo, options: SalesforceOptions) -> Access:
         )
     if not is_secure(login_url):
         found = f"{login_url}, which sends the credentials unencrypted"
-        raise refused(info, found, "https://…, or http:// on this host")
+        raise option_not_allowed(info, found, "https://…, or http:// on this host")
     return Access(
         info.connection_id,
         flow,

@@ -17,7 +17,7 @@ LEAST_COMMIT_LATENCY = timedelta(seconds=60)
 
 @dataclass(frozen=True, kw_only=True)
 class SalesforcePollOptions(PollingOptions):
-    objects: tuple[str, ...] = doc("Objects that can be copied, by their API names.", filled=True)
+    objects: tuple[str, ...] = doc("Objects that can be copied, by their API names.", non_empty=True)
     environment: Environment = doc(
         "`production` (also for Developer Edition) or `sandbox`: the login server, and the audience of a JWT.",
         Environment.PRODUCTION,
@@ -26,7 +26,7 @@ class SalesforcePollOptions(PollingOptions):
     login_url: str = doc("URL that issues tokens; by default from the connection (`instance_url`, else `domain`).", "")
 
     @staticmethod
-    def misfits(source: Source) -> Iterator[tuple[str, str, str, str, str]]:
+    def option_conflicts(source: Source) -> Iterator[tuple[str, str, str, str, str]]:
         """Code, key, problem, found, allowed."""
         given = source.options.get("commit_latency")
         if given is not None and timedelta(seconds=given) < LEAST_COMMIT_LATENCY:

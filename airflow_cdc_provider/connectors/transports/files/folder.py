@@ -120,7 +120,7 @@ def _bucket(location: str, connection: ConnectionInfo) -> Bucket:
         config["endpoint"] = access.endpoint
     if access.region:
         config["region"] = access.region
-    client: ClientConfig = {"allow_http": True} if access.in_the_clear else {}
+    client: ClientConfig = {"allow_http": True} if access.uses_plain_http else {}
     credentials: S3Credential = {
         "access_key_id": access.key,
         "secret_access_key": access.secret,

@@ -33,7 +33,7 @@ from airflow_cdc_provider.connectors.transports.messages.returning_columns impor
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.positions import EPOCH_DIGITS
-from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 TOGETHER = 8192
@@ -52,7 +52,7 @@ class Format:
         return self.decoder().reads_avro
 
     def decoder(self, epoch: int = 1, tables: Mapping[str, CopiedTable] | None = None) -> Decoder:
-        made: Decoder = class_of("format", self.name, FORMATS)(DecoderSettings(epoch, tables, self.options))
+        made: Decoder = load_class("format", self.name, FORMATS)(DecoderSettings(epoch, tables, self.options))
         return made
 
     def reread(self, record: ChangeRecord, task: TableTask, schema: TableSchema) -> list[ChangeRecord]:
