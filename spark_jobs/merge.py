@@ -19,7 +19,7 @@ from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import TableState
-from airflow_cdc_provider.targets.fencing import overtaken
+from airflow_cdc_provider.targets.fencing import superseded
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.builder import BATCH
 from spark_jobs.batches.staged_rows import StagedRows
@@ -27,7 +27,7 @@ from spark_jobs.runtime import harness
 from spark_jobs.runtime.console import say
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.table_guard import is_unchanged, require_current
-from spark_jobs.writers.lost_rows import lost_rows
+from spark_jobs.writers.lost_rows import count_lost_rows
 from spark_jobs.writers.maintenance import maintain_table
 from spark_jobs.writers.writer import open_writer
 
@@ -58,7 +58,7 @@ def merge_table(job: Job, attempt: str, work: TableWork, also: frozenset[TableSt
         raise SourceUnavailable(_to_fetch(task, error)) from error
     lost = 0
     if batch.repair and batch.partial and task.rule.on_delete is OnDelete.SOFT:
-        lost = lost_rows(rows.frame, writer.read(task, None), batch.schema.key)
+        lost = count_lost_rows(rows.frame, writer.read(task, None), batch.schema.key)
         _tell_lost(task, lost)
     touched = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
     if discarded := batch.accounting.get(DISCARDED):
@@ -135,7 +135,7 @@ def _named(job: Job, task: TableTask, held: TargetState, record: ControlRecord) 
     record = replace(record, fence=claimed.fence + (1 if record.window == claimed.window else 0))
     named = job.log.claim_fence(record) if record.fence > claimed.fence else job.log.write_control(record)
     if not named:
-        raise overtaken(record, "another attempt has named this commit")
+        raise superseded(record, "another attempt has named this commit")
     return record
 
 

@@ -1,4 +1,4 @@
-"""From a type name to a target."""
+"""Creates the target of a definition from its type name."""
 
 from __future__ import annotations
 

@@ -155,7 +155,8 @@ class BatchBuilder:
         held_twice = shape.deletes and schema.regime is Regime.DOUBLE
         if not schema.key or schema.regime is Regime.UNORDERED or shape.incomplete or held_twice:
             return False
-        refused = (self.job.tables.refused(c, c.name in schema.key, quoted(c.name)) for c in schema.columns)
+        tables = self.job.tables
+        refused = (tables.unsupported_condition(c, c.name in schema.key, quoted(c.name)) for c in schema.columns)
         return not (self.plan.touched or self._something_waits or any(refused))
 
     def _folded_here(self) -> int | None:

@@ -23,7 +23,7 @@ from spark_jobs.batches.row_images import ImageColumns, typed_columns
 from spark_jobs.folds.duplicates import last_signatures, without_duplicates
 from spark_jobs.folds.keyed import own_key
 from spark_jobs.quarantine.carry_over import BESIDE
-from spark_jobs.writers.absent_rows import without_row
+from spark_jobs.writers.absent_rows import entries_without_row
 
 DELETE = Operation.DELETE.value
 LATE = "late: older than the barrier, and the target does not hold its row"
@@ -78,7 +78,7 @@ def _late(last: DataFrame, fold: UnorderedFold) -> DataFrame:
         late = late.join(fold.admitted, ["k", "order_key"], "left_anti").select(last.columns)
     if not fold.was_retired or late.isEmpty():
         return late.limit(0)
-    return without_row(late, fold.images, fold.target())
+    return entries_without_row(late, fold.images, fold.target())
 
 
 def _rows(staged: DataFrame, fold: UnorderedFold) -> DataFrame:

@@ -33,7 +33,7 @@ from spark_jobs.runtime.job import Job
 from spark_jobs.windows import driver_reads
 from spark_jobs.windows.driver_reads import CarriedRecord
 from spark_jobs.windows.log_reader import WindowSlice
-from spark_jobs.writers.absent_rows import without_row
+from spark_jobs.writers.absent_rows import entries_without_row
 
 NEXT_WINDOWS = 2
 """What was committed before rows were taken may stand in the next window, should an attempt that began earlier seal it,
@@ -94,7 +94,7 @@ def orphan_updates(entries: DataFrame, images: ImageColumns, target: Callable[[]
     asked = first.where(partial).select("k", "first.order_key", "first.tx_id")
     rows = target()
     live = rows.where(~F.col(DELETED)) if DELETED in rows.columns else rows
-    found = without_row(asked, images, live).collect()
+    found = entries_without_row(asked, images, live).collect()
     return [
         DirtyKeys(
             ChangeRecord(

@@ -23,7 +23,7 @@ DELETE = Operation.DELETE.value
 
 def guarded(rows: DataFrame, schema: TableSchema, tables: TargetTables) -> DataFrame:
     """Staged rows that raise where the target would refuse one of their values."""
-    refused = {c.name: tables.refused(c, c.name in schema.key, quoted(c.name)) for c in schema.columns}
+    refused = {c.name: tables.unsupported_condition(c, c.name in schema.key, quoted(c.name)) for c in schema.columns}
     kinds = {c.name: column_type(c.type) for c in schema.columns}
     return rows.select(
         *(
@@ -70,6 +70,6 @@ def _words(column: Column) -> str:
 def _complaint(column: Column, text: str, tables: TargetTables, schema: TableSchema) -> SparkColumn:
     """The name of the column where the text is no value of it, else NULL."""
     value = try_from_text(text, column.type)
-    refused = tables.refused(column, column.name in schema.key, f"({value})")
+    refused = tables.unsupported_condition(column, column.name in schema.key, f"({value})")
     unfit = f"{text} IS NOT NULL AND ({value} IS NULL{f' OR {refused}' if refused else ''})"
     return F.when(F.expr(unfit), F.lit(column.name))

@@ -57,21 +57,21 @@ COMMITS = (
     Breakage(
         "a fence is checked before its commit, not by it",
         f"{DELTA}/target.py",
-        "_append_nothing(opened, self.app_id(record.table), record)",
-        "_append_nothing(self.open(target_table), self.app_id(record.table), record)",
+        "_append_empty(delta_table, self.app_id(record.table), record)",
+        "_append_empty(self.open(target_table), self.app_id(record.table), record)",
         ("tests/spark/test_delta_cursor.py",),
     ),
     Breakage(
         "a fence does not look whether the table is still as it was",
         f"{DELTA}/target.py",
-        "if opened is None or not self._still(opened, expected, record.table):",
-        "if opened is None:",
+        "if delta_table is None or not self._is_unchanged(delta_table, expected, record.table):",
+        "if delta_table is None:",
         ("tests/spark/test_delta_cursor.py",),
     ),
     Breakage(
         "a fence whose answer was lost is believed",
         f"{DELTA}/target.py",
-        "if is_ours(self.state(record.table, target_table), record):",
+        "if has_commit(self.state(record.table, target_table), record):",
         "if True:",
         ("tests/spark/test_delta_cursor.py",),
     ),
@@ -85,8 +85,8 @@ COMMITS = (
     Breakage(
         "a restore by somebody is not seen",
         f"{DELTA}/history.py",
-        "return TableHistory(earlier.record, restored=True, known=earlier.known)",
-        "return TableHistory(earlier.record, restored=False, known=earlier.known)",
+        "return TableHistory(earlier.record, restored=True, complete=earlier.complete)",
+        "return TableHistory(earlier.record, restored=False, complete=earlier.complete)",
         ("tests/spark/test_delta_cursor.py",),
     ),
     Breakage(
@@ -155,8 +155,8 @@ COMMITS = (
     Breakage(
         "a merge whose answer says nothing is believed",
         FENCING,
-        "    return found is not None and (found.token, found.attempt, found.nonce) == (",
-        "    return True or found is not None and (found.token, found.attempt, found.nonce) == (",
+        "    return control is not None and (control.token, control.attempt, control.nonce) == (",
+        "    return True or control is not None and (control.token, control.attempt, control.nonce) == (",
         ("tests/core/test_token_settings.py",),
     ),
     Breakage(

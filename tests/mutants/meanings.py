@@ -124,8 +124,8 @@ MEANINGS = (
     Breakage(
         "floats are compared as numbers",
         MERGE_SQL,
-        "if null_safe and column.type.kind in FLOATING:",
-        "if null_safe and column.name in FLOATING:",
+        "if column.type.kind in FLOATING:",
+        "if column.name in FLOATING:",
         ("tests/core/test_delta_sql.py",),
     ),
     Breakage(

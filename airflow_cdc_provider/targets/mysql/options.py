@@ -21,6 +21,6 @@ class MysqlTargetOptions:
 
     schema: str = doc("Database that holds the tables.", form="table")
     floats: Floats = doc(
-        "`number` stores floats as DOUBLE, which knows no NaN and no Infinity; `text` stores them as text.",
+        "`number` stores floats as DOUBLE, which has no NaN and no Infinity; `text` stores them as text.",
         Floats.NUMBER,
     )
