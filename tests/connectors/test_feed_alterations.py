@@ -92,9 +92,9 @@ def test_what_keeps_every_row_is_passed_over(after: tuple[Field, ...]) -> None:
 @pytest.mark.parametrize(
     ("after", "words"),
     [
-        ((ID, B, A, ENUM, AT, BITS), "columns a, b changed places or names"),
-        ((*BEFORE, field("c", default=5)), "rows older than column c hold a value"),
-        ((*BEFORE, field("c", optional=False)), "rows older than column c hold a value"),
+        ((ID, B, A, ENUM, AT, BITS), "columns a, b changed positions or names"),
+        ((*BEFORE, field("c", default=5)), "rows older than column c have a value"),
+        ((*BEFORE, field("c", optional=False)), "rows older than column c have a value"),
         (changed(ENUM, ENUM | {"parameters": {"allowed": "new,sent"}}), "column e lost the labels paid"),
         (changed(AT, AT | {"name": f"{TIME}Timestamp"}), "column at changed from int64"),
         (changed(BITS, BITS | {"parameters": {"length": "7"}}), "column bits changed from bytes"),

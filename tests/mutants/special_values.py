@@ -28,14 +28,14 @@ SPECIAL_VALUES = (
     ),
     Breakage(
         "a time that is cast loses its digits below a microsecond",
-        f"{FORMATS}/wanted_columns.py",
-        "if NANOSECONDS_CUT in warnings[before:]:",
+        f"{FORMATS}/column_mapping.py",
+        "if NANOSECONDS_CUT in warnings[count:]:",
         "if False:",
         MESSAGES,
     ),
     Breakage(
         "a value that is NULL in its column has no text beside it",
-        f"{FORMATS}/wanted_columns.py",
+        f"{FORMATS}/column_mapping.py",
         "            return encode_basestring(error.text)\n        return NULL",
         "            return NULL\n        return NULL",
         MESSAGES,

@@ -13,7 +13,7 @@ from typing import Any
 
 from pymysql.charset import charset_by_id
 
-from airflow_cdc_provider.connectors.decoders.common.saved_messages import table_schemas, unpacked
+from airflow_cdc_provider.connectors.decoders.common.saved_messages import decompress, table_schemas
 from airflow_cdc_provider.connectors.source import StreamItem
 from airflow_cdc_provider.connectors.sources.mysql import binlog
 from airflow_cdc_provider.connectors.sources.mysql.binlog import HEADER_BYTES, BinlogEvent, event_of
@@ -40,7 +40,7 @@ MARIADB_CHARSETS = ("utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32")
 def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[str, Any]) -> Iterator[StreamItem]:
     """``schemas`` say which tables are shown, and their keys. Raises CommandRefused where it is no file of a binlog, or
     tells no names of columns; IntegrityBroken where an event cannot be read."""
-    plain, file = unpacked(data, name), Path(name).name
+    plain, file = decompress(data, name), Path(name).name
     if not plain.startswith(MAGIC):
         found = f"{plain[:4].hex()} at its beginning"
         raise CommandRefused(Problem("CLI017", "no file of a binlog", where=name, found=found, allowed=MAGIC.hex()))

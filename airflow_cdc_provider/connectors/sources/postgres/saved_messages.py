@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from airflow_cdc_provider.connectors.decoders.common.saved_messages import table_schemas, unpacked
+from airflow_cdc_provider.connectors.decoders.common.saved_messages import decompress, table_schemas
 from airflow_cdc_provider.connectors.source import StreamItem
 from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.decode import PgoutputDecoder
@@ -31,7 +31,7 @@ def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[st
     """Raises CommandRefused where a line is none, IntegrityBroken where its bytes are no message."""
     told = [
         _line(line, f"{name}:{number}")
-        for number, line in enumerate(unpacked(data, name).splitlines(), 1)
+        for number, line in enumerate(decompress(data, name).splitlines(), 1)
         if line.strip()
     ]
     known = {schema.table: schema for schema in table_schemas(schemas)}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_cdc_provider.connectors.decoders.common.avro_names import resolved
+from airflow_cdc_provider.connectors.decoders.common.avro_names import resolve_names
 from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
 from airflow_cdc_provider.connectors.sources.salesforce.event_body import EventBody
 
@@ -69,7 +69,7 @@ def parse_event_schema(schema_id: str, text: str) -> EventSchema:
 
     try:
         avro = json.loads(text)
-        avro_fields = resolved(avro)["fields"]
+        avro_fields = resolve_names(avro)["fields"]
         fields = tuple(map(_field, avro_fields))
         if not fields or fields[0].name != HEADER:
             raise DecodeError("the schema does not begin with a change event header")

@@ -11,7 +11,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from airflow_cdc_provider.connectors.decoders.common.saved_messages import unpacked
+from airflow_cdc_provider.connectors.decoders.common.saved_messages import decompress
 from airflow_cdc_provider.connectors.source import StreamItem
 from airflow_cdc_provider.connectors.sources.salesforce.decode import EventDecoder
 from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
@@ -46,7 +46,7 @@ def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[st
         for table, entity in objects.items()
     ]
     decoder = EventDecoder(tasks, objects.__getitem__, _reader(texts), name, Transactions(ChannelPosition(b""), 1))
-    for number, line in enumerate(unpacked(data, name).splitlines(), 1):
+    for number, line in enumerate(decompress(data, name).splitlines(), 1):
         if line.strip():
             decoder.feed(Delivery((_event(line, f"{name}:{number}"),)))
             yield from decoder.items

@@ -12,10 +12,10 @@ from airflow_cdc_provider.connectors import FORMATS
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     WRONG_VALUE,
-    Understood,
+    PartialDecode,
     message_of,
     reread,
-    undecoded_message,
+    undecoded_record,
 )
 from airflow_cdc_provider.connectors.decoders.common.message import (
     CopiedTable,
@@ -87,7 +87,7 @@ class MessageReader:
             returning.show(item)
             yield item
         yield from returning.found()
-        yield from (SnapshotFound(one) for one in (watch.found if watch is not None else ()))
+        yield from (SnapshotFound(one) for one in (watch.snapshots if watch is not None else ()))
 
     def _items(self, messages: Iterable[Message]) -> Iterator[StreamItem]:
         if isinstance(self.decoder, DecodesMany) and not self.filters:
@@ -121,13 +121,13 @@ class MessageReader:
         if isinstance(told, ChangeRecord):
             return told
         reason = f"{WRONG_VALUE} `where` asks for the column {told.column}, which the message does not tell"
-        known = Understood(record.table, tail=record.order_key[EPOCH_DIGITS:], schema_id=record.schema_id)
-        return undecoded_message(self.decoder.codec, self.epoch, message, reason, replace(known, key=record.key))
+        known = PartialDecode(record.table, tail=record.order_key[EPOCH_DIGITS:], schema_id=record.schema_id)
+        return undecoded_record(self.decoder.codec, self.epoch, message, reason, replace(known, key=record.key))
 
 
 def _shown(watch: SnapshotWatch, messages: Iterable[Message]) -> Iterator[Message]:
     for message in messages:
-        watch.show(message)
+        watch.observe(message)
         yield message
 
 

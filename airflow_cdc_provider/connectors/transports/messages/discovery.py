@@ -60,4 +60,4 @@ def undiscovered(form: Format, heads: Iterable[Message], schemas: Mapping[str, T
     decoder = form.decoder(tables={table: CopiedTable(TableRule(table), schema) for table, schema in schemas.items()})
     items = (item for message in heads for item in decoder.decode(message))
     tables = {item.table for item in items if isinstance(item, ChangeRecord) and item.refetch}
-    return {table: decoder.whole_rows.format(table=table) for table in tables}
+    return {table: decoder.whole_rows_remedy.format(table=table) for table in tables}
