@@ -18,14 +18,14 @@ RESTARTED = "-restart"
 class RestartedWindow:
     """``seen``: the snapshots that were met when the window was read beyond its end. ``told``: topics that begin anew
     there; of the other ``topics`` of the connector it is not known. ``interrupted``: the connector's first snapshot had
-    not ended, so nobody needs to decide. ``parted``: see ``Restart``."""
+    not ended, so nobody needs to decide. ``separable``: see ``Restart``."""
 
     began: SourceSnapshot
     seen: Sequence[SourceSnapshot]
     told: frozenset[str]
     tables: Mapping[str, frozenset[str]]
     interrupted: bool
-    parted: bool
+    separable: bool
 
     @classmethod
     def of(
@@ -34,7 +34,7 @@ class RestartedWindow:
         everything = [*known, *seen]
         rows = {one.topic for one in seen if one.place == began.place}
         told = restart.tables.keys() if of_all_tables(began, everything) else restart.tables.keys() & rows
-        return cls(began, seen, frozenset(told), restart.tables, unfinished(began, everything), restart.parted)
+        return cls(began, seen, frozenset(told), restart.tables, unfinished(began, everything), restart.separable)
 
     def marked(self, manifest: Manifest) -> Manifest:
         """With a hole for each table, and the snapshot in each topic: the next window begins with it."""
@@ -47,9 +47,9 @@ class RestartedWindow:
         return replace(manifest, holes=(*manifest.holes, *holes), snapshots=joined([*manifest.snapshots, *marks]))
 
     def _hole(self, table: str, topic: str, manifest: Manifest) -> Hole:
-        into = "topics that hold" if self.parted else "a folder that holds"
+        into = "topics that hold" if self.separable else "a folder that holds"
         what = f"connector {self.began.source} copied its tables anew into {into} earlier rows or changes"
-        if not self.parted:
+        if not self.separable:
             kind = EXPIRED
             why = "rows that were deleted meanwhile have no event. Let it write into a new folder, and name that"
         elif topic not in self.told:

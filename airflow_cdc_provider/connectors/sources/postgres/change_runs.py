@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from airflow_cdc_provider.connectors.blocks import COMMON, Block, log_batch, log_columns
-from airflow_cdc_provider.connectors.rows import Row, halves
+from airflow_cdc_provider.connectors.rows import Row, split_key_change
 from airflow_cdc_provider.connectors.source import Ignored, StreamItem
 from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.dead_letters import undecoded_record
@@ -123,9 +123,9 @@ class ChangeRun:
             return
         if row is None:
             yield Ignored(1)
-        elif row.moved:
+        elif row.key_changed:
             order = self._order(n)
-            for phase, half in halves(row):
+            for phase, half in split_key_change(row):
                 yield self._record(n, half, f"{order}{phase:02x}", phase, order)
         else:
             yield self._record(n, row, self._order(n) + "00", None, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from dataclasses import replace
 
-from airflow_cdc_provider.connectors.rows import DecodedPart, Row, UndecodedRow, as_reread, parted
+from airflow_cdc_provider.connectors.rows import DecodedPart, Row, UndecodedRow, reread_records, split_undecoded
 from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.messages import Cell
 from airflow_cdc_provider.connectors.sources.postgres.row_images import RowReader
@@ -39,7 +39,7 @@ def undecoded_record(
     if columns:
         why = reason(columns, str(error), layout.schema.key) if isinstance(error, Unrepresentable) else ""
         whole = replace(whole, reason=why or _columns_reason(layout, columns), columns=columns, known=new.values)
-    return parted(old, new, whole)
+    return split_undecoded(old, new, whole)
 
 
 def reread(record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
@@ -52,7 +52,7 @@ def reread(record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[
         row = layout.read(messages.parse_row_change(b64decode(what.raw)))
     except messages.MALFORMED:
         return [record]
-    return as_reread(record, row)
+    return reread_records(record, row)
 
 
 def _salvage(layout: RowReader, cells: list[Cell] | None) -> DecodedPart | None:
