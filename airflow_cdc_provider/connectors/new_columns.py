@@ -19,7 +19,7 @@ def new_columns(
     position: str,
     has_unknown_initial: Callable[[TableTask, frozenset[str]], bool],
 ) -> list[StreamItem]:
-    """The schemas of such tables, each with its record at the limit. ``latest``: the schema of each table's last change.
+    """The schemas of such tables, each with its record at the limit. ``latest``: the schema of a table's last change.
     ``has_unknown_initial``: whether older rows may have values in these columns that are not known."""
     items: list[StreamItem] = []
     for task in tasks:

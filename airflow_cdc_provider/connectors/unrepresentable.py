@@ -65,9 +65,7 @@ def remedy(columns: Sequence[str], key: Collection[str], keeps_texts: bool = Tru
     text = f"copy it as text (`columns: {{cast: {{{cast}}}}}`)"
     if not set(columns).isdisjoint(key):
         return f"{text} or leave out the table"
-    return (
-        f"{text}, or as NULL with its text in a second column (`on_unrepresentable: set_null`), or leave out the column"
-    )
+    return f"{text} or as NULL beside its text (`on_unrepresentable: set_null`), or leave out the column"
 
 
 def _in_key(columns: Sequence[str], key: Collection[str]) -> str:
