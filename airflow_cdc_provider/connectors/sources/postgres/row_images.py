@@ -55,9 +55,9 @@ class RowReader:
         whole = old_kind == OLD
         if new is None:
             assert old is not None
-            return None if self._where and whole and not self._inside(old) else self._delete(old, whole)
+            return None if self._where and whole and not self._matches_filter(old) else self._delete(old, whole)
         if letter == INSERT:
-            return self._insert(new) if not self._where or self._inside(new) else None
+            return self._insert(new) if not self._where or self._matches_filter(new) else None
         return self._update(old, whole, new)
 
     def salvage(self, cells: list[Cell]) -> DecodedPart:
@@ -84,7 +84,7 @@ class RowReader:
             assert before is not None
             return None, before
         if before is not None:
-            new = [then if now is UNCHANGED else now for then, now in zip(before, new, strict=True)]
+            new = [old_cell if cell is UNCHANGED else cell for old_cell, cell in zip(before, new, strict=True)]
         return before, new
 
     def _insert(self, new: list[Cell]) -> Row:
@@ -100,12 +100,13 @@ class RowReader:
     def _update(self, old: list[Cell] | None, whole: bool, new: list[Cell]) -> Row | None:
         known = None if old is None else old if whole else self._identity_only(old)
         if UNCHANGED in new and known is not None:
-            new = [then if now is UNCHANGED else now for then, now in zip(known, new, strict=True)]
+            new = [old_cell if cell is UNCHANGED else cell for old_cell, cell in zip(known, new, strict=True)]
         if self._where:
-            was, now = not whole or known is None or self._inside(known), self._inside(new)
-            if not was:
-                return self._insert(new) if now else None
-            if not now:
+            matched = not whole or known is None or self._matches_filter(known)
+            matches_now = self._matches_filter(new)
+            if not matched:
+                return self._insert(new) if matches_now else None
+            if not matches_now:
                 return self._delete(new if known is None else known, whole)
         values = self._values(new)
         after, complete = self._image(values)
@@ -160,7 +161,7 @@ class RowReader:
         except TypeError as error:  # an unknown value is None
             raise MalformedMessage(f"the key of a row of {self.table} is not in the message") from error
 
-    def _inside(self, cells: list[Cell]) -> bool:
+    def _matches_filter(self, cells: list[Cell]) -> bool:
         values = {}
         for name, index, kind in self._filtered:
             if cells[index] is UNCHANGED:
