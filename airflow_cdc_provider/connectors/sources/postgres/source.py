@@ -44,7 +44,8 @@ class PostgresSource:
     """One database, one publication, one slot. The replica identity of a table determines whether images are full."""
 
     unseen: ClassVar[str] = (
-        'types that print a stored value as another text: docs/guides/postgresql.md, "What the stream does not tell"'
+        "types that print a stored value as another text: "
+        'docs/guides/postgresql.md, "Changes that are not in the stream"'
     )
     has_transactions: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = True
