@@ -1,4 +1,4 @@
-"""From a type name to a connector."""
+"""Source connectors by the type name in the definition."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def _check_retain(builder: Builder) -> None:
     source, staging = builder.built.get(("source",)), builder.built.get(("staging",))
     if not isinstance(source, Source) or not isinstance(staging, Staging):
         return
-    least = getattr(options_class("sources", source.type), "repeats_within", timedelta())
+    least = getattr(options_class("sources", source.type), "duplicates_within", timedelta())
     if staging.retain < least:
         hours = int(least.total_seconds() // 3600)
         builder.report.problem(

@@ -24,14 +24,14 @@ RESTARTED = "-restart"
 class RestartedWindow:
     """``seen``: the snapshots that were met when the window was read beyond its end. ``told``: topics that begin anew
     there; of the other ``topics`` of the connector it is not known. ``interrupted``: the connector's first snapshot had
-    not ended, so nobody needs to decide. ``parted``: see ``Restart``."""
+    not ended, so nobody needs to decide. ``separable``: see ``Restart``."""
 
     began: SourceSnapshot
     seen: Sequence[SourceSnapshot]
     told: frozenset[str]
     tables: Mapping[str, frozenset[str]]
     interrupted: bool
-    parted: bool
+    separable: bool
 
     @classmethod
     def of(
@@ -62,9 +62,9 @@ class RestartedWindow:
         )
 
     def _hole(self, table: str, topic: str, manifest: Manifest) -> Hole:
-        into = "topics that hold" if self.parted else "a folder that holds"
+        into = "topics that hold" if self.separable else "a folder that holds"
         what = f"connector {self.began.source} copied its tables anew into {into} earlier rows or changes"
-        if not self.parted:
+        if not self.separable:
             kind = EXPIRED
             why = "rows that were deleted meanwhile have no event. Let it write into a new folder, and name that"
         elif topic not in self.told:

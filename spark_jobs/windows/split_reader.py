@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 
 from pyspark import TaskContext
 
+from airflow_cdc_provider.connectors.duplicates import drop_duplicates
 from airflow_cdc_provider.connectors.registry import open_source
-from airflow_cdc_provider.connectors.repeats import without_repeats
 from airflow_cdc_provider.connectors.source import StreamSplit
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Step, TableTask
@@ -94,9 +94,9 @@ def _land(share: WindowSplit) -> Landed:
     source = open_source(step.definition, share.secrets.source)
     known = share.known if source.has_transactions else None
     items = source.read(share.partition, _led_to(step.tables, known or {}), step.epoch)
-    if source.repeats_within:
-        seen = event_ids(log, step.window, source.repeats_within, datetime.now(UTC))
-        items = without_repeats(items, seen)
+    if source.duplicates_within:
+        seen = event_ids(log, step.window, source.duplicates_within, datetime.now(UTC))
+        items = drop_duplicates(items, seen)
     note = record_progress(log.store, step, f"{share.number:04d}")
     return land(items, [task.table for task in step.tables], known, new_file, note, share.limits)
 

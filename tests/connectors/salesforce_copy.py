@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from airflow_cdc_provider.connectors.repeats import without_repeats
+from airflow_cdc_provider.connectors.duplicates import drop_duplicates
 from airflow_cdc_provider.connectors.source import Boundary, StreamItem
 from airflow_cdc_provider.connectors.sources.salesforce.fetch import fetch
 from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
@@ -75,7 +75,7 @@ class Copy:
         with self.org.pubsub.connected() as pubsub:
             tasks = [self.task(table) for table in TABLES]
             items = read_stream(pubsub, self.org.rest, self.org.options, self.position, tasks, 1)
-            taken = list(without_repeats(items, self.seen))
+            taken = list(drop_duplicates(items, self.seen))
         while taken and not isinstance(taken[-1], Boundary):
             taken.pop()
         if taken and isinstance(taken[-1], Boundary):

@@ -36,7 +36,7 @@ def rows(kind: LogicalType) -> RowConverter:
     ],
 )
 def test_they_stop_their_table_and_name_the_column(kind: LogicalType, value: Any, what: str) -> None:
-    with pytest.raises(CheckFailed, match=f"CPY009.*v: .*{what}.*leave the column out"):
+    with pytest.raises(CheckFailed, match=f"CPY009.*v: .*{what}.*leave out the column"):
         rows(kind).page_row((1.0, value, AT, 1.0, AT, True))
     with pytest.raises(BadRecordFound, match=f"CPY009.*v: .*{what}"):
         rows(kind).table([(1.0, value, AT)])

@@ -46,7 +46,7 @@ def test_without_a_word_in_the_definition_it_stops_its_table(
     assert why is not None and why.columns == ("v",) and why.known == {"id": 0} and good.op == "insert"
     assert bad.key == ("[0]" if key == "id" else None)
     assert ("in the key" in why.reason) == (key != "id") and "cast: {v: text}" in why.reason
-    with pytest.raises(BadRecordFound, match=r"CPY009.*v: a date that no calendar has"):
+    with pytest.raises(BadRecordFound, match=r"CPY009.*v: an invalid date, such as a zero date"):
         shop.copied(task)
 
 

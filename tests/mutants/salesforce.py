@@ -158,9 +158,9 @@ SALESFORCE = (
     ),
     Breakage(
         "a repeat is known by its window only",
-        "airflow_cdc_provider/connectors/repeats.py",
-        "if item.event_id in seen or item.event_id in here:",
-        "if item.event_id in here:",
+        "airflow_cdc_provider/connectors/duplicates.py",
+        "if item.event_id in seen or item.event_id in current:",
+        "if item.event_id in current:",
         TRANSACTIONS,
     ),
     Breakage(

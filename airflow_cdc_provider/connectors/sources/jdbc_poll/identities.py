@@ -16,7 +16,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTabl
 from airflow_cdc_provider.connectors.sources.jdbc_poll.types import Type
 from airflow_cdc_provider.connectors.sources.postgres.catalog import DOMAINS
 from airflow_cdc_provider.connectors.sources.postgres.identities import read_identities as read_postgres
-from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogColumn as PostgresTable
+from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable as PostgresTable
 from airflow_cdc_provider.core.table.identity import ColumnIdentity, TableIdentity, TablePartition
 
 OIDS = """

@@ -12,7 +12,12 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.select import EXACT_TEXT,
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value, in_utc
 from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
 from airflow_cdc_provider.connectors.sources.polling.pages import Row
-from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, lacking, or_none, unrepresentable_row
+from airflow_cdc_provider.connectors.unrepresentable import (
+    Unrepresentable,
+    none_if_unrepresentable,
+    text_if_unrepresentable,
+    unrepresentable_row,
+)
 from airflow_cdc_provider.core.errors import BadRecordFound, CheckFailed, Problem
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
@@ -96,9 +101,9 @@ def _reader(schema: TableSchema, column: Column) -> Callable[[Any], Any]:
         return column_value(source.type, value)
 
     if column.text_of:
-        return lacking(read)
+        return text_if_unrepresentable(read)
     if schema.has_text_of(column.name):
-        return or_none(read)
+        return none_if_unrepresentable(read)
     if column.name in schema.key and column.type.kind in FLOATS:
         return _unsigned_zero
     return read

@@ -6,7 +6,7 @@ import json
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, replace
 
-from airflow_cdc_provider.connectors.rows import Row, UndecodedRow, as_reread, parted
+from airflow_cdc_provider.connectors.rows import Row, UndecodedRow, reread_records, split_undecoded
 from airflow_cdc_provider.connectors.sources.mysql.binlog import UPDATES, WRITES
 from airflow_cdc_provider.connectors.sources.mysql.row_event import ABSENT, Cell, RowChange, rows_of, uncompressed
 from airflow_cdc_provider.connectors.sources.mysql.row_images import UNREADABLE, KeyNotLogged, RowReader
@@ -54,7 +54,7 @@ def undecoded_record(
         if isinstance(error, Unrepresentable):
             words = reason(columns, str(error), layout.schema.key)
         whole = replace(whole, reason=words, columns=columns, known=new.values)
-    return parted(old, new, whole)
+    return split_undecoded(old, new, whole)
 
 
 def reread(record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
@@ -72,7 +72,7 @@ def reread(record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[
         row = layout.read(change)
     except UNREADABLE:
         return [record]
-    return as_reread(record, row)
+    return reread_records(record, row)
 
 
 def _filled(old: list[Cell] | None, new: list[Cell]) -> list[Cell]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from airflow_cdc_provider.connectors.rows import Row, halves
+from airflow_cdc_provider.connectors.rows import Row, split_key_change
 from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent
 from airflow_cdc_provider.connectors.sources.mysql.positions import order_prefix
 from airflow_cdc_provider.connectors.sources.mysql.row_images import RowReader
@@ -33,8 +33,8 @@ class RowRecords:
 
     def of(self, row: Row) -> list[ChangeRecord]:
         """One; two where the key changed. An inserted row of which not all is known can only be one that arrives."""
-        if row.moved:
-            return [self._record(half, phase, True) for phase, half in halves(row)]
+        if row.key_changed:
+            return [self._record(half, phase, True) for phase, half in split_key_change(row)]
         partial = row.op == Operation.INSERT and not row.after_complete
         return [self._record(row, ARRIVES if partial else 0, partial)]
 

@@ -39,7 +39,7 @@ class MysqlSource:
     )
     has_transactions: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = False
-    repeats_within: ClassVar[timedelta] = timedelta(0)
+    duplicates_within: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = read_options(source.options, replicator)

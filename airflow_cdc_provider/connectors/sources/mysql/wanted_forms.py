@@ -8,7 +8,11 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
-from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, lacking, or_none
+from airflow_cdc_provider.connectors.unrepresentable import (
+    Unrepresentable,
+    none_if_unrepresentable,
+    text_if_unrepresentable,
+)
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
 T = TypeVar("T")
@@ -22,9 +26,9 @@ def formed(
 ) -> Callable[[T], Any]:
     """``read`` gives the value that the source has, and raises Unrepresentable for one that no target has."""
     if column.text_of:
-        return lacking(read)
+        return text_if_unrepresentable(read)
     if schema.has_text_of(column.name):
-        return or_none(read)
+        return none_if_unrepresentable(read)
     if column.type != described.column.type and column.type.kind is Kind.TEXT:
         return _as_text(read, described.fraction)
     if column.name in schema.key and column.type.kind in FLOATS:

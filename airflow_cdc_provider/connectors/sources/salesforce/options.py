@@ -23,7 +23,7 @@ REPEATS_WITHIN = timedelta(hours=72)
 
 @dataclass(frozen=True)
 class SalesforceOptions:
-    repeats_within: ClassVar[timedelta] = REPEATS_WITHIN
+    duplicates_within: ClassVar[timedelta] = REPEATS_WITHIN
 
     channel: str = doc(
         "Channel to read the changes from: `/data/ChangeEvents`, `/data/<Name>__chn`, or that of one object.",

@@ -45,7 +45,7 @@ class SalesforceSource:
     )
     has_transactions: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = False
-    repeats_within: ClassVar[timedelta] = REPEATS_WITHIN
+    duplicates_within: ClassVar[timedelta] = REPEATS_WITHIN
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = read_options(source.options)

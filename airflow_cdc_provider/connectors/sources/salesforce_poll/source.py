@@ -57,7 +57,7 @@ class SalesforcePollSource:
     )
     has_transactions: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = False
-    repeats_within: ClassVar[timedelta] = timedelta(0)
+    duplicates_within: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = read_options(source.options)

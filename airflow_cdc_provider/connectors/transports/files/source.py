@@ -58,7 +58,7 @@ class FilesSource:
     )
     has_transactions: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = True
-    repeats_within: ClassVar[timedelta] = timedelta(0)
+    duplicates_within: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = read_options(source.options)
@@ -137,7 +137,7 @@ class FilesSource:
         """Rows of the snapshot may lie in one file with what was written before."""
         told = {one.topic for one in known if one.place == began.place}
         tables = {one.topic for one in snapshots if one.source == began.source} - told
-        return Restart(limit, {table: frozenset([table]) for table in tables}, parted=False)
+        return Restart(limit, {table: frozenset([table]) for table in tables}, separable=False)
 
     @cached_property
     def _listed(self) -> list[File]:

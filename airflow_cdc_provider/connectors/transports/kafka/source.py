@@ -67,7 +67,7 @@ class KafkaSource:
     )
     has_transactions: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = True
-    repeats_within: ClassVar[timedelta] = timedelta(0)
+    duplicates_within: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = read_options(source.options)
