@@ -101,7 +101,7 @@ def read_binlog_end(connection: Any, client: MysqlClient) -> BinlogEnd:
 
 
 def read_binlog_files(connection: Any) -> dict[str, int]:
-    """The existing files, oldest first -> their sizes in bytes."""
+    """The existing files, oldest first, with their sizes in bytes."""
     rows = fetch_all(connection, "SHOW BINARY LOGS")
     return dict(sorted(((str(row[0]), int(row[1])) for row in rows), key=lambda file: file_number(file[0])))
 

@@ -56,7 +56,7 @@ def open_copy(
     client: MysqlClient, task: TableTask, table: CatalogTable, epoch: int, sealed: Position, cores: int
 ) -> Iterator[Copy]:
     """``sealed`` is the end of the last sealed window. Raises CheckFailed if a foreign key changes rows of the table
-    (SRC104) or an operand of the row filter is no value of its column (SRC018)."""
+    (SRC104) or an operand of the row filter is not a value of its column (SRC018)."""
     if problems := list(operand_problems(task)):
         raise CheckFailed(*problems)
     with client.session("copy") as connection:

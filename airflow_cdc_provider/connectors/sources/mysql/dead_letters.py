@@ -50,7 +50,7 @@ def undecoded_record(
     assert new is not None
     if columns := new.columns or (old.columns if old else ()):
         listed = ", ".join(f"{name} ({reader.schema.column(name).native})" for name in columns)
-        why = f"bytes that are no value of their column's type: {listed}"
+        why = f"bytes that are not a value of their column's type: {listed}"
         if isinstance(error, Unrepresentable):
             why = reason(columns, str(error), reader.schema.key)
         record = replace(record, reason=why, columns=columns, known=new.values)

@@ -24,7 +24,7 @@ class KnownColumns:
         self._added: set[str] = set()
 
     def add_schema(self, schema: TableSchema) -> None:
-        """Rows of this schema follow."""
+        """Call it before rows of this schema."""
         before = self._schema.columns if self._schema else ()
         dropped = tuple(column for column in before if column.name not in schema.names)
         self._schema = replace(schema, columns=(*schema.columns, *dropped))

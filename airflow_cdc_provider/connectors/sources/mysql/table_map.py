@@ -123,7 +123,7 @@ class TableMap:
 
 
 def table_id_and_name(body: bytes) -> tuple[int, str]:
-    """``database.table`` and its id. This is enough to skip the rows of the table."""
+    """The id and ``database.table``, which are enough to skip the rows of the table."""
     at = 9 + body[8]
     database, name = body[9:at].decode(), body[at + 2 : at + 2 + body[at + 1]].decode()
     return int.from_bytes(body[:6], "little"), f"{database}.{name}"
