@@ -35,7 +35,7 @@ FORMAT_OPTIONS: dict[str, str] = {
 
 SAVED: dict[str, str] = {
     **dict.fromkeys(FORMATS, "airflow_cdc_provider.connectors.decoders.common.saved_messages:decode_file"),
-    "mysql": "airflow_cdc_provider.connectors.sources.mysql.binlog_files:decoded",
+    "mysql": "airflow_cdc_provider.connectors.sources.mysql.binlog_files:decode_file",
     "postgres": "airflow_cdc_provider.connectors.sources.postgres.saved_messages:decoded",
     "salesforce": "airflow_cdc_provider.connectors.sources.salesforce.saved_events:decoded",
 }

@@ -59,8 +59,8 @@ FEEDS = (
     Breakage(
         "a hole of another table hides a new column",
         "airflow_cdc_provider/connectors/sources/mysql/decode.py",
-        "if BinlogPosition(number_of(event.file), event.end) >= self._limit:\n            self._tell",
-        "if BinlogPosition(number_of(event.file), event.end) > self._limit:\n            self._tell",
+        "if BinlogPosition(file_number(event.file), event.end) >= self._limit:\n            self._add_new",
+        "if BinlogPosition(file_number(event.file), event.end) > self._limit:\n            self._add_new",
         ("tests/connectors/test_mysql_altered_columns.py",),
     ),
 )

@@ -113,8 +113,8 @@ SCHEMA_CHANGES = (
     Breakage(
         "an ALTER TABLE is no news",
         "airflow_cdc_provider/connectors/sources/mysql/stream.py",
-        "statement.means is Means.ALTERS and not may_change(statement.clauses)",
-        "statement.means is Means.ALTERS",
+        "statement.effect is Effect.ALTER and not may_change(statement.clauses)",
+        "statement.effect is Effect.ALTER",
         (f"{MARIADB}::{JUDGED}[add with a constant-quiet]",),
     ),
 )
