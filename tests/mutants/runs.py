@@ -47,21 +47,21 @@ RUNS = (
     Breakage(
         "windows are removed before they are old enough",
         f"{CONTROL}/retention.py",
-        "    before = datetime.fromisoformat(now) - replicator.definition.staging.retain\n    old = []\n",
-        "    before = datetime.fromisoformat(now)\n    old = []\n",
+        "    before = datetime.fromisoformat(now) - replicator.definition.staging.retain\n    expired = []\n",
+        "    before = datetime.fromisoformat(now)\n    expired = []\n",
         ("tests/provider/test_window_cleaning.py",),
     ),
     Breakage(
         "a quiet table is not moved over the windows that are removed",
         f"{CONTROL}/retention.py",
-        "if stand.control is not None and stand.control.window < old[-1]:",
-        "if stand.control is None:",
+        "if table.control is not None and table.control.window < expired[-1]:",
+        "if table.control is None:",
         ("tests/provider/test_window_cleaning.py",),
     ),
     Breakage(
         "the source forgets though a table could not be read",
         f"{CONTROL}/close_window.py",
-        "if decision.stop is None and log.sealed and _all_known(decision, rows):",
+        "if decision.stop is None and log.sealed and _all_cursors_known(decision, rows):",
         "if decision.stop is None and log.sealed:",
         ("tests/provider/test_window_trouble.py",),
     ),
@@ -75,8 +75,8 @@ RUNS = (
     Breakage(
         "a commit that a step reports is believed unseen",
         f"{CONTROL}/close_window.py",
-        "if unproved := results.unproved(task.table, control):",
-        "if (unproved := results.unproved(task.table, control)) and control is None:",
+        "if missing := results.missing_commit(task.table, control):",
+        "if (missing := results.missing_commit(task.table, control)) and control is None:",
         ("tests/provider/test_window_trouble.py",),
     ),
     Breakage(
@@ -153,8 +153,8 @@ RUNS = (
     Breakage(
         "a resync request ends before its tables are copied",
         f"{CONTROL}/complete_commands.py",
-        "if open_ and not blocked:",
-        "if open_ and blocked:",
+        "if unfinished and not blocked:",
+        "if unfinished and blocked:",
         ("tests/provider/test_window_runs.py",),
     ),
     Breakage(
