@@ -197,7 +197,7 @@ def test_the_reason_stands_at_top_level_and_once_per_reason_on_stderr(cdc: Type,
     said = cdc(*DEBEZIUM, str(path))
     assert [one["reason"][:6] for one in spoken(said)] == ["EVT001", "EVT001", "EVT008"]
     found = [line.strip() for line in said.err.splitlines() if "found:" in line]
-    assert len(found) == 2 and "2 messages cannot be read" in said.err
+    assert len(found) == 2 and "2 messages cannot be decoded" in said.err
     assert all(one["reason"] in said.err for one in spoken(said))
 
 
