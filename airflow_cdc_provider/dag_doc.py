@@ -29,7 +29,8 @@ def dag_doc(definition: Definition, warnings: Iterable[Problem] = ()) -> str:
         f"{code(target.location or target.catalog or _target_text(target))}.",
         "",
         f"- runs {_schedule_text(definition)}",
-        f"- change log: {code(staging.location)}, retained for {written(staging.retain)} after it was applied",
+        f"- change log: {code(staging.location)}, retained for {written(staging.retain)} after all tables have "
+        "applied it",
         f"- a copy is late if its lag is more than {written(definition.freshness)}",
         "",
         "| source | target | columns | rows | deletes |",

@@ -115,7 +115,9 @@ def _move_cursor(replicator: Replicator, run_id: str, table: TableProgress, cont
     current = replicator.target.state(table.table, table.target)
     if current.control is None or current.control.token != control.token:
         raise Fenced(
-            Problem("FEN003", f"{table.table} has a newer commit", where=table.table, do="the next run cleans up")
+            Problem(
+                "FEN003", f"{table.table} has a newer commit", where=table.table, do="nothing: the next run cleans up"
+            )
         )
     commit_fence(
         replicator,

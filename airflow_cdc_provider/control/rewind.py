@@ -63,7 +63,12 @@ def finish_rewind(replicator: Replicator, table: str, target_table: str, actor: 
     current = replicator.target.state(table, target_table)
     if current.control is None or current.control.nonce != rewinding.nonce:
         raise Fenced(
-            Problem("FEN004", f"another process has finished the rewind of {table}", table, do="nothing to do")
+            Problem(
+                "FEN004",
+                f"another process has finished the rewind of {table}",
+                table,
+                do="nothing: the rewind is complete",
+            )
         )
     restored = replace(past_control, owner=rewinding.owner, fence=rewinding.fence)
     record = restored.fenced(state, attempt=actor, committed_at=utc_now())
