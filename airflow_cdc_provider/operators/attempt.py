@@ -82,14 +82,12 @@ class Attempt:
         if earlier_result is not None:
             return earlier_result
         committed_results = find_committed(self.kind, inputs, self._earlier_attempts(inputs.merge_of))
-        remaining = inputs.only(
-            task for task in inputs.tables if task.table not in {table.table for table in committed_results}
-        )
+        committed_tables = {result.table for result in committed_results}
+        remaining = inputs.only(task for task in inputs.tables if task.table not in committed_tables)
         if any(stale.may_write for stale in stale_attempts):
-            by = f"{self.run.run_id} {self.task_id}"
-            remaining = self._without_fenced(
-                remaining, raise_fences(stale_attempts, remaining.tables, by, self.replicator)
-            )
+            actor = f"{self.run.run_id} {self.task_id}"
+            fenced = raise_fences(stale_attempts, remaining.tables, actor, self.replicator)
+            remaining = self._after_fencing(remaining, fenced)
         remaining = applicable(self.kind, remaining)
         if committed_results and not remaining.tables:
             return self._write_committed_result(self._step(plan, inputs), committed_results)
@@ -112,8 +110,9 @@ class Attempt:
                 return result
         return None
 
-    def _without_fenced(self, inputs: Inputs, fenced: frozenset[str]) -> Inputs:
-        """Without the tables of a merge that were fenced: their batches are void, and the next run stages again."""
+    def _after_fencing(self, inputs: Inputs, fenced: frozenset[str]) -> Inputs:
+        """A merge leaves out the fenced tables: their batches are void, and the next run stages again. Other steps
+        continue with the new control records."""
         if self.kind is not StepKind.MERGE:
             return with_target_state(inputs, self.replicator.target)
         unfenced = inputs.only(task for task in inputs.tables if task.table not in fenced)
