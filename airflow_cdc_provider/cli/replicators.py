@@ -8,6 +8,7 @@ from pathlib import Path
 
 from airflow.configuration import conf
 
+from airflow_cdc_provider.cli import exit_codes
 from airflow_cdc_provider.cli.output import list_names
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
 from airflow_cdc_provider.core.errors import CdcError, DefinitionInvalid, Problem
@@ -21,7 +22,7 @@ from airflow_cdc_provider.loader import ReplicatorFolder, clashes, load_file, lo
 class NotFound(CdcError):
     """A replicator, table or file that does not exist."""
 
-    exit_code = 66
+    exit_code = exit_codes.NO_INPUT
 
 
 def load_definitions() -> ReplicatorFolder:
@@ -48,11 +49,9 @@ def find_definition(name: str) -> Definition:
 
 def find_definitions(name: str | None) -> list[Definition]:
     """The replicator of this name or file; without a name all replicators of the DAGs folder, sorted by name."""
-    return (
-        [find_definition(name)]
-        if name
-        else [loaded.definition for _, loaded in sorted(load_definitions().loaded.items())]
-    )
+    if name:
+        return [find_definition(name)]
+    return [loaded.definition for _, loaded in sorted(load_definitions().loaded.items())]
 
 
 def open_with_connections(definition: Definition) -> Replicator:
