@@ -33,15 +33,15 @@ RUNS = (
     Breakage(
         "windows are removed by age, whoever still needs them",
         f"{CONTROL}/retention.py",
-        "limit = min([log.sealed() - 1, *copying, *(stand.passed for stand in stands)])",
+        "limit = min([log.sealed() - 1, *copying, *(table.passed for table in progress)])",
         "limit = log.sealed() - 1",
         ("tests/provider/test_window_cleaning.py",),
     ),
     Breakage(
         "the index is believed before the target",
         f"{CONTROL}/observe.py",
-        "    control = held.control if held else row.control if row else None\n",
-        "    control = row.control if row and row.control else held.control if held else None\n",
+        "    control = current.control if current else row.control if row else None\n",
+        "    control = row.control if row and row.control else current.control if current else None\n",
         ("tests/provider/test_window_trouble.py",),
     ),
     Breakage(

@@ -271,7 +271,7 @@ def test_a_folder_and_several_files_are_read_one_after_the_other(cdc: Type, tmp_
     assert cdc(*DEBEZIUM, str(tmp_path / "feed/2026"), str(tmp_path / "absent")).code == 66
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert "no file" in cdc(*DEBEZIUM, str(empty)).err
+    assert "no message files" in cdc(*DEBEZIUM, str(empty)).err
 
 
 def test_help_names_source_types_their_keys_and_the_form_of_a_schema(cdc: Type) -> None:
