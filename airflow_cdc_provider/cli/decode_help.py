@@ -41,8 +41,8 @@ def _option_lines(options: Any) -> Iterator[str]:
 
 def _allowed_values(hint: Any) -> str:
     if hint is bool:
-        return " true or false."
-    return f" One of {', '.join(filter(None, hint))}." if issubclass(hint, StrEnum) else ""
+        return " Allowed values: true, false."
+    return f" Allowed values: {', '.join(filter(None, hint))}." if issubclass(hint, StrEnum) else ""
 
 
 EPILOG = "\n".join((*_source_types(), "", f"{SCHEMA}  kinds: {', '.join(Kind)}", SCHEMA_NOTES)).replace("[", "\\[")
