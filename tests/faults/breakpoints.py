@@ -39,7 +39,7 @@ class Breakpoint:
         return whole.replace(self.before, STRIKE.format(signal=SIGNALS[action]) + self.before)
 
 
-BREAKPOINTS = {"commit.unnamed": Breakpoint("HardLinkLogStore", "Files.createLink(file, unnamed);")}
+BREAKPOINTS = {"commit.unnamed": Breakpoint("HardLinkLogStore", "Files.createLink(file, temporary);")}
 
 
 def class_path(environment: Mapping[str, str]) -> list[Path]:

@@ -14,8 +14,8 @@ COMMITS = (
     Breakage(
         "a commit in a folder replaces what is there",
         "airflow_cdc_provider/logstore/HardLinkLogStore.java",
-        "Files.createLink(file, unnamed);",
-        "Files.move(unnamed, file, new StandardCopyOption[] {StandardCopyOption.ATOMIC_MOVE});",
+        "Files.createLink(file, temporary);",
+        "Files.move(temporary, file, new StandardCopyOption[] {StandardCopyOption.ATOMIC_MOVE});",
         ("tests/spark/test_log_store_folder.py",),
     ),
     Breakage(

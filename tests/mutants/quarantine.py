@@ -88,7 +88,7 @@ QUARANTINE = (
     Breakage(
         "a request asks before the decision stands",
         "airflow_cdc_provider/cli/quarantine.py",
-        "    decide_about(replicator, chosen, decided, values, args.reason, operator())\n",
+        "    record_decisions(replicator, chosen, decision_kind, values, args.reason, current_user())\n",
         "",
         (OPERATOR,),
     ),

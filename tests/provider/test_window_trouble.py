@@ -292,7 +292,7 @@ def test_a_commit_that_a_step_reports_and_the_target_does_not_hold_is_not_believ
     said = TableResult("public.a", Outcome.DONE, 1, {"update": 1}, fence=1, window=2)
     world.say("r2", "merge", StepKind.MERGE, [said])
     closing = world.close("r2")
-    assert "is not in the target" in closing.problems[0].what
+    assert "that the target does not have" in closing.problems[0].what
     assert world.control("public.a").window == 1
 
 
