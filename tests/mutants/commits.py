@@ -134,8 +134,8 @@ COMMITS = (
     Breakage(
         "an attempt goes on under a fence that was raised against it",
         "spark_jobs/runtime/table_guard.py",
-        "if told != control.fence:",
-        "if told is None:",
+        "if expected != control.fence:",
+        "if expected is None:",
         ("tests/core/test_standing.py",),
     ),
     Breakage(
@@ -190,8 +190,8 @@ COMMITS = (
     Breakage(
         "a merge goes on under a name that another attempt has taken",
         "spark_jobs/merge.py",
-        "if record.fence == held.control.fence and job.log.write_control(record):",
-        "if record.fence == held.control.fence:",
+        "if record.fence == current.control.fence and job.log.write_control(record):",
+        "if record.fence == current.control.fence:",
         ("tests/core/test_naming.py",),
     ),
     Breakage(
