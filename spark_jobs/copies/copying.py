@@ -74,8 +74,8 @@ def open_copy(job: Job, task: TableTask, window: int) -> Iterator[Copy]:
 def table_status(job: Job, task: TableTask) -> tuple[int, TargetState]:
     """The highest fence ever named for the table, and the state of the target. Read in this order: a fence committed
     after the state was read, for instance by a pause, has been named above that number, and the copy's claim fails."""
-    named_fence = job.log.highest_fence(task.table)
-    return named_fence, job.tables.state(task.table, task.target)
+    named = job.log.highest_fence(task.table)
+    return named, job.tables.state(task.table, task.target)
 
 
 def build_control_record(
@@ -87,9 +87,9 @@ def build_control_record(
     Call it after the rows have been read: a copy that is not exact becomes consistent only with a window that begins
     after that, and the first window that has not begun yet is the one after the next."""
     step = job.step
-    known = [named_fence]
-    known += [split_token(current.token)[0]] if current.token is not None else []
-    known += [current.control.fence] if current.control else []
+    fences = [named_fence]
+    fences += [split_token(current.token)[0]] if current.token is not None else []
+    fences += [current.control.fence] if current.control else []
     previous = job.log.manifest(step.window) if step.window else None
     return ControlRecord(
         replicator=step.definition.name,
@@ -97,7 +97,7 @@ def build_control_record(
         log_id=step.log_id,
         owner=step.owner,
         attempt=step.attempt,
-        fence=max(known) + 1,
+        fence=max(fences) + 1,
         window=step.window,
         floor=copy.floor,
         state=state,

@@ -69,9 +69,8 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
         copy_rows(job, work, copy) as source,
         work.phase("compare"),
     ):
-        rows = live_rows(
-            open_writer(job.step.definition.target.type, work.session, job.tables).read(task, current.version)
-        )
+        writer = open_writer(job.step.definition.target.type, work.session, job.tables)
+        rows = live_rows(writer.read(task, current.version))
         deleted = absent_rows(control.schema.key, rows, source)
         if task.rule.on_delete is OnDelete.IGNORE:
             deleted = deleted.where("false")

@@ -38,9 +38,8 @@ def is_first_delivery(by_order: WindowSpec) -> SparkColumn:
     """No earlier entry has the same order key. Two entries with the same order key and different signatures fail the
     query."""
     same_order = F.coalesce(F.lag("order_key").over(by_order) == F.col("order_key"), F.lit(False))
-    return _unless(
-        same_order & (F.lag(change_signature()).over(by_order) != change_signature()), ~same_order, "boolean"
-    )
+    conflict = same_order & (F.lag(change_signature()).over(by_order) != change_signature())
+    return _unless(conflict, ~same_order, "boolean")
 
 
 def _unless(conflict: SparkColumn, value: SparkColumn, type_name: str) -> SparkColumn:

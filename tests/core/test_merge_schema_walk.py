@@ -50,7 +50,7 @@ def test_a_name_that_comes_back_starts_a_batch_of_its_own() -> None:
     assert (walked.window, walked.schema, walked.reason) == (1, schema(B), "")
     assert walk_schemas(schema(B), 1, windows[1:]).added == (A,)
     at_once = walk_schemas(schema(A, B), 0, [WindowSchemas(1, (schema(B), schema(B, A)))])
-    assert at_once.window == 0 and "dropped and added anew" in at_once.reason
+    assert at_once.window == 0 and "dropped and added again" in at_once.reason
 
 
 def test_a_column_added_and_dropped_again_leaves_nothing_to_add() -> None:

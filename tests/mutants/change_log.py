@@ -86,8 +86,8 @@ CHANGE_LOG = (
     Breakage(
         "a file that is not the sealed one is read",
         "spark_jobs/windows/log_reader.py",
-        "if found != (file.bytes, file.sha256):",
-        "if not found[0]:",
+        "if actual != (file.bytes, file.sha256):",
+        "if not actual[0]:",
         ("tests/core/test_batch_plan.py",),
     ),
     Breakage(

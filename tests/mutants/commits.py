@@ -162,15 +162,15 @@ COMMITS = (
     Breakage(
         "a copy takes a fence that was named before",
         "spark_jobs/copies/copying.py",
-        "fence=max(known) + 1,",
-        "fence=max(known),",
+        "fence=max(fences) + 1,",
+        "fence=max(fences),",
         ("tests/core/test_copying.py",),
     ),
     Breakage(
         "a copy does not ask which fences were named, only which stand",
         "spark_jobs/copies/copying.py",
-        "known = [named]",
-        "known = [0]",
+        "fences = [named_fence]",
+        "fences = [0]",
         ("tests/core/test_copying.py",),
     ),
     Breakage(

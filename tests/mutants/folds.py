@@ -26,15 +26,15 @@ FOLDS = (
     Breakage(
         "of two stories about one place any is taken",
         "spark_jobs/folds/duplicates.py",
-        'F.col("most.story") != F.bitwise_not(F.col("least.story"))',
-        'F.col("most.story").isNull()',
+        'F.col("most.signature") != F.bitwise_not(F.col("least.signature"))',
+        'F.col("most.signature").isNull()',
         (f"{FOLD}::test_e18_two_changes_at_one_place_of_a_row_that_differ_block_the_table",),
     ),
     Breakage(
         "of two stories about one place small batches take the last",
         "spark_jobs/folds/duplicates.py",
-        "pc.and_(pc.or_(kinds, images), ",
-        "pc.and_(pc.and_(kinds, images), ",
+        "pc.and_(pc.or_(operations_differ, images_differ), ",
+        "pc.and_(pc.and_(operations_differ, images_differ), ",
         (f"{FOLD}::test_e18_two_changes_at_one_place_of_a_row_that_differ_block_the_table",),
     ),
     Breakage(
