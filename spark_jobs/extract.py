@@ -258,7 +258,7 @@ def _require_log(log: ChangeLog, step: Step) -> None:
         raise IdentityChanged(
             Problem(
                 "STG003",
-                "the change log was replaced after this run was planned",
+                "the change log is not the one that this run was planned with",
                 where=log.store.root,
                 found=actual or "no LOG file",
                 allowed=step.log_id,

@@ -237,7 +237,7 @@ class RecordPartitioner:
         return replace(resolution, open=(*resolution.open, *still_bad), corrected=tuple(fit))
 
     def _parking(self, resolution: Resolution, dirty: Sequence[DirtyKey], returning: BatchShape) -> Parking:
-        waits = [entry.as_carried for entry in (*resolution.open, *dirty)]
+        waits = [*(entry.as_carried for entry in resolution.open), *(entry.as_carried for entry in dirty)]
         return Parking(
             waits=carried_frame(self.work.spark, waits),
             marks=[_mark(row.record) for row in waits],

@@ -36,7 +36,7 @@ def hadoop_settings(definition: Definition, secrets: Secrets) -> dict[str, str]:
         for location, connection in endpoints
         if parse_location(location).scheme == S3
     }
-    # The YAML uses the scheme s3, like other engines; S3A registers for s3a only.
+    # The YAML uses the scheme s3, like other engines, so S3A is registered for it, too.
     settings = {"fs.s3.impl": f"{S3A}.S3AFileSystem"} if buckets else {}
     for bucket, access in buckets.items():
         settings |= {f"fs.s3a.bucket.{bucket}.{name}": value for name, value in _settings(access).items()}

@@ -44,7 +44,7 @@ def watch_splits(spark: SparkSession, rows: int) -> Callable[[], Progress | None
     def read() -> Progress | None:
         tracker = context.statusTracker()
         jobs = [info for job in tracker.getJobIdsForGroup(group) if (info := tracker.getJobInfo(job))]
-        stages = [info for job in jobs for stage in job.stageIds if (info := tracker.getStageInfo(stage))]
+        stages = [found for job in jobs for stage in job.stageIds if (found := tracker.getStageInfo(stage))]
         tasks = sum(stage.numTasks for stage in stages)
         done = sum(stage.numCompletedTasks for stage in stages) / tasks if tasks else 0.0
         return Progress(int(done * rows), of=rows or None, fraction=done) if done else None

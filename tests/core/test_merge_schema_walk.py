@@ -36,7 +36,7 @@ def test_a_widened_column_needs_a_new_copy() -> None:
 
 def test_a_column_whose_old_rows_nobody_knows_needs_a_new_copy() -> None:
     walked = walk_schemas(schema(), 0, [WindowSchemas(1, (schema(A),), unknown=("a",))])
-    assert walked.window == 0 and "rows older than the new column hold: a" in walked.reason
+    assert walked.window == 0 and "the value of a new column in existing rows is unknown: a" in walked.reason
 
 
 def test_a_dropped_column_goes_by_itself() -> None:

@@ -22,10 +22,10 @@ SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable
 
 LEFT_ALONE = """
 import os, time
-from spark_jobs.runtime.process_pool import pool
+from spark_jobs.runtime.process_pool import process_pool
 
 if __name__ == "__main__":
-    processes = pool(1)
+    processes = process_pool(1)
     print(processes.submit(os.getpid).result(), flush=True)
     processes.submit(time.sleep, 900).result()
 """

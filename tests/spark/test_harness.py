@@ -27,7 +27,7 @@ JOB = """
 import os, sys, time
 from airflow_cdc_provider.core.errors import Blocked, Problem
 from spark_jobs.runtime import harness
-from spark_jobs.runtime.console import say
+from spark_jobs.runtime.console import log_line
 
 def run(job):
     where = job.step.merge_of
@@ -39,7 +39,7 @@ def run(job):
         os.close(readable)
         os.dup2(writable, 1)
         os.dup2(writable, 2)
-        say("into nothing")
+        log_line("into nothing")
     if where == "blocked":
         raise Blocked(Problem("TST001", "no way"))
     return job.result([])
