@@ -85,7 +85,7 @@ def alone(schema: TableSchema, text: str) -> pa.Array | None:
     record = {"op": "insert", "key_before": None, "key": "[0]", "after": f'{{"v":{text}}}', "order_key": "1"}
     try:
         (values,) = local_engine._columns(pa.Table.from_pylist([record]), schema)
-    except local_engine.UNUSUAL:
+    except local_engine.CONVERSION_ERRORS:
         return None
     return values.combine_chunks()
 
