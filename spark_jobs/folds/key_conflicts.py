@@ -1,9 +1,9 @@
-"""Which row holds a key at the end of a transaction in which two rows held it for a while.
+"""Which row has a key at the end of a transaction in which two rows had it temporarily.
 
-A swap by one statement departs from a key after another row has arrived there: the last entry of the key is a
-departure, and yet a row stays. Where the last entry is anything else it is right, so only such keys of such
-transactions are looked at. Rows are told apart by their whole images, whose equal copies are interchangeable, else by
-the row ids of the source.
+When a statement swaps two keys, a departure from a key may follow the arrival of another row there: the last entry of
+the key is a departure although a row stays. If the last entry is anything else, it is correct, so only such keys are
+examined. Rows are distinguished by complete images, whose equal copies are interchangeable, else by the row ids of the
+source.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from airflow_cdc_provider.core.table.merge_plan import AMBIGUOUS_KEY
 DELETE = Operation.DELETE.value
 
 
-def settled(entries: DataFrame) -> DataFrame:
-    """Entries (change records with their key as ``k``) of which the last one of a key is what its transaction left.
+def resolve_key_conflicts(entries: DataFrame) -> DataFrame:
+    """Entries (change records with their key as ``k``), of which the last one per key is the outcome of its
+    transaction.
 
-    Left out are departures behind the arrival of the row that stays, and everything of rows that only passed by. Where
-    a departure says neither image nor row id, it is taken for what it seems to be. Raises the word AMBIGUOUS_KEY where
-    two rows stay, or a departure that is left out takes columns along that nobody else knows.
-    """
+    Omits departures after the arrival of the row that stays, and all entries of rows that only passed through. A
+    departure with neither image nor row id is kept. Raises TWO_HOLDERS where two rows stay, or where an omitted
+    departure carries columns that no other record has."""
     doubtful = _doubtful(entries).localCheckpoint()
     outcomes = _outcomes(entries.join(doubtful, ["tx_id", "k"]))
-    told = entries.join(outcomes, ["tx_id", "k"], "left")
-    left_out = F.coalesce(F.col("passed") | (F.col("order_key") > F.col("arrived_at")), F.lit(False))
-    taken_along = F.col("carries").isNotNull() & F.coalesce(F.col("phase") == DEPARTS, F.lit(False))
-    kept = F.when(left_out & taken_along, F.raise_error(F.lit(AMBIGUOUS_KEY)).cast("boolean")).otherwise(~left_out)
-    return told.where(kept).drop(*(name for name in outcomes.columns if name not in ("tx_id", "k")))
+    joined = entries.join(outcomes, ["tx_id", "k"], "left")
+    omitted = F.coalesce(F.col("passed") | (F.col("order_key") > F.col("arrived_at")), F.lit(False))
+    carries_columns = F.col("carries").isNotNull() & F.coalesce(F.col("phase") == DEPARTS, F.lit(False))
+    kept = F.when(omitted & carries_columns, F.raise_error(F.lit(AMBIGUOUS_KEY)).cast("boolean")).otherwise(~omitted)
+    return joined.where(kept).drop(*(name for name in outcomes.columns if name not in ("tx_id", "k")))
 
 
 def _doubtful(entries: DataFrame) -> DataFrame:
-    """Keys of transactions that a row arrived at and that end with a departure, where rows can be told apart.
+    """Keys that a row arrived at in a transaction and whose last entry there is a departure, where rows can be
+    distinguished.
 
-    ``by_id``: by row ids only. ``carries``: some row of the transaction brings unknown columns along from another key.
-    """
+    ``by_id``: only by row ids. ``carries``: some row of the transaction takes unknown columns from another key."""
     whole = F.when(F.col("op") == DELETE, F.col("before_complete")).otherwise(
         F.col("after_complete") & (~_in_place() | F.col("before_complete"))
     )
@@ -57,8 +57,8 @@ def _doubtful(entries: DataFrame) -> DataFrame:
 
 
 def _outcomes(entries: DataFrame) -> DataFrame:
-    """Per doubtful key: where the row that stays arrived (``arrived_at``, NULL where none stays), and whether there are
-    only rows that came and went (``passed``)."""
+    """Per doubtful key: the arrival of the row that stays (``arrived_at``, NULL where none stays), and whether all rows
+    only came and went (``passed``)."""
     at = F.struct("order_key", "n")
     rows = (
         _moves(entries)
@@ -72,19 +72,21 @@ def _outcomes(entries: DataFrame) -> DataFrame:
     )
     stays = F.when(F.col("by_id"), F.col("last") > 0).otherwise(F.col("net") > 0)
     leaves = F.when(F.col("by_id"), (F.col("first") < 0) & (F.col("last") < 0)).otherwise(F.col("net") < 0)
-    one = F.when(F.count_if(stays) > 1, F.raise_error(F.lit(AMBIGUOUS_KEY)).cast("string")).otherwise(
+    arrived_at = F.when(F.count_if(stays) > 1, F.raise_error(F.lit(AMBIGUOUS_KEY)).cast("string")).otherwise(
         F.max(F.when(stays, F.col("arrival")))
     )
     return rows.groupBy("tx_id", "k", "carries").agg(
-        one.alias("arrived_at"), (F.count_if(stays | leaves) == 0).alias("passed")
+        arrived_at.alias("arrived_at"), (F.count_if(stays | leaves) == 0).alias("passed")
     )
 
 
 def _moves(entries: DataFrame) -> DataFrame:
-    """One row per row that comes to hold a key (``n`` 1) or leaves it (-1); a change in place is both."""
-    goes, comes = _side("before", -1), _side("after", 1)
+    """One row for each row that arrives at a key (``n`` 1) or leaves it (-1); a change in place is both."""
+    leaving, arriving = _side("before", -1), _side("after", 1)
     sides = (
-        F.when(F.col("op") == DELETE, F.array(goes)).when(_in_place(), F.array(goes, comes)).otherwise(F.array(comes))
+        F.when(F.col("op") == DELETE, F.array(leaving))
+        .when(_in_place(), F.array(leaving, arriving))
+        .otherwise(F.array(arriving))
     )
     exploded = entries.select("tx_id", "k", "by_id", "carries", "order_key", F.explode(sides).alias("side"))
     return exploded.select("tx_id", "k", "by_id", "carries", "order_key", "side.*")

@@ -1,8 +1,7 @@
-"""Rows that moved to another key without saying all their columns.
+"""Rows that moved to another key in a change without all columns.
 
 Such an arrival is linked to the departure from its old key, whose life may itself have begun with an arrival, and so
-on: a chain that ends in a life whose row is in the batch from the start, or in the target. All lives of a chain are one
-row.
+on: a chain that begins in a life whose row is in the batch, or in the target. All lives of a chain are one row.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from airflow_cdc_provider.targets.sparksql.types import column_type, initial_val
 from spark_jobs.batches.row_images import ImageColumns, typed
 
 ROOT, ROOT_TYPE = "_cdc_root", "struct<k: string, put: boolean>"
-"""Names that stand beside a source's own columns begin with what no source column may begin with."""
+"""Columns besides the source's own start with a prefix that source columns must not have."""
 
 
 def departed_keys(entries: DataFrame) -> DataFrame:
@@ -31,18 +30,18 @@ def departed_keys(entries: DataFrame) -> DataFrame:
 
 
 def with_roots(lives: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Every life with the newest values that its chain knew by then.
+    """Every life with the newest values that its chain had by then.
 
-    ``ROOT`` is the key whose target row knows the rest, and whether that row was put and so may be missing; NULL where
-    the row's own key knows the rest, or no row at all. ``root_born``: the chain began in this batch."""
+    ``ROOT`` is the key whose target row completes the life, and whether that row was upserted and so may be missing;
+    NULL where the row of the same key completes it, or none does. ``root_born``: the chain began in this batch."""
     lives = lives.withColumn("id", F.concat_ws("|", "life", "k")).localCheckpoint()
-    chained = _chains(lives)
-    members = lives.join(chained, "id", "left").withColumn("chain", F.coalesce("chain", "id"))
+    chains = _chains(lives)
+    members = lives.join(chains, "id", "left").withColumn("chain", F.coalesce("chain", "id"))
     so_far = Window.partitionBy("chain").orderBy("last.order_key").rowsBetween(Window.unboundedPreceding, 0)
     members = members.withColumn("begun", F.first(F.struct("k", "born", "put")).over(so_far))
     moved = F.col("id") != F.col("chain")
     return members.select(
-        *("k", "life", "first", "last", "put", "told", "arrived", "born"),
+        *("k", "life", "first", "last", "put", "has_change", "arrived", "born"),
         *(F.max(f"w{number}").over(so_far).alias(f"w{number}") for number in range(len(names))),
         F.when(moved & ~F.col("begun.born"), F.struct("begun.k", "begun.put")).alias(ROOT),
         F.col("begun.born").alias("root_born"),
@@ -50,7 +49,8 @@ def with_roots(lives: DataFrame, names: Sequence[str]) -> DataFrame:
 
 
 def _chains(lives: DataFrame) -> DataFrame:
-    """Of every arrived life the first life of its chain, found by doubling steps: a chain of n needs log2(n) rounds."""
+    """For every arrived life, the first life of its chain, found by doubling steps: a chain of n needs log2(n)
+    rounds."""
     departed = lives.where(F.col("last.phase") == DEPARTS).select(
         F.col("last.link_id").alias("link"), F.col("id").alias("chain")
     )
@@ -65,19 +65,19 @@ def _chains(lives: DataFrame) -> DataFrame:
 
 
 def with_parent_rows(staged: DataFrame, images: ImageColumns, target: Callable[[], DataFrame]) -> DataFrame:
-    """Moved rows completed from the target row they moved away from. Where that row is not there, what they do not know
-    is NULL if it was put, else it raises."""
+    """Moved rows, completed from the target row that they moved away from. Where that row does not exist, unknown
+    columns are NULL if it was upserted; otherwise the query fails."""
     schema = images.schema
     moved = staged.where(F.col(ROOT).isNotNull() & (F.col(OP) != GONE) & F.col(KNOWN).isNotNull())
-    at_home = staged.where(F.col(ROOT).isNull() | (F.col(OP) == GONE) | F.col(KNOWN).isNull()).drop(ROOT)
+    unmoved = staged.where(F.col(ROOT).isNull() | (F.col(OP) == GONE) | F.col(KNOWN).isNull()).drop(ROOT)
     rows = target()
     if DELETED in rows.columns:
         rows = rows.where(~F.col(DELETED))
-    held = {name.lower() for name in rows.columns}
+    target_columns = {name.lower() for name in rows.columns}
     parent = rows.select(
         *(
             F.col(quoted(column.name)).alias(f"_cdc_p{number}")
-            if column.name.lower() in held
+            if column.name.lower() in target_columns
             else F.expr(initial_value(column)).alias(f"_cdc_p{number}")
             for number, column in enumerate(schema.columns)
         ),
@@ -95,8 +95,8 @@ def with_parent_rows(staged: DataFrame, images: ImageColumns, target: Callable[[
             for n, name in enumerate(schema.key)
         ),
     )
-    wanted = moved.select(*(f"_cdc_r{n}" for n in range(len(schema.key))))
-    parents = parent.join(wanted, same, "left_semi")
+    root_keys = moved.select(*(f"_cdc_r{n}" for n in range(len(schema.key))))
+    parents = parent.join(root_keys, same, "left_semi")
     joined = moved.join(parents, same, "left")
     found = F.coalesce("_cdc_found", F.lit(False))
     completed = joined.select(
@@ -112,4 +112,4 @@ def with_parent_rows(staged: DataFrame, images: ImageColumns, target: Callable[[
         OP,
         F.lit(None).cast("array<string>").alias(KNOWN),
     )
-    return at_home.unionByName(completed)
+    return unmoved.unionByName(completed)

@@ -1,7 +1,6 @@
-"""The fold of a small and plain batch by this process: the last record of each key is its row.
+"""Folds a small, plain batch in this process: the last record of each key is its row.
 
-Where any value asks for more than a plain conversion nothing is folded here: Spark folds the batch, or says what is
-wrong with it.
+If any value requires more than a plain conversion, nothing is folded here: Spark folds the batch, or reports the error.
 """
 
 from __future__ import annotations
@@ -27,25 +26,25 @@ from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchem
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.sparksql.types import FLOATING
 from spark_jobs.batches.row_images import ImageColumns
-from spark_jobs.folds.duplicates import differ
-from spark_jobs.runtime.memory_budget import few, read_few
+from spark_jobs.folds.duplicates import have_conflicts
+from spark_jobs.runtime.memory_budget import is_small, read_small_files
 from spark_jobs.windows.log_reader import WindowSlice
 
 Numbers = npt.NDArray[np.int64]
 COLUMNS = ["op", "key_before", "key", "after", "order_key"]
-NO_CHANGES = pa.array(sorted(operation.value for operation in (*CONTROL_OPERATIONS, Operation.UNREADABLE)))
-NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
-UNUSUAL = (pa.ArrowInvalid, binascii.Error)
-"""What reading a value raises that is not spelled as usual."""
+NON_ROW_OPERATIONS = pa.array(sorted(operation.value for operation in (*CONTROL_OPERATIONS, Operation.UNREADABLE)))
+NON_FINITE = ("NaN", "Infinity", "-Infinity")
+CONVERSION_ERRORS = (pa.ArrowInvalid, binascii.Error)
+"""Errors of values in an unusual notation."""
 
 BLOCK_BYTES = 4 << 20
 PIECE_ROWS = 32 * 1024
 
 
 @dataclass(frozen=True)
-class FastPathFold:
-    """``after``: only records behind this order key count. ``on_delete``: with ``soft`` a row that goes keeps what the
-    target holds of it, so that nothing else may have happened to it in the batch."""
+class LocalFold:
+    """``after``: only records above this order key are folded. ``on_delete``: with ``soft``, a deleted row keeps the
+    target's values, so the batch must contain no other change of it."""
 
     images: ImageColumns
     after: str
@@ -53,63 +52,66 @@ class FastPathFold:
 
 
 @contextlib.contextmanager
-def fold_locally(log: ChangeLog, windows: Sequence[WindowSlice], fold: FastPathFold) -> Iterator[pa.Table | None]:
-    """Staged rows (see ``core.merge``) of records with whole images, of a table with a key; None where that is Spark's.
-    Not for rows that may be held by two keys. Their memory is held until the block ends."""
-    with _read_few(log, windows, fold) as records:
-        yield None if records is None else _folded(records, fold)
+def fold_locally(log: ChangeLog, windows: Sequence[WindowSlice], fold: LocalFold) -> Iterator[pa.Table | None]:
+    """Staged rows (see ``core.table.merge_plan``) of records with complete images, of a table with a key; None where
+    Spark must fold them. Not for tables in which two rows may have one key. The memory stays reserved until the block
+    ends."""
+    with _read_small(log, windows, fold) as records:
+        yield None if records is None else _fold(records, fold)
 
 
-def _read_few(
-    log: ChangeLog, windows: Sequence[WindowSlice], fold: FastPathFold
+def _read_small(
+    log: ChangeLog, windows: Sequence[WindowSlice], fold: LocalFold
 ) -> contextlib.AbstractContextManager[pa.Table | None]:
     schema = fold.images.schema
-    if any(set(schema.names) - set(one.names) for one in fold.images.schemas.values()):
+    if any(set(schema.names) - set(known.names) for known in fold.images.schemas.values()):
         return contextlib.nullcontext()
     files = [file for window in windows for file in window.part.files]
-    if not files or not few(sum(file.rows for file in files)):
+    if not files or not is_small(sum(file.rows for file in files)):
         return contextlib.nullcontext()
-    return read_few(log.store, [file.path for file in files], COLUMNS)
+    return read_small_files(log.store, [file.path for file in files], COLUMNS)
 
 
-def _folded(records: pa.Table, fold: FastPathFold) -> pa.Table | None:
+def _fold(records: pa.Table, fold: LocalFold) -> pa.Table | None:
     schema = fold.images.schema
-    records = _counted(records, fold)
+    records = _relevant(records, fold)
     keys = entry_keys(records)
     if keys.null_count:
         return None
     numbers = keys.dictionary_encode().indices.to_numpy()
     last, entries = last_of_each(numbers, records["order_key"])
-    again, of = _is_duplicate(numbers, records["order_key"], last)
-    if differ(records.take(again), records.take(of)):
+    duplicates, originals = _duplicates(numbers, records["order_key"], last)
+    if have_conflicts(records.take(duplicates), records.take(originals)):
         return None
     records = records.take(pa.array(last))
-    gone = pc.equal(records["op"], Operation.DELETE.value)
-    if fold.on_delete is OnDelete.SOFT and entries[gone.to_numpy()].max(initial=0) > 1:
+    deleted = pc.equal(records["op"], Operation.DELETE.value)
+    if fold.on_delete is OnDelete.SOFT and entries[deleted.to_numpy()].max(initial=0) > 1:
         return None
     try:
         columns = _columns(records, schema)
-    except UNUSUAL:
+    except CONVERSION_ERRORS:
         return None
-    columns += [records["order_key"], pc.if_else(gone, GONE, LIVE)]
+    columns += [records["order_key"], pc.if_else(deleted, GONE, LIVE)]
     return pa.table(columns, [*schema.names, ORDER, OP])
 
 
-def _counted(records: pa.Table, fold: FastPathFold) -> pa.Table:
-    counts = pc.and_(pc.greater(records["order_key"], fold.after), pc.invert(pc.is_in(records["op"], NO_CHANGES)))
+def _relevant(records: pa.Table, fold: LocalFold) -> pa.Table:
+    row_changes = pc.invert(pc.is_in(records["op"], NON_ROW_OPERATIONS))
+    relevant = pc.and_(pc.greater(records["order_key"], fold.after), row_changes)
     if fold.on_delete is OnDelete.IGNORE:
-        counts = pc.and_(counts, pc.not_equal(records["op"], Operation.DELETE.value))
-    return records.filter(counts)
+        relevant = pc.and_(relevant, pc.not_equal(records["op"], Operation.DELETE.value))
+    return records.filter(relevant)
 
 
 def entry_keys(records: pa.Table) -> pa.Array:
-    """The key that each record is an entry of: where a row goes, the one it goes from."""
-    gone = pc.equal(records["op"], Operation.DELETE.value)
-    return pc.if_else(gone, records["key_before"], records["key"]).combine_chunks()
+    """The key of each record: of a delete, the key before it."""
+    deleted = pc.equal(records["op"], Operation.DELETE.value)
+    return pc.if_else(deleted, records["key_before"], records["key"]).combine_chunks()
 
 
 def last_of_each(numbers: Numbers, order: pa.ChunkedArray) -> tuple[Numbers, Numbers]:
-    """The place of the last entry of each key, and how many the key has. ``numbers`` stand for the keys."""
+    """The index of the last entry of each key, and the number of entries per key. ``numbers`` are the dictionary
+    indices of the keys."""
     entries = np.bincount(numbers)
     in_order = pc.sort_indices(order).to_numpy()
     latest = np.zeros(len(entries), np.int64)
@@ -117,8 +119,8 @@ def last_of_each(numbers: Numbers, order: pa.ChunkedArray) -> tuple[Numbers, Num
     return in_order[latest], entries
 
 
-def _is_duplicate(numbers: Numbers, order: pa.ChunkedArray, last: Numbers) -> tuple[pa.Array, pa.Array]:
-    """Entries that stand where the last one of their key does; and those last ones."""
+def _duplicates(numbers: Numbers, order: pa.ChunkedArray, last: Numbers) -> tuple[pa.Array, pa.Array]:
+    """Entries with the order key of the last one of their key; and those last ones."""
     earlier = np.flatnonzero(last[numbers] != np.arange(len(numbers)))
     others, lasts = pa.array(earlier), pa.array(last[numbers[earlier]])
     same = pc.equal(order.take(others), order.take(lasts))
@@ -126,58 +128,60 @@ def _is_duplicate(numbers: Numbers, order: pa.ChunkedArray, last: Numbers) -> tu
 
 
 def _columns(records: pa.Table, schema: TableSchema) -> list[pa.ChunkedArray]:
-    """Raises one of UNUSUAL."""
-    gone = pc.equal(records["op"], Operation.DELETE.value).combine_chunks()
-    keys = pa.array([_of_key(schema.key, key) for key in records["key_before"].filter(gone).to_pylist()], pa.string())
-    images = pc.replace_with_mask(records["after"].combine_chunks(), gone, keys)
-    pieces = [_read(images.slice(at, PIECE_ROWS), schema) for at in range(0, len(images), PIECE_ROWS)]
-    read = pa.concat_tables(pieces) if pieces else _told_as_json(schema).empty_table()
-    return [_converted(read[column.name], column.type) for column in schema.columns]
+    """Raises one of CONVERSION_ERRORS."""
+    deleted = pc.equal(records["op"], Operation.DELETE.value).combine_chunks()
+    keys = records["key_before"].filter(deleted).to_pylist()
+    key_images = pa.array([_key_image(schema.key, key) for key in keys], pa.string())
+    images = pc.replace_with_mask(records["after"].combine_chunks(), deleted, key_images)
+    pieces = [_parse(images.slice(at, PIECE_ROWS), schema) for at in range(0, len(images), PIECE_ROWS)]
+    parsed = pa.concat_tables(pieces) if pieces else _json_schema(schema).empty_table()
+    return [_convert(parsed[column.name], column.type) for column in schema.columns]
 
 
-def _read(images: pa.StringArray, schema: TableSchema) -> pa.Table:
+def _parse(images: pa.StringArray, schema: TableSchema) -> pa.Table:
     if images.null_count:
         raise pa.ArrowInvalid("a row without an image")
-    images = _with_bare_words(images, schema)
+    images = _unquote_non_finite(images, schema)
     longest = pc.max(pc.binary_length(images)).as_py()
     lines = pc.binary_join(pa.ListArray.from_arrays([0, len(images)], images), "\n")[0]
-    read = pj.read_json(
+    parsed = pj.read_json(
         pa.BufferReader(lines.as_buffer()),
         pj.ReadOptions(block_size=max(BLOCK_BYTES, 2 * longest + 2)),
-        pj.ParseOptions(_told_as_json(schema), unexpected_field_behavior="ignore"),
+        pj.ParseOptions(_json_schema(schema), unexpected_field_behavior="ignore"),
     )
-    if len(read) != len(images):
+    if len(parsed) != len(images):
         raise pa.ArrowInvalid("an image that is more than one line")
-    return read
+    return parsed
 
 
-def _told_as_json(schema: TableSchema) -> pa.Schema:
+def _json_schema(schema: TableSchema) -> pa.Schema:
     return pa.schema([(column.name, _JSON.get(column.type.kind, pa.string())) for column in schema.columns])
 
 
-def _of_key(names: Sequence[str], key: str) -> str:
-    """All that is known of a row that is gone."""
+def _key_image(names: Sequence[str], key: str) -> str:
+    """The image of a deleted row: its key columns."""
     return canonical(dict(zip(names, json.loads(key), strict=True)))
 
 
-def _with_bare_words(images: pa.StringArray, schema: TableSchema) -> pa.StringArray:
-    """Floats that are no numbers, as Arrow reads them. Within a text the quotes of such a member have backslashes."""
+def _unquote_non_finite(images: pa.StringArray, schema: TableSchema) -> pa.StringArray:
+    """Turns NaN and infinities into JSON literals, as Arrow reads them. Inside a string value the quotes around such a
+    member are escaped, so it is not replaced."""
     for column in schema.columns:
         if column.type.kind in FLOATING:
-            for word in NO_NUMBERS:
+            for word in NON_FINITE:
                 name = canonical(column.name)
                 images = pc.replace_substring(images, f'{name}:"{word}"', f"{name}:{word}")
     return images
 
 
-def _converted(values: pa.ChunkedArray, logical: LogicalType) -> pa.ChunkedArray:
+def _convert(values: pa.ChunkedArray, logical: LogicalType) -> pa.ChunkedArray:
     if logical.kind is Kind.BYTES:
-        return pa.chunked_array([_decoded(values.to_pylist())])
+        return pa.chunked_array([_decode_base64(values.to_pylist())])
     return values.cast(arrow_type(logical))
 
 
-def _decoded(texts: Sequence[str | None]) -> pa.Array:
-    return pa.array([None if one is None else base64.b64decode(one, validate=True) for one in texts], pa.binary())
+def _decode_base64(texts: Sequence[str | None]) -> pa.Array:
+    return pa.array([None if text is None else base64.b64decode(text, validate=True) for text in texts], pa.binary())
 
 
 _JSON: dict[Kind, pa.DataType] = {

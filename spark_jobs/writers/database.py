@@ -44,7 +44,7 @@ from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
-from spark_jobs.runtime.memory_budget import few
+from spark_jobs.runtime.memory_budget import is_small
 from spark_jobs.writers.jdbc import JdbcRead, read_jdbc
 from spark_jobs.writers.row_texts import as_texts, is_binary
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
@@ -127,7 +127,7 @@ class DatabaseWriter:
         with self._translate_lost_race(task, current, record):
             prepare_staging(server, task.target, self.tables.lock_name(task.target))
             create_staged_table(server, staged, batch.schema)
-            if few(batch.rows):
+            if is_small(batch.rows):
                 _load_partition(server, staged, 0, rows.batches(), batch.schema.names)
             else:
                 self._load(rows.frame, staged, batch.schema)

@@ -44,7 +44,7 @@ from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
-from spark_jobs.runtime.sessions import FEW_ROWS, interpreted
+from spark_jobs.runtime.sessions import MAX_INTERPRETED_ROWS, disable_codegen
 from spark_jobs.writers.catalog_names import ensure_registered, require_name_free
 from spark_jobs.writers.delta_local import DeltaLocalWriter
 from spark_jobs.writers.delta_maintenance import maintain
@@ -143,8 +143,8 @@ class DeltaWriter:
     ) -> MergeCounts:
         staged = "staged_rows"
         rows.frame.createOrReplaceTempView(staged)
-        if rows.batch.rows <= FEW_ROWS and self.tables.has_at_most_rows(task.target, SMALL_TABLE_ROWS):
-            interpreted(rows.spark)
+        if rows.batch.rows <= MAX_INTERPRETED_ROWS and self.tables.has_at_most_rows(task.target, SMALL_TABLE_ROWS):
+            disable_codegen(rows.spark)
         statement = merge_sql(path_table(self.tables.locate(task.target)), staged, plan)
         for _ in range(2):
             counts = self._try_merge(task, rows.spark, statement, record)

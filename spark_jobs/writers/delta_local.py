@@ -83,7 +83,7 @@ class DeltaLocalWriter:
         written = rows.each_split(
             partial(_write_split, self.tables.location, self.tables.connection, task.target, layout)
         )
-        adds = [add for files in written.told for add in files]
+        adds = [add for files in written.results for add in files]
         return partial(self._commit_copy, task, adds, written.rows)
 
     def _commit_copy(self, task: TableTask, adds: Sequence[Add], rows: int, record: ControlRecord) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from spark_jobs.runtime.console import say
+from spark_jobs.runtime.console import log_line
 from spark_jobs.runtime.failures import first_line
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.writers.writer import open_writer
@@ -32,6 +32,6 @@ def maintain_table(job: Job, work: TableWork, record: ControlRecord) -> dict[str
             done = writer.maintain(work.task, keep)
             failpoint("upkeep.after")
         except Exception as error:  # the batch is applied: a failure of its maintenance must not fail it
-            say(f"{work.task.table}: maintenance postponed: {first_line(error)}")
+            log_line(f"{work.task.table}: maintenance postponed: {first_line(error)}")
             return {"upkeep": "postponed"}
     return {"upkeep": ", ".join(done)} if done else {}

@@ -134,8 +134,8 @@ COMMITS = (
     Breakage(
         "an attempt goes on under a fence that was raised against it",
         "spark_jobs/runtime/table_guard.py",
-        "if told != control.fence:",
-        "if told is None:",
+        "if expected != control.fence:",
+        "if expected is None:",
         ("tests/core/test_standing.py",),
     ),
     Breakage(
@@ -162,15 +162,15 @@ COMMITS = (
     Breakage(
         "a copy takes a fence that was named before",
         "spark_jobs/copies/copying.py",
-        "fence=max(known) + 1,",
-        "fence=max(known),",
+        "fence=max(fences) + 1,",
+        "fence=max(fences),",
         ("tests/core/test_copying.py",),
     ),
     Breakage(
         "a copy does not ask which fences were named, only which stand",
         "spark_jobs/copies/copying.py",
-        "known = [named]",
-        "known = [0]",
+        "fences = [named_fence]",
+        "fences = [0]",
         ("tests/core/test_copying.py",),
     ),
     Breakage(
@@ -190,8 +190,8 @@ COMMITS = (
     Breakage(
         "a merge goes on under a name that another attempt has taken",
         "spark_jobs/merge.py",
-        "if record.fence == held.control.fence and job.log.write_control(record):",
-        "if record.fence == held.control.fence:",
+        "if record.fence == current.control.fence and job.log.write_control(record):",
+        "if record.fence == current.control.fence:",
         ("tests/core/test_naming.py",),
     ),
     Breakage(

@@ -30,8 +30,8 @@ DIRECT_MERGES = (
     Breakage(
         "bytes that are not base64 are skipped",
         FOLD,
-        "base64.b64decode(one, validate=True)",
-        "base64.b64decode(one)",
+        "base64.b64decode(text, validate=True)",
+        "base64.b64decode(text)",
         (f"{VALUES}[bytes]",),
     ),
     Breakage(

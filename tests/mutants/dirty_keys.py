@@ -39,8 +39,8 @@ DIRTY_KEYS = (
     Breakage(
         "changes behind a row that is not told are dropped",
         "spark_jobs/quarantine/parking.py",
-        "waiting = told.where(waits).withColumns(",
-        'waiting = told.where(waits & F.col("kind").isNotNull()).withColumns(',
+        "waiting = joined.where(waits).withColumns(",
+        'waiting = joined.where(waits & F.col("kind").isNotNull()).withColumns(',
         (WAITS,),
     ),
     Breakage(

@@ -18,22 +18,22 @@ QUARANTINE = (
     Breakage(
         "what comes behind a bad record does not wait",
         "spark_jobs/quarantine/parking.py",
-        "applied = told.where(~waits & F.col",
-        "applied = told.where(F.col",
+        "applied = joined.where(~waits & F.col",
+        "applied = joined.where(F.col",
         (WAITS,),
     ),
     Breakage(
         "the other half of a move does not wait",
         "spark_jobs/quarantine/parking.py",
-        "set(_dragged(entries, cuts)) - marks if parking.moves and cuts else set()",
+        "set(_linked_halves(entries, cuts)) - marks if parking.moves and cuts else set()",
         "set[Mark]()",
         (TOGETHER,),
     ),
     Breakage(
         "a bad record takes along all that stand at its place",
         "spark_jobs/quarantine/partitioning.py",
-        '(F.coalesce(key_column(), F.lit("")) == F.col("left_key")) & (F.col("order_key") == F.col("left_order"))',
-        'F.col("order_key") == F.col("left_order")',
+        '(F.coalesce(key_column(), F.lit("")) == F.col("drop_key")) & (F.col("order_key") == F.col("drop_order"))',
+        'F.col("order_key") == F.col("drop_order")',
         (PLACES,),
     ),
     Breakage(
@@ -46,8 +46,8 @@ QUARANTINE = (
     Breakage(
         "an unreadable record is skipped",
         "spark_jobs/batches/builder.py",
-        "found = unreadable(self.job.log, self.plan.windows, self._after)",
-        "found: list[Bad] = []",
+        "unreadable = unreadable_records(self.job.log, self.plan.windows, self._after)",
+        "unreadable: list[BadRecord] = []",
         (WAITS, STOPS),
     ),
     Breakage(

@@ -14,7 +14,7 @@ from tests.provider.small_world import World
 from tests.provider.typed import Type, replicated
 
 TABLE = "public.a"
-AWAY = Problem("SRC020", "the source gave no answer for 2 rows", do="nothing")
+AWAY = Problem("SRC020", "the source did not return 2 rows", do="nothing")
 
 
 @pytest.fixture

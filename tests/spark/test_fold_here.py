@@ -85,7 +85,7 @@ def alone(schema: TableSchema, text: str) -> pa.Array | None:
     record = {"op": "insert", "key_before": None, "key": "[0]", "after": f'{{"v":{text}}}', "order_key": "1"}
     try:
         (values,) = local_engine._columns(pa.Table.from_pylist([record]), schema)
-    except local_engine.UNUSUAL:
+    except local_engine.CONVERSION_ERRORS:
         return None
     return values.combine_chunks()
 
@@ -103,7 +103,7 @@ def test_a_plain_batch_is_staged_as_spark_would_stage_it(
         table.land(records)
     ours, files = staged(table)
     assert files == ["part-00000.parquet"], "folded here"
-    monkeypatch.setattr(memory_budget, "MOST_ROWS", -1)
+    monkeypatch.setattr(memory_budget, "MAX_ROWS", -1)
     theirs, files = staged(table)
     assert files != ["part-00000.parquet"], "folded by Spark"
     assert ours == theirs, f"again: {seeds.SEED}={seeds.seed()}"

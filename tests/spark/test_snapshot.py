@@ -122,7 +122,7 @@ def test_where_a_copy_is_not_exact_its_record_is_made_when_the_rows_have_been_re
 ) -> None:
     """The window with which such a copy is exact must begin after the read."""
     order: list[str] = []
-    record_of = snapshot.record_of
+    build_control_record = snapshot.build_control_record
 
     def read(client: PostgresClient, share: str, schema: TableSchema) -> Iterator[pa.Table]:
         yield from read_split(client, share, schema)
@@ -130,11 +130,11 @@ def test_where_a_copy_is_not_exact_its_record_is_made_when_the_rows_have_been_re
 
     def recorded(*given: Any) -> ControlRecord:
         order.append("recorded")
-        return record_of(*given)
+        return build_control_record(*given)
 
     monkeypatch.setattr(source, "read_split", read)
     monkeypatch.setattr(source.PostgresSource, "exact_snapshot", False)
-    monkeypatch.setattr(snapshot, "record_of", recorded)
+    monkeypatch.setattr(snapshot, "build_control_record", recorded)
     assert by_table(copy(replicator, "public.a"))["public.a"].rows == 5000
     assert order == ["read", "recorded"]
     (task,) = replicator.tasks("public.a")

@@ -90,5 +90,5 @@ def broken() -> None:
 def delta_in_spark(spark: SparkSession, folder: Path) -> Iterator[DeltaKit]:
     """With nothing folded or merged by the job itself."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory_budget, "MOST_ROWS", -1)
+        patch.setattr(memory_budget, "MAX_ROWS", -1)
         yield DeltaKit(spark, folder)
