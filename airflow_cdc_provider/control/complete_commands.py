@@ -50,7 +50,10 @@ def _complete_record_command(replicator: Replicator, command: Command, rows: Map
     if any(row.state is not TableState.REPLICATING or row.control is None for row in named):
         return
     waiting = {
-        record.id: record for row in named if row.control for record in replicator.log.quarantined_records(row.control.carry)
+        record.id: record
+        for row in named
+        if row.control
+        for record in replicator.log.quarantined_records(row.control.carry)
     }
     record_ids: list[str] = command.arguments["records"]
     still_bad = [waiting[record_id] for record_id in record_ids if record_id in waiting]

@@ -21,7 +21,9 @@ from airflow_cdc_provider.core.table.states import State, TableState, require_mo
 from airflow_cdc_provider.targets.target import TargetState
 
 
-def rewind(replicator: Replicator, command: Command, status: TableStatus, current: TargetState, actor: str) -> StateChange:
+def rewind(
+    replicator: Replicator, command: Command, status: TableStatus, current: TargetState, actor: str
+) -> StateChange:
     """Carry out the command for one table that has a control record. Raises Fenced if the table has a newer commit,
     TargetUnavailable if the target does not answer."""
     control = status.control

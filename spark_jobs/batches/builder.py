@@ -63,10 +63,8 @@ def has_waiting_work(log: ChangeLog, table: str, control: ControlRecord, repair:
         return False
     if control.carry.dirty:
         return True
-    decided = decisions_by_record(log.decisions(), table)
-        .keys()
+    decided = decisions_by_record(log.decisions(), table).keys()
     return any(record.id in decided for record in log.quarantined_records(control.carry))
-    )
 
 
 @dataclass(frozen=True)

@@ -224,7 +224,9 @@ class RecordPartitioner:
         def reread(record: ChangeRecord) -> list[ChangeRecord]:
             return job.source.reread(record, task, job.log.schema(record.schema_id))
 
-        resolution = apply_decisions(known, decisions_by_record(job.log.decisions(), task.table), reread, self.plan.schema)
+        resolution = apply_decisions(
+            known, decisions_by_record(job.log.decisions(), task.table), reread, self.plan.schema
+        )
         if not resolution.corrected:
             return resolution
         records = carried_frame(self.work.spark, map(CarriedRecord, resolution.corrected_records))

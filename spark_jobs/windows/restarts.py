@@ -45,10 +45,11 @@ class RestartedWindow:
         restarted = frozenset(topics if covers_all_tables(began, snapshots) else topics & with_rows)
         return cls(
             began,
-            seen, restarted,
+            seen,
+            restarted,
             restart.tables,
             follows_interrupted_snapshot(began, snapshots),
-            restart.parted,
+            restart.separable,
         )
 
     def mark(self, manifest: Manifest) -> Manifest:
