@@ -87,7 +87,7 @@ class RunFiles:
                     "STG006",
                     "this run has no plan",
                     where=self.store.url(path),
-                    do="clear task open_window of this run, or wait for the next run",
+                    do="clear open_window of this run, or wait for the next run",
                     data="nothing was read or written",
                 )
             ) from None
