@@ -157,7 +157,7 @@ def test_a_table_of_somebody_else_is_never_overwritten(spark: SparkSession, repl
     result = by_table(copy(replicator))
     assert result["public.a"].outcome is Outcome.BLOCKED
     assert result["public.a"].problem is not None
-    assert "somebody else" in result["public.a"].problem.what
+    assert "belongs to another owner" in result["public.a"].problem.what
     assert result["public.keyless"].outcome is Outcome.DONE
     assert replicator.copied(spark, replicator.tasks()[0]).columns == ["theirs"]
 
