@@ -38,7 +38,7 @@ def test_they_make_a_run_due_until_the_source_has_told_them(dirty: World) -> Non
     stage_says(dirty, "r2", Outcome.FAILING, AWAY)
     closed = dirty.close("r2")
     row = dirty.state.tables("shop")[TABLE]
-    assert row.state is TableState.FAILING and "no answer" in row.reason
+    assert row.state is TableState.FAILING and "did not return" in row.reason
     assert [problem.code for problem in closed.problems] == ["RUN002"]
     assert "public.a: 2 records wait to be fetched from the source; each run tries again" in dirty.told
 
