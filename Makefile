@@ -9,7 +9,7 @@ SHELL := bash
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 # One stamp per set of requirements: with the stamp there, nothing is asked of anybody.
-INSTALLED := $(VENV)/installed-$(shell cat pyproject.toml constraints.txt | sha256sum | cut -c1-16)
+INSTALLED := $(VENV)/installed-$(shell cat pyproject.toml airflow_cdc_provider/sandbox/pyproject.toml constraints.txt | sha256sum | cut -c1-16)
 # Spark's scripts look for python and java by name.
 READY = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" JAVA_HOME="$$($(PYTHON) -m airflow_cdc_provider.java)" PYTHONUNBUFFERED=1
 
@@ -28,7 +28,7 @@ nightly: lint servers mariadb  ## every test and fault, new seeds, long rounds; 
 	@$(READY)
 	export CDC_SEED="$(or $(SEED),$(shell date +%s))"
 	$(PYTHON) -m tests.run_layers --nightly $(LAYERS) && layers=0 || layers=1
-	if [ -z "$(LAYERS)" ]; then $(PYTHON) -m tests.faults; fi
+	if [ -z "$(LAYERS)" ]; then PYTHONPATH="$(CURDIR)/tests/failpoints" $(PYTHON) -m tests.faults; fi
 	exit $$layers
 
 lint: $(INSTALLED)  ## style, types, import rules
@@ -45,6 +45,7 @@ bench: servers  ## the figures of docs, measured on this machine; FULL=1, PEERS=
 
 faults: servers mariadb  ## every fault, each followed by the checker; ROUNDS, ONLY="words", SEED; writes docs/fault-report.md
 	@$(READY)
+	export PYTHONPATH="$(CURDIR)/tests/failpoints"
 	ROUNDS="$(ROUNDS)" ONLY="$(ONLY)" CDC_SEED="$(SEED)" exec $(PYTHON) -m tests.faults
 
 properties: jars  ## N random histories (50,000) against the reference model; writes docs/properties-report.md

@@ -1,8 +1,8 @@
-"""A class-data archive for the driver's JVM: about half of a short job's start is loading the same classes again.
+"""A class-data sharing (AppCDS) archive for the driver's JVM: loading classes takes half of a short job's start-up.
 
-Built once per Java, Spark, and class path as its files now stand, by running ``spark_jobs.warm_up``; a Java that
-cannot make one, or a cache that cannot be written, costs only the gain.
-``python -m airflow_cdc_provider.appcds delta`` builds ahead what jobs with these groups of jars will want.
+It is built once per Java, Spark and state of the class path, by running ``spark_jobs.warm_up``. Without an archive
+(Java cannot create one, or the cache is not writable) jobs only start slower.
+``python -m airflow_cdc_provider.appcds delta`` builds the archive for jobs with these jar groups in advance.
 """
 
 from __future__ import annotations
@@ -30,13 +30,12 @@ log = logging.getLogger(__name__)
 BUILD_LIMIT_S = 300
 # An archive takes up to 200 MB.
 UNUSED_S = 7 * 24 * 3600
-# The quick compiler and the plain collector start sooner. With that compiler alone Java keeps 48 MB for compiled code:
-# many tables need more, and code would be thrown away.
+# The C1 compiler and the serial collector start sooner. With C1 alone, Java's default code cache is 48 MB; many tables
+# need more, and compiled code would be discarded.
 SHORT_JOB = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=200m", "-XX:+UseSerialGC")
-# Here the full compiler pays for itself, and copies in a small heap take an eighth less time than under Java's default
-# collector.
+# The C2 compiler pays off, and copies in a small heap take an eighth less time than with Java's default collector.
 LONG_JOB = ("-XX:+UseParallelGC",)
-QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+NO_CDS_LOG = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 # Spark puts these folders on the class path.
 CLASS_PATH_VARIABLES = ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
 
@@ -44,11 +43,11 @@ CLASS_PATH_VARIABLES = ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN
 def archive(jars: Sequence[Path]) -> Path | None:
     """The archive for a driver with exactly these jars, in this order, on ``spark.driver.extraClassPath``.
 
-    The first call takes as long as one small job; while another process builds, and where building failed, None.
-    Raises ``CheckFailed`` (ENV001) without a usable Java.
+    The first call takes as long as one small job. None while another process builds the archive, or if the build
+    failed. Raises ``CheckFailed`` (ENV001) without a usable Java.
     """
     java = find_java()
-    built = user_cache() / "appcds" / f"{key(java, jars)}.jsa"
+    built = user_cache() / "appcds" / f"{archive_key(java, jars)}.jsa"
     if built.is_file():
         with contextlib.suppress(OSError):
             os.utime(built)
@@ -57,29 +56,29 @@ def archive(jars: Sequence[Path]) -> Path | None:
         built.parent.mkdir(parents=True, exist_ok=True)
         with built.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not built.is_file() and not failed(built).is_file():
-                remove_useless(built.parent)
-                stamps(built).write_text("\n".join(map(stamp, on_class_path(jars))))
+            if not built.is_file() and not failure_file(built).is_file():
+                remove_unusable(built.parent)
+                stamps_file(built).write_text("\n".join(map(stamp, on_class_path(jars))))
                 build(java, jars, built)
     except BlockingIOError:
-        log.info("another process is building the class-data archive; starting without")
+        log.info("Another process is building the class-data archive; starting without it")
     except OSError as error:
-        log.info("no class-data archive, jobs start slower: %s", error)
+        log.info("No class-data archive, jobs start slower: %s", error)
     return built if built.is_file() else None
 
 
 def java_options(archive: Path | None, job: Sequence[str] = SHORT_JOB) -> list[str]:
-    """For ``spark.driver.extraJavaOptions`` of a SHORT_JOB or a LONG_JOB. A JVM that finds the archive unfit goes on
-    without it."""
+    """For ``spark.driver.extraJavaOptions`` of a SHORT_JOB or a LONG_JOB. A JVM that rejects the archive runs without
+    it."""
     if archive is None:
         return list(job)
-    return [*job, f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", *QUIET]
+    return [*job, f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", *NO_CDS_LOG]
 
 
-def key(java: Java, jars: Sequence[Path]) -> str:
-    places = [os.environ.get(name, "") for name in CLASS_PATH_VARIABLES]
-    facts = [str(java.home), java.version, version("pyspark"), *SHORT_JOB, *places, *map(stamp, on_class_path(jars))]
-    return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:16]
+def archive_key(java: Java, jars: Sequence[Path]) -> str:
+    folders = [os.environ.get(name, "") for name in CLASS_PATH_VARIABLES]
+    inputs = [str(java.home), java.version, version("pyspark"), *SHORT_JOB, *folders, *map(stamp, on_class_path(jars))]
+    return hashlib.sha256("\0".join(inputs).encode()).hexdigest()[:16]
 
 
 def on_class_path(jars: Sequence[Path]) -> list[Path]:
@@ -87,58 +86,57 @@ def on_class_path(jars: Sequence[Path]) -> list[Path]:
 
 
 def stamp(jar: Path) -> str:
-    """Java takes an archive only while every jar has the size and the time it had: an environment made anew in the
-    same folder is another one."""
-    now = jar.stat()
-    return f"{now.st_size} {now.st_mtime_ns} {jar}"
+    """Java accepts an archive only while size and modification time of every jar are unchanged."""
+    status = jar.stat()
+    return f"{status.st_size} {status.st_mtime_ns} {jar}"
 
 
-def remove_useless(folder: Path) -> None:
+def remove_unusable(folder: Path) -> None:
     for archive in folder.glob("*.jsa"):
         if archive.stat().st_mtime < time.time() - UNUSED_S or not still_fits(archive):
             archive.unlink(missing_ok=True)
-            stamps(archive).unlink(missing_ok=True)
+            stamps_file(archive).unlink(missing_ok=True)
 
 
 def still_fits(built: Path) -> bool:
     try:
-        return all(said == stamp(Path(said.split(" ", 2)[2])) for said in stamps(built).read_text().splitlines())
+        return all(line == stamp(Path(line.split(" ", 2)[2])) for line in stamps_file(built).read_text().splitlines())
     except FileNotFoundError:
         return False
 
 
-def stamps(built: Path) -> Path:
-    """Stands beside an archive, and says which jars it is for: environments come and go."""
+def stamps_file(built: Path) -> Path:
+    """The file next to an archive that lists its jars, so that archives of deleted environments are removed."""
     return built.with_suffix(".jars")
 
 
-def failed(built: Path) -> Path:
-    """Stands where building failed, with what was said; deleting it has it tried again."""
+def failure_file(built: Path) -> Path:
+    """The file with the output of a failed build. While it exists, the build is not retried."""
     return built.with_suffix(".failed")
 
 
 def build(java: Java, jars: Sequence[Path], built: Path) -> None:
-    log.info("building a class-data archive for faster starts, once: %s", built)
+    log.info("Building a class-data archive for faster starts, once: %s", built)
     with tempfile.TemporaryDirectory(dir=built.parent, prefix=".building-") as scratch:
         partial = Path(scratch) / built.name
         output = Path(scratch) / "output"
-        options = [*SHORT_JOB, f"-XX:ArchiveClassesAtExit={partial}", *QUIET]
+        options = [*SHORT_JOB, f"-XX:ArchiveClassesAtExit={partial}", *NO_CDS_LOG]
         try:
-            with output.open("wb") as said:
+            with output.open("wb") as output_file:
                 subprocess.run(
                     warm_up(jars, options, Path(scratch) / "tables"),
                     env=environment(java),
                     cwd=scratch,
                     stdin=subprocess.DEVNULL,
-                    stdout=said,
-                    stderr=said,
+                    stdout=output_file,
+                    stderr=output_file,
                     timeout=BUILD_LIMIT_S,
                     check=True,
                 )
             os.replace(partial, built)
         except (subprocess.SubprocessError, FileNotFoundError) as error:
-            os.replace(output, failed(built))
-            log.info("no class-data archive, jobs start slower: %s; see %s", error, failed(built))
+            os.replace(output, failure_file(built))
+            log.info("No class-data archive, jobs start slower: %s; see %s", error, failure_file(built))
 
 
 def warm_up(jars: Sequence[Path], java_options: Sequence[str], tables: Path) -> list[str]:
@@ -156,9 +154,9 @@ def warm_up(jars: Sequence[Path], java_options: Sequence[str], tables: Path) -> 
 
 
 def environment(java: Java) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
-    python_path = os.pathsep.join(filter(None, [str(package_folder("spark_jobs").parent), kept.get("PYTHONPATH")]))
-    return kept | {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": python_path}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+    python_path = os.pathsep.join(filter(None, [str(package_folder("spark_jobs").parent), variables.get("PYTHONPATH")]))
+    return variables | {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": python_path}
 
 
 def package_folder(name: str) -> Path:

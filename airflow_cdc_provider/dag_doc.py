@@ -1,49 +1,51 @@
-"""What a replicator's DAG says of itself in Airflow: Markdown, with every text of the YAML shown as code."""
+"""The documentation of a replicator's DAG in Airflow: Markdown, with every text of the YAML as a code span."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.spec.definition import Definition, TableRule, Target, written
+from airflow_cdc_provider.core.spec.definition import Definition, TableRule, Target, format_duration
 
 
-def _schema_of(target: Target) -> str:
-    """Where a target is that is reached by its connection alone."""
+def _target_text(target: Target) -> str:
+    """For a target without location and catalog: its connection, and the schema if there is one."""
     return (
         f"{target.connection}, schema {target.options['schema']}" if "schema" in target.options else target.connection
     )
 
 
-def _runs(definition: Definition) -> str:
-    time = [f"at {code(definition.schedule)}, in UTC"] if definition.schedule else []
+def _schedule_text(definition: Definition) -> str:
+    schedule = [f"at {code(definition.schedule)}, in UTC"] if definition.schedule else []
     assets = [f"when {code(name)} is updated" for name in definition.triggered_by]
-    return ", and ".join([*time, *assets]) or "by hand only"
+    return ", and ".join([*schedule, *assets]) or "only when triggered manually"
 
 
 def dag_doc(definition: Definition, warnings: Iterable[Problem] = ()) -> str:
     source, target, staging = definition.source, definition.target, definition.staging
-    through = f"(connection {code(source.connection)})" if source.connection else "(no connection)"
+    connection = f"(connection {code(source.connection)})" if source.connection else "(no connection)"
     lines = [
-        f"Keeps copies of tables from **{source.type}** {through} in **{target.type}** at "
-        f"{code(target.location or target.catalog or _schema_of(target))}.",
+        f"Replicates tables from **{source.type}** {connection} to **{target.type}** at "
+        f"{code(target.location or target.catalog or _target_text(target))}.",
         "",
-        f"- runs {_runs(definition)}",
-        f"- change log: {code(staging.location)}, kept {written(staging.retain)} after every table has applied it",
-        f"- late when older than {written(definition.freshness)}",
+        f"- runs {_schedule_text(definition)}",
+        f"- change log: {code(staging.location)}, retained for {format_duration(staging.retain)} after all tables have "
+        "applied it",
+        f"- a copy is late if its lag is more than {format_duration(definition.freshness)}",
         "",
         "| source | target | columns | rows | deletes |",
         "|---|---|---|---|---|",
         *(_row(rule) for rule in definition.tables),
         *("\n".join(("", f"Warning: {code(str(warning))}")) for warning in warnings),
         "",
-        f"State of each table: `airflow cdc status {definition.name}`. Proof: `airflow cdc verify {definition.name}`.",
+        f"State of each table: `airflow cdc status {definition.name}`. "
+        f"Comparison with the source: `airflow cdc verify {definition.name}`.",
     ]
     return "\n".join(lines)
 
 
 def code(text: str) -> str:
-    """Text from outside as a code span: nothing in it is taken for Markdown or HTML, also inside a table."""
+    """A code span for untrusted text: none of it is rendered as Markdown or HTML, also inside a table."""
     printable = "".join(c if c.isprintable() else " " for c in text)
     return "`" + printable.replace("`", "'").replace("|", "\\|") + "`"
 
@@ -53,7 +55,7 @@ def _row(rule: TableRule) -> str:
     if rule.columns.include:
         columns = "only " + ", ".join(map(code, rule.columns.include))
     elif rule.columns.exclude:
-        columns = "all but " + ", ".join(map(code, rule.columns.exclude))
+        columns = "all except " + ", ".join(map(code, rule.columns.exclude))
     rows = " and ".join(code(f"{c.column} {c.op}") for c in rule.where) or "all"
-    target = code(rule.target) if rule.target else "by its name"
+    target = code(rule.target) if rule.target else "default name"
     return f"| {code(rule.source)} | {target} | {columns} | {rows} | {rule.on_delete} |"

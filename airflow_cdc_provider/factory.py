@@ -1,12 +1,12 @@
-"""From a YAML file to an Airflow DAG. The only module that builds DAGs.
+"""Builds an Airflow DAG from a YAML file. The only module that builds DAGs.
 
-A DAG file is three lines; Airflow looks for the words *airflow* and *dag* in it::
+A DAG file has three lines. Airflow parses a file only if it contains the words *airflow* and *dag*::
 
     from airflow_cdc_provider.factory import build_dag
 
     dag = build_dag(__file__)  # an Airflow DAG, made of replicators/<name of this file>.yaml
 
-Building reads the YAML file and nothing else: no connection, no variable, no state store, no network.
+``build_dag`` reads only the YAML file: no connection, no variable, no state store, no network.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from airflow_cdc_provider.operators.window import CloseWindowOperator, FindHoles
 
 log = logging.getLogger(__name__)
 
-START = datetime(2020, 1, 1, tzinfo=UTC)
-"""Airflow schedules nothing without one. Runs before today come by backfill only: ``catchup`` is off."""
+START_DATE = datetime(2020, 1, 1, tzinfo=UTC)
+"""Airflow requires a start date to schedule a DAG. ``catchup`` is off: earlier intervals run only as a backfill."""
 
 OPERATORS: dict[TaskKind, type[BaseOperator]] = {
     TaskKind.OPEN_WINDOW: OpenWindowOperator,
@@ -52,73 +52,74 @@ OPERATORS: dict[TaskKind, type[BaseOperator]] = {
 
 
 def build_dag(dag_file: str | Path) -> DAG:
-    """The DAG of the replicator that belongs to a DAG file: ``dags/shop.py`` → ``dags/replicators/shop.yaml``.
+    """The DAG of the replicator of a DAG file: ``dags/shop.py`` → ``dags/replicators/shop.yaml``.
 
-    Raises DefinitionInvalid, which Airflow shows as the import error of this file alone, with file and line.
+    Raises DefinitionInvalid, which Airflow shows as an import error of this file, with the line in the YAML.
     """
     path = Path(dag_file)
     loaded = load_file(path.parent / "replicators" / f"{path.stem}.yaml")
     if loaded.definition.name != path.stem:
-        raise DefinitionInvalid(_other_name(loaded, path))
+        raise DefinitionInvalid(_name_mismatch(loaded, path))
     for warning in loaded.warnings:
         log.warning("%s", warning)
-    paper = plan(loaded.definition)
-    dag = _dag(paper, dag_doc(loaded.definition, loaded.warnings))
-    # Airflow would take the file that calls DAG(), and workers parse the file that is named here.
+    dag_plan = plan(loaded.definition)
+    dag = _dag(dag_plan, dag_doc(loaded.definition, loaded.warnings))
+    # Airflow sets fileloc to the caller of DAG(), and workers parse that file.
     dag.fileloc = str(path)
-    _tasks(dag, paper, to_plain(loaded.definition))
+    _add_tasks(dag, dag_plan, to_plain(loaded.definition))
     return dag
 
 
 def definition_of(file: str | Path) -> dict[str, Any]:
-    """The replicator in a YAML file, as ``ChangesAvailableSensor`` takes it. Raises DefinitionInvalid."""
+    """The definition in a YAML file, as the operators and ``ChangesAvailableSensor`` take it. Raises
+    DefinitionInvalid."""
     return cast(dict[str, Any], to_plain(load_file(file).definition))
 
 
-def _other_name(loaded: Loaded, path: Path) -> Problem:
-    """One name for the replicator, its files and its DAG: so no two files of a folder can mean the same replicator."""
+def _name_mismatch(loaded: Loaded, path: Path) -> Problem:
+    """The replicator, its files and its DAG have one name, so that two files of a folder cannot define the same one."""
     return Problem(
         "DEF014",
-        "the replicator does not bear the name of its file",
+        "the name of the replicator differs from the name of its file",
         f"{loaded.file}:{loaded.line}",
         found=loaded.definition.name,
         allowed=path.stem,
-        do=f"write `name: {path.stem}`, or rename both files",
+        do=f"set `name: {path.stem}`, or rename both files",
     )
 
 
-def _dag(paper: DagPlan, doc: str) -> DAG:
+def _dag(dag_plan: DagPlan, doc: str) -> DAG:
     return DAG(
-        paper.dag_id,
-        description=paper.description,
-        schedule=_schedule(paper),
-        start_date=START,
+        dag_plan.dag_id,
+        description=dag_plan.description,
+        schedule=_schedule(dag_plan),
+        start_date=START_DATE,
         catchup=False,
-        max_active_runs=paper.max_active_runs,
-        tags=set(paper.tags),
+        max_active_runs=dag_plan.max_active_runs,
+        tags=set(dag_plan.tags),
         doc_md=doc,
         default_args={
-            "owner": paper.owner,
-            "retry_delay": timedelta(seconds=paper.retry_delay_s),
+            "owner": dag_plan.owner,
+            "retry_delay": timedelta(seconds=dag_plan.retry_delay_s),
             "retry_exponential_backoff": 2.0,
-            "max_retry_delay": timedelta(seconds=paper.max_retry_delay_s),
+            "max_retry_delay": timedelta(seconds=dag_plan.max_retry_delay_s),
         },
     )
 
 
-def _schedule(paper: DagPlan) -> Any:
-    time = CronDataIntervalTimetable(paper.schedule, timezone="UTC") if paper.schedule else None
-    assets = AssetAny(*map(Asset, paper.assets)) if paper.assets else None
+def _schedule(dag_plan: DagPlan) -> Any:
+    time = CronDataIntervalTimetable(dag_plan.schedule, timezone="UTC") if dag_plan.schedule else None
+    assets = AssetAny(*map(Asset, dag_plan.assets)) if dag_plan.assets else None
     return AssetOrTimeSchedule(timetable=time, assets=assets) if time and assets else time or assets
 
 
-def _tasks(dag: DAG, paper: DagPlan, definition: dict[str, Any]) -> None:
+def _add_tasks(dag: DAG, dag_plan: DagPlan, definition: dict[str, Any]) -> None:
     groups: dict[str, TaskGroup] = {}
     tasks: dict[str, BaseOperator] = {}
-    for task in paper.tasks:
+    for task in dag_plan.tasks:
         if task.group and task.group not in groups:
             groups[task.group] = TaskGroup(task.group, dag=dag)
-        outlets = [AssetAlias(paper.asset_alias)] if task.kind is TaskKind.CLOSE_WINDOW else []
+        outlets = [AssetAlias(dag_plan.asset_alias)] if task.kind is TaskKind.CLOSE_WINDOW else []
         tasks[task.id] = OPERATORS[task.kind](
             task_id=task.name,
             dag=dag,
@@ -129,12 +130,12 @@ def _tasks(dag: DAG, paper: DagPlan, definition: dict[str, Any]) -> None:
             max_active_tis_per_dag=task.max_active,
             doc_md=task.doc,
             outlets=outlets,
-            **_spark_only(task),
+            **_spark_arguments(task),
         )
-    for task in paper.tasks:
-        for before in task.after:
-            tasks[before].set_downstream(tasks[task.id])
+    for task in dag_plan.tasks:
+        for upstream in task.after:
+            tasks[upstream].set_downstream(tasks[task.id])
 
 
-def _spark_only(task: TaskPlan) -> dict[str, Any]:
+def _spark_arguments(task: TaskPlan) -> dict[str, Any]:
     return {"step": task.step, "pool": task.pool} if task.step else {}

@@ -1,4 +1,4 @@
-"""What Airflow asks a provider about itself. Imports nothing: an error here would break every ``airflow`` command."""
+"""The provider's metadata for Airflow. Imports nothing: an error here would break every ``airflow`` command."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The jars that Spark jobs need beside Spark's own, exactly those of ``jars.lock.json``, fetched once.
+"""The jars that Spark jobs need besides Spark's own: exactly those of ``jars.lock.json``, downloaded once into a cache.
 
-They go on the class path of every job: no job ever resolves a package, and with the cache full nothing touches the
-network. ``python -m airflow_cdc_provider.jars`` fills the cache; ``--lock`` takes over the checksums of new versions.
+They are on the class path of the jobs, so that no job resolves packages. Once the cache is filled, the network is not
+used. ``python -m airflow_cdc_provider.jars`` fills the cache; ``--lock`` updates the checksums in the lock file.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from airflow_cdc_provider.java import find_java
 
 LOCK = Path(__file__).with_name("jars.lock.json")
 FETCH_LIMIT_S = 600
-# Spark's own Ivy, one artefact at a time: the lock names every jar, what they ask for besides is in Spark already.
-# `--packages` cannot leave the rest out. Runs in a child: this module must not import pyspark.
+# Spark's Ivy, one artifact at a time, without transitive dependencies: the lock names every jar, and Spark includes the
+# rest. `--packages` cannot exclude them. Runs in a child process, because this module must not import pyspark.
 RESOLVE = """
 import sys
 from pyspark.java_gateway import launch_gateway
 gateway = launch_gateway()
 for coordinates in sys.argv[1:]:
-    place = gateway.jvm.java.net.URI(f"ivy://{coordinates}?transitive=false")
-    gateway.jvm.org.apache.spark.util.DependencyUtils.resolveMavenDependencies(place)
+    uri = gateway.jvm.java.net.URI(f"ivy://{coordinates}?transitive=false")
+    gateway.jvm.org.apache.spark.util.DependencyUtils.resolveMavenDependencies(uri)
 gateway.shutdown()
 """
 
 
 @dataclass(frozen=True)
 class Jar:
-    """``coordinates`` are ``group:artifact:version``; ``sha256`` is of the file's bytes, in hex."""
+    """``coordinates`` are ``group:artifact:version``; ``sha256`` is the checksum of the file in hex."""
 
     coordinates: str
     file: str
@@ -57,8 +57,8 @@ def write_lock(groups: dict[str, list[Jar]], lock: Path = LOCK) -> None:
 
 
 def cache_folder() -> Path:
-    chosen = os.environ.get("AIRFLOW_CDC_JARS")
-    return Path(chosen) if chosen else user_cache() / "jars"
+    folder = os.environ.get("AIRFLOW_CDC_JARS")
+    return Path(folder) if folder else user_cache() / "jars"
 
 
 def user_cache() -> Path:
@@ -66,26 +66,26 @@ def user_cache() -> Path:
 
 
 def ensure(groups: Iterable[str] | None = None, lock: Path = LOCK) -> list[Path]:
-    """The jars of these groups of the lock (default: all) in the cache, each with the checksum of the lock.
+    """Paths in the cache of the jars of these groups (default: all). Downloads missing jars and verifies checksums.
 
-    Raises ``CheckFailed`` (ENV002) for a file with another checksum, ``Retryable`` (ENV003) if one cannot be fetched.
+    Raises ``CheckFailed`` (ENV002) if a checksum differs, ``Retryable`` (ENV003) if a download fails.
     """
-    known = read_lock(lock)
-    wanted = list(dict.fromkeys(jar for group in (known if groups is None else groups) for jar in known[group]))
+    locked = read_lock(lock)
+    required = list(dict.fromkeys(jar for group in (locked if groups is None else groups) for jar in locked[group]))
     folder = cache_folder()
-    missing = [jar for jar in wanted if not (folder / jar.file).is_file()]
+    missing = [jar for jar in required if not (folder / jar.file).is_file()]
     if missing:
         with tempfile.TemporaryDirectory(prefix="cdc-jars-") as scratch:
-            for jar, fetched in zip(missing, fetch(missing, Path(scratch)), strict=True):
-                check(jar, fetched)
-                keep(fetched, folder / jar.file)
-    for jar in wanted:
-        check(jar, folder / jar.file)
-    return [folder / jar.file for jar in wanted]
+            for jar, downloaded in zip(missing, fetch(missing, Path(scratch)), strict=True):
+                verify_checksum(jar, downloaded)
+                install(downloaded, folder / jar.file)
+    for jar in required:
+        verify_checksum(jar, folder / jar.file)
+    return [folder / jar.file for jar in required]
 
 
 def fetch(jars: Sequence[Jar], scratch: Path) -> list[Path]:
-    """Lets Ivy bring the jars into ``scratch``. A mirror is named by ``spark.jars.ivySettings``."""
+    """Download the jars into ``scratch`` with Ivy. A mirror can be set by ``spark.jars.ivySettings``."""
     spark = {
         "JAVA_HOME": str(find_java().home),
         "PYSPARK_SUBMIT_ARGS": f"--conf spark.jars.ivy={scratch} pyspark-shell",
@@ -101,41 +101,41 @@ def fetch(jars: Sequence[Jar], scratch: Path) -> list[Path]:
             timeout=FETCH_LIMIT_S,
         )
     files = [scratch / "jars" / f"{jar.coordinates.split(':')[0]}_{jar.file}" for jar in jars]
-    absent = [jar.coordinates for jar, file in zip(jars, files, strict=True) if not file.is_file()]
-    if absent:
+    not_fetched = [jar.coordinates for jar, file in zip(jars, files, strict=True) if not file.is_file()]
+    if not_fetched:
         raise Retryable(
             Problem(
                 "ENV003",
-                f"could not fetch {', '.join(absent)}",
+                f"could not download {', '.join(not_fetched)}",
                 where=str(cache_folder()),
                 found="\n".join(log.read_text(errors="replace").splitlines()[-15:]) or f"nothing in {FETCH_LIMIT_S} s",
-                do="see to the network, or copy the jars into that folder by hand; AIRFLOW_CDC_JARS names another",
+                do="check the network, or copy the jars into this folder (AIRFLOW_CDC_JARS sets another one)",
             )
         )
     return files
 
 
-def keep(fetched: Path, place: Path) -> None:
-    """Whole or not at all, also when two processes fetch at once."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", delete=False) as partial:
-        with fetched.open("rb") as content:
+def install(downloaded: Path, destination: Path) -> None:
+    """Copy the file atomically: another process may download the same jar."""
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=destination.parent, prefix=f".{destination.name}.", delete=False) as partial:
+        with downloaded.open("rb") as content:
             shutil.copyfileobj(content, partial)
         os.fchmod(partial.fileno(), 0o644)
-    os.replace(partial.name, place)
+    os.replace(partial.name, destination)
 
 
-def check(jar: Jar, file: Path) -> None:
-    found = sha256(file)
-    if found != jar.sha256:
+def verify_checksum(jar: Jar, file: Path) -> None:
+    actual = sha256(file)
+    if actual != jar.sha256:
         raise CheckFailed(
             Problem(
                 "ENV002",
-                f"{jar.coordinates} is not the file we know",
+                f"{jar.coordinates} has the wrong checksum",
                 where=str(file),
-                found=f"sha256 {found}",
+                found=f"sha256 {actual}",
                 allowed=f"sha256 {jar.sha256}",
-                do="delete it and fetch again; if the same comes back, somebody changed it: do not use it",
+                do="delete the file and download it again; if the checksum is the same, do not use the file",
             )
         )
 
@@ -146,14 +146,14 @@ def sha256(file: Path) -> str:
 
 
 def relock(lock: Path = LOCK) -> None:
-    """Fetches every coordinate of the lock anew and writes file names and checksums of what came."""
-    renewed = {}
+    """Download every jar of the lock again, and write the file names and checksums to the lock."""
+    new_groups = {}
     with tempfile.TemporaryDirectory(prefix="cdc-jars-") as scratch:
         for group, jars in read_lock(lock).items():
-            named = [replace(jar, file=file_name(jar.coordinates)) for jar in jars]
-            files = fetch(named, Path(scratch))
-            renewed[group] = [replace(jar, sha256=sha256(file)) for jar, file in zip(named, files, strict=True)]
-    write_lock(renewed, lock)
+            renamed = [replace(jar, file=file_name(jar.coordinates)) for jar in jars]
+            files = fetch(renamed, Path(scratch))
+            new_groups[group] = [replace(jar, sha256=sha256(file)) for jar, file in zip(renamed, files, strict=True)]
+    write_lock(new_groups, lock)
 
 
 def file_name(coordinates: str) -> str:
@@ -163,9 +163,9 @@ def file_name(coordinates: str) -> str:
 
 def main(lock: Path = LOCK, module: str = "airflow_cdc_provider.jars") -> None:
     parser = argparse.ArgumentParser(
-        f"python -m {module}", description=f"Fetch the jars of {lock} into {cache_folder()}, print their paths."
+        f"python -m {module}", description=f"Download the jars of {lock} into {cache_folder()} and print their paths."
     )
-    parser.add_argument("--lock", action="store_true", help="first rewrite the checksums of the lock")
+    parser.add_argument("--lock", action="store_true", help="update the checksums in the lock first")
     arguments = parser.parse_args()
     try:
         if arguments.lock:

@@ -1,4 +1,4 @@
-"""Finds a Java that runs Spark 4.1: version 17 or 21, with the modules Spark asks for.
+"""Finds a Java that runs Spark 4.1: version 17 or 21, with the module that Spark requires.
 
 ``python -m airflow_cdc_provider.java`` prints its home folder, for ``JAVA_HOME``.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
 VERSIONS = (17, 21)
-# Spark's launcher adds it by name; a runtime trimmed for size lacks it and ends before Spark's first line.
+# Spark's launcher adds this module. A trimmed runtime without it exits at once.
 MODULE = "jdk.incubator.vector"
 SYSTEM_FOLDERS = (Path("/usr/lib/jvm"), Path("/Library/Java/JavaVirtualMachines"))
 
@@ -43,31 +43,31 @@ class Java:
 
 
 def find_java() -> Java:
-    """JAVA_HOME, else ``java`` on PATH, else the system's folders. Raises ``CheckFailed`` (ENV001) if none will do.
+    """JAVA_HOME, else ``java`` on PATH, else the system's folders. Raises ``CheckFailed`` (ENV001) if none runs Spark.
 
-    A JAVA_HOME that will not do is an error even if another Java would: somebody chose it.
+    An explicit JAVA_HOME that does not run Spark is an error, even if another Java would.
     """
-    chosen = os.environ.get("JAVA_HOME")
-    places = [Path(chosen)] if chosen else list(installed())
-    found = []
-    for home in places:
-        java = read(home)
+    java_home = os.environ.get("JAVA_HOME")
+    homes = [Path(java_home)] if java_home else list(installed_homes())
+    rejected = []
+    for home in homes:
+        java = read_java(home)
         if java and java.runs_spark:
             return java
-        found.append(f"{home} ({java.version if java else 'no Java there'})")
+        rejected.append(f"{home} ({java.version if java else 'no Java'})")
     raise CheckFailed(
         Problem(
             "ENV001",
-            "no Java that runs Spark",
-            where="JAVA_HOME" if chosen else "PATH and the system's folders",
-            found=", ".join(found) or "none",
+            "no Java found that runs Spark",
+            where="JAVA_HOME" if java_home else "PATH and the system's folders",
+            found=", ".join(rejected) or "none",
             allowed=f"Java {' or '.join(map(str, VERSIONS))} with the module {MODULE}",
             do="apt-get install openjdk-17-jre-headless, or set JAVA_HOME to such a Java",
         )
     )
 
 
-def installed() -> Iterator[Path]:
+def installed_homes() -> Iterator[Path]:
     """Home folders, the one on PATH first."""
     on_path = shutil.which("java")
     if on_path:
@@ -80,13 +80,13 @@ def installed() -> Iterator[Path]:
                     yield home
 
 
-def read(home: Path) -> Java | None:
-    """What the ``release`` file of a home folder says; None where there is none. Starts no process."""
+def read_java(home: Path) -> Java | None:
+    """The Java of a home folder, from its ``release`` file; None if there is none. Starts no process."""
     release = home / "release"
     if not (home / "bin" / "java").is_file() or not release.is_file():
         return None
-    says = dict(re.findall(r'^(\w+)="(.*)"$', release.read_text(encoding="utf-8"), re.MULTILINE))
-    return Java(home, says.get("JAVA_VERSION", "unknown"), frozenset(says.get("MODULES", "").split()))
+    properties = dict(re.findall(r'^(\w+)="(.*)"$', release.read_text(encoding="utf-8"), re.MULTILINE))
+    return Java(home, properties.get("JAVA_VERSION", "unknown"), frozenset(properties.get("MODULES", "").split()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the provider adds to Airflow's own interface: the link from a Spark task to its step files."""
+"""The Airflow plugin: it registers the operator extra link."""
 
 from __future__ import annotations
 

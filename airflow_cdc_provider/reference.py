@@ -1,9 +1,9 @@
 """Generates the reference of the YAML from the classes that read it.
 
-    python -m airflow_cdc_provider.reference --write    brings docs/reference up to date
-    python -m airflow_cdc_provider.reference --check    exit status 1 where it is not
+    python -m airflow_cdc_provider.reference --write    updates docs/reference
+    python -m airflow_cdc_provider.reference --check    exits with 1 if a file is out of date
 
-The table of keys goes between the two marker lines of docs/reference/replicator.md; the JSON Schema is
+The table of keys is written between the two marker lines of docs/reference/replicator.md; the JSON Schema is
 docs/reference/replicator.schema.json.
 """
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_cdc_provider.core.spec.definition import Definition
-from airflow_cdc_provider.loader.schema import json_schema, written_default
+from airflow_cdc_provider.loader.schema import json_schema, yaml_default
 from airflow_cdc_provider.loader.types import known_kinds, options_class
 
 BEGIN, END = "<!-- yaml:begin -->", "<!-- yaml:end -->"
@@ -33,7 +33,7 @@ NAMES = {str: "text", int: "whole number", float: "number", bool: "true or false
 
 
 def key_table() -> str:
-    """A Markdown table: one line per key of the YAML, nested keys with their path."""
+    """A Markdown table with one row per key of the YAML; nested keys have their path."""
     lines = ["| key | value | default | |", "|---|---|---|---|"]
     return "\n".join([*lines, *_rows(Definition, "")])
 
@@ -56,34 +56,34 @@ def _rows(kind: Any, prefix: str) -> Iterator[str]:
 
 def _option_rows(kind: Any, prefix: str) -> Iterator[str]:
     registry = next(f.metadata["choices"] for f in fields(kind) if f.name == "type")
-    further: dict[str, str] = {}
+    nested_registries: dict[str, str] = {}
     for name in known_kinds(registry):
         for member in fields(options_class(registry, name)):
-            further |= {member.metadata["choices"]: member.name} if "choices" in member.metadata else {}
+            nested_registries |= {member.metadata["choices"]: member.name} if "choices" in member.metadata else {}
         yield from _rows_of_type(registry, name, prefix, f"Type `{name}`: ")
-    for inner, key in further.items():
+    for inner, key in nested_registries.items():
         for name in known_kinds(inner):
             yield from _rows_of_type(inner, name, prefix, f"{key.capitalize()} `{name}`: ")
 
 
-def _rows_of_type(registry: str, name: str, prefix: str, before: str) -> Iterator[str]:
+def _rows_of_type(registry: str, name: str, prefix: str, prefix_text: str) -> Iterator[str]:
     options = options_class(registry, name)
     hints = typing.get_type_hints(options)
     for member in fields(options):
         choices = known_kinds(member.metadata["choices"]) if "choices" in member.metadata else []
         value = ", ".join(f"`{choice}`" for choice in choices) or _value(hints[member.name])
-        yield _row(f"{prefix}{member.name}", value, member, before)
+        yield _row(f"{prefix}{member.name}", value, member, prefix_text)
 
 
-def _row(path: str, value: str, member: Field[Any], before: str = "") -> str:
-    text = before + str(member.metadata.get("doc", ""))
+def _row(path: str, value: str, member: Field[Any], prefix_text: str = "") -> str:
+    text = prefix_text + str(member.metadata.get("doc", ""))
     return f"| `{path}` | {value} | {_default(member)} | {text.replace('|', chr(92) + '|')} |"
 
 
 def _default(member: Field[Any]) -> str:
     if member.default is MISSING:
         return "**required**" if member.default_factory is MISSING else ""
-    return "" if member.default in ("", None) else f"`{json.dumps(written_default(member.default)).strip(chr(34))}`"
+    return "" if member.default in ("", None) else f"`{json.dumps(yaml_default(member.default)).strip(chr(34))}`"
 
 
 def _value(hint: Any) -> str:
@@ -101,13 +101,13 @@ def _value(hint: Any) -> str:
     return NAMES[hint]
 
 
-def bring_up_to_date(root: Path) -> dict[Path, str]:
-    """The files whose text is not what it should be, with the text they should have."""
-    wanted = {
+def outdated_files(root: Path) -> dict[Path, str]:
+    """The files that are out of date → their new text."""
+    expected = {
         root / PAGE: _between_markers((root / PAGE).read_text(), PAGE),
         root / SCHEMA: json.dumps(json_schema(), indent=2) + "\n",
     }
-    return {path: text for path, text in wanted.items() if not path.exists() or path.read_text() != text}
+    return {path: text for path, text in expected.items() if not path.exists() or path.read_text() != text}
 
 
 def _between_markers(text: str, name: str) -> str:
@@ -120,18 +120,18 @@ def _between_markers(text: str, name: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m airflow_cdc_provider.reference")
-    parser.add_argument("--root", type=Path, default=Path.cwd(), help="the checkout; by default the current folder")
+    parser.add_argument("--root", type=Path, default=Path.cwd(), help="the checkout (default: the current folder)")
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--write", action="store_true", help="write the files that are out of date")
-    action.add_argument("--check", action="store_true", help="exit with 1 where a file is out of date")
-    chosen = parser.parse_args(arguments)
-    stale = bring_up_to_date(chosen.root)
-    for path, text in stale.items():
-        print(f"{'out of date' if chosen.check else 'written'}: {path.relative_to(chosen.root)}")
-        if chosen.write:
+    action.add_argument("--check", action="store_true", help="exit with 1 if a file is out of date")
+    options = parser.parse_args(arguments)
+    outdated = outdated_files(options.root)
+    for path, text in outdated.items():
+        print(f"{'out of date' if options.check else 'written'}: {path.relative_to(options.root)}")
+        if options.write:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-    return 1 if chosen.check and stale else 0
+    return 1 if options.check and outdated else 0
 
 
 if __name__ == "__main__":

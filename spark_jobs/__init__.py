@@ -1,5 +1,5 @@
-"""The Spark jobs: one small file per step, run by ``spark-submit``, with ``harness`` around each."""
+"""The Spark jobs: one file per step, run by ``spark-submit`` through ``runtime.harness``."""
 
 from spark_jobs.runtime import no_pandas
 
-no_pandas.keep_out()
+no_pandas.install()

@@ -1,8 +1,8 @@
-"""Land one window of the stream and seal it; behind an overflow, or where the stream left something untold, the next
-one too, so that one copy serves them all.
+"""Write one window of the stream and seal it. After an overflow or an unlogged change, do the same for the next window,
+so that one copy repairs all of them.
 
-Dies before the seal: files nobody names, the next attempt reads the same changes again. Dies in the seal: the manifest
-stands or does not. Dies after it: the next attempt adopts the window.
+A crash before the seal leaves files that no manifest names; the next attempt reads the same changes again. The seal is
+atomic. After the seal, the next attempt adopts the window.
 """
 
 from __future__ import annotations
@@ -18,102 +18,102 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult,
 from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, StagingInvalid
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, UNLOGGED, Manifest, TableSlice, position_text
 from airflow_cdc_provider.core.log.positions import Position
-from airflow_cdc_provider.core.log.snapshots import SourceSnapshot, joined
+from airflow_cdc_provider.core.log.snapshots import SourceSnapshot, merge_snapshots
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job
-from spark_jobs.runtime.parallel import in_parallel
-from spark_jobs.runtime.progress import Progress, reported
+from spark_jobs.runtime.parallel import run_splits
+from spark_jobs.runtime.progress import Progress, report_progress
 from spark_jobs.runtime.row_progress import read_progress
-from spark_jobs.windows.restarts import RESTARTED, RestartedWindow, restarted
+from spark_jobs.windows.restarts import RESTART_SUFFIX, RestartedWindow, shorten_at_restarts
 from spark_jobs.windows.split_reader import WindowSplit, land_split
-from spark_jobs.windows.window_writer import OVERFLOW, Landed, Limits, WindowEnd
+from spark_jobs.windows.window_writer import OVERFLOW, LandedSplit, Limits, WindowEnd
 
 
 def run(job: Job) -> StepResult:
     landed = [land_window(job)]
-    while following := _behind_overflow(job, landed[-1][0]):
-        landed.append(land_window(following))
+    while next_job := _next_window(job, landed[-1][0]):
+        landed.append(land_window(next_job))
     manifests = [manifest for manifest, _ in landed]
-    window = _joined([window for _, window in landed])
+    window = _sum_windows([window for _, window in landed])
     return job.result([_table_result(task, manifests, window.failed) for task in job.step.tables], window)
 
 
 def land_window(
     job: Job, limits: Limits | None = None, restarts: Sequence[RestartedWindow] = ()
 ) -> tuple[Manifest, WindowResult]:
-    """Land and seal ``step.window`` from ``step.lo`` to at most ``step.limit``; a window that is sealed is adopted.
-    Where a connector has copied its tables anew, it is landed once more, up to there (``restarts``).
+    """Write and seal ``step.window`` from ``step.lo`` to at most ``step.limit``; a window that is sealed already is
+    adopted. Where a connector started to copy its tables again, the window is written once more, only up to there
+    (``restarts``).
 
-    Raises IdentityChanged or StagingInvalid where the window would not join on to the log, SourceUnavailable and
-    StagingUnavailable where a retry helps, PositionLost.
-    """
+    Raises IdentityChanged or StagingInvalid where the window would not continue the log, SourceUnavailable and
+    StagingUnavailable where a retry helps, PositionLost."""
     step, log = job.step, job.log
     _require_log(log, step)
     if log.sealed() >= step.window:
-        return _adopted(log.manifest(step.window))
-    _require_joint(log, step)
-    with job.phase("read"), reported(f"window {step.window}", partial(_landed_so_far, job)):
-        read = _run_shares(job, _shares(job, limits or Limits()))
+        return _adopt(log.manifest(step.window))
+    _require_continuous(log, step)
+    with job.phase("read"), report_progress(f"window {step.window}", partial(_read_row_count, job)):
+        read = _read_splits(job, _splits(job, limits or Limits()))
         landed = [part for _, part in read.landed]
     known = _known_snapshots(job)
-    seen = [one for part in landed for one in part.snapshots]
+    seen = [snapshot for part in landed for snapshot in part.snapshots]
     if isinstance(job.source, RestartsSnapshots):
-        limit, restarts = restarted(job.source, step.lo, step.limit, known, seen, restarts)
+        limit, restarts = shorten_at_restarts(job.source, step.lo, step.limit, known, seen, restarts)
         if limit != step.limit:
-            shorter = replace(step, limit=dict(limit), attempt=f"{step.attempt}{RESTARTED}")
+            shorter = replace(step, limit=dict(limit), attempt=f"{step.attempt}{RESTART_SUFFIX}")
             return land_window(replace(job, step=shorter), limits, restarts)
     with job.phase("seal"):
-        told = {channel: at for part in landed for channel, at in part.resolved.items()}
-        manifest = watermarked(job, _manifest(log, step, read), told)
-        manifest = replace(manifest, snapshots=joined([*known, *seen]))
+        resolved = {channel: at for part in landed for channel, at in part.resolved.items()}
+        manifest = watermarked(job, _manifest(log, step, read), resolved)
+        manifest = replace(manifest, snapshots=merge_snapshots([*known, *seen]))
         for restart in restarts:
-            manifest = restart.marked(manifest)
+            manifest = restart.mark(manifest)
         for schema in {schema.schema_id: schema for part in landed for schema in part.schemas}.values():
             log.write_schema(schema)
         sealed = log.seal(manifest)
     if sealed.attempt != step.attempt:
-        return _adopted(sealed)
-    return sealed, replace(_window_result(sealed), cut=_cut(landed), failed=read.failed)
+        return _adopt(sealed)
+    return sealed, replace(_window_result(sealed), cut=_end_reason(landed), failed=read.failed)
 
 
 def _known_snapshots(job: Job) -> tuple[SourceSnapshot, ...]:
-    """Those of the windows before, in this epoch."""
+    """Those of the previous windows in this epoch."""
     if job.step.window == 1:
         return ()
-    before = job.log.manifest(job.step.window - 1)
-    return before.snapshots if before.epoch == job.step.epoch else ()
+    previous = job.log.manifest(job.step.window - 1)
+    return previous.snapshots if previous.epoch == job.step.epoch else ()
 
 
-def _behind_overflow(job: Job, manifest: Manifest) -> Job | None:
-    """The step for the window after one that ended because only a copy can tell a table; None where there is nothing
-    new."""
+def _next_window(job: Job, manifest: Manifest) -> Job | None:
+    """The job for the window after one with a hole that only a copy repairs; None where the stream has no further
+    changes."""
     if not any(hole.kind in (OVERFLOW, UNLOGGED, RESTART, RELOAD) for hole in manifest.holes):
         return None
-    news = job.source.status(manifest.hi, [task.table for task in job.step.tables])
-    if not news.has_changes:
+    status = job.source.status(manifest.hi, [task.table for task in job.step.tables])
+    if not status.has_changes:
         return None
-    return replace(job, step=replace(job.step, window=manifest.window + 1, lo=manifest.hi, limit=dict(news.limit)))
+    return replace(job, step=replace(job.step, window=manifest.window + 1, lo=manifest.hi, limit=dict(status.limit)))
 
 
 def newest_schemas(log: ChangeLog, tasks: Iterable[TableTask], window: int) -> dict[str, TableSchema]:
-    """The schema each table had at the end of ``window``: of its last records in the log, else what its target holds.
-    Tables without a copy have none yet: their first schema breaks nothing."""
-    wanted = {task.table: task.control for task in tasks if task.control}
-    found: dict[str, TableSchema] = {}
-    oldest = min((control.window for control in wanted.values()), default=window) + 1
+    """The schema of each table at the end of ``window``: that of its last records in the log, else that of its target.
+    Tables without a copy are left out: any first schema is accepted."""
+    controls = {task.table: task.control for task in tasks if task.control}
+    logged: dict[str, TableSchema] = {}
+    oldest = min((control.window for control in controls.values()), default=window) + 1
     for number in range(window, max(oldest, log.oldest()) - 1, -1):
-        if wanted.keys() <= found.keys():
+        if controls.keys() <= logged.keys():
             break
         for table, part in log.manifest(number).tables.items():
-            if part.schema_ids and table in wanted and table not in found and number > wanted[table].window:
-                found[table] = log.schema(part.schema_ids[-1])
-    held = {table: control.schema for table, control in wanted.items() if control.schema and table not in found}
-    return {**held, **found}
+            if part.schema_ids and table in controls and table not in logged and number > controls[table].window:
+                logged[table] = log.schema(part.schema_ids[-1])
+    copied = {table: control.schema for table, control in controls.items() if control.schema and table not in logged}
+    return {**copied, **logged}
 
 
-def _shares(job: Job, limits: Limits) -> list[WindowSplit]:
+def _splits(job: Job, limits: Limits) -> list[WindowSplit]:
     step = job.step
     known = newest_schemas(job.log, step.tables, step.window - 1)
     partitions = job.source.partitions(step.lo, step.limit)
@@ -123,34 +123,34 @@ def _shares(job: Job, limits: Limits) -> list[WindowSplit]:
 
 
 @dataclass(frozen=True)
-class _Read:
-    """``failed``: tables that could not be read, of a source that reads each by itself."""
+class _ReadSplits:
+    """``failed``: tables that could not be read, of a source that reads each table separately."""
 
-    landed: list[tuple[WindowSplit, Landed]]
+    landed: list[tuple[WindowSplit, LandedSplit]]
     failed: dict[str, Problem]
 
 
-def _run_shares(job: Job, shares: Sequence[WindowSplit]) -> _Read:
-    if not shares:
-        return _Read([], {})
-    told = in_parallel(job, land_split, shares)
-    job.peak_memory_bytes["share"] = max(one.peak_bytes for one in told)
-    job.phases["land"] = round(max(one.took_s for one in told), 3)
-    both = list(zip(shares, told, strict=True))
-    errors = [(share, one.error) for share, one in both if one.error]
-    for share, error in errors:
-        if len(errors) == len(shares) or not share.partition.table or not isinstance(error, CheckFailed):
+def _read_splits(job: Job, splits: Sequence[WindowSplit]) -> _ReadSplits:
+    if not splits:
+        return _ReadSplits([], {})
+    results = run_splits(job, land_split, splits)
+    job.peak_memory_bytes["share"] = max(result.peak_bytes for result in results)
+    job.phases["land"] = round(max(result.duration_s for result in results), 3)
+    pairs = list(zip(splits, results, strict=True))
+    errors = [(split, result.error) for split, result in pairs if result.error]
+    for split, error in errors:
+        if len(errors) == len(splits) or not split.partition.table or not isinstance(error, CheckFailed):
             raise error
-    failed = {share.partition.table: error.problems[0] for share, error in errors}
-    return _Read([(share, one.landed) for share, one in both if one.landed], failed)
+    failed = {split.partition.table: error.problems[0] for split, error in errors}
+    return _ReadSplits([(split, result.landed) for split, result in pairs if result.landed], failed)
 
 
-def _landed_so_far(job: Job) -> Progress | None:
+def _read_row_count(job: Job) -> Progress | None:
     records = read_progress(job.log.store, job.step)
     return Progress(records) if records else None
 
 
-def _manifest(log: ChangeLog, step: Step, read: _Read) -> Manifest:
+def _manifest(log: ChangeLog, step: Step, read: _ReadSplits) -> Manifest:
     landed = [part for _, part in read.landed]
     files = [written for part in landed for table in part.files.values() for written in table]
     times = [time for written in files for time in (written.commit_ts_min, written.commit_ts_max) if time]
@@ -159,11 +159,11 @@ def _manifest(log: ChangeLog, step: Step, read: _Read) -> Manifest:
         window=step.window,
         epoch=step.epoch,
         lo=step.lo,
-        hi=_hi(step.lo, read),
+        hi=_end_position(step.lo, read),
         previous_sha256=log.manifest_sha256(step.window - 1),
         attempt=step.attempt,
         sealed_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        tables={task.table: _slice(task, landed) for task in step.tables},
+        tables={task.table: _table_slice(task, landed) for task in step.tables},
         commit_ts_min=min(times).isoformat() if times else None,
         commit_ts_max=max(times).isoformat() if times else None,
         holes=tuple(hole for part in landed for hole in part.holes),
@@ -171,44 +171,47 @@ def _manifest(log: ChangeLog, step: Step, read: _Read) -> Manifest:
     )
 
 
-def watermarked(job: Job, manifest: Manifest, told: Mapping[str, datetime]) -> Manifest:
-    """``told``: how far channels have said to be in this window. One that said nothing is where it was at the end of
-    the window before."""
-    before = job.log.manifest(manifest.window - 1) if manifest.window > 1 else None
-    known = before.resolved if before is not None and before.epoch == manifest.epoch else {}
-    resolved = {**known, **{channel: at.isoformat() for channel, at in told.items()}}
+def watermarked(job: Job, manifest: Manifest, resolved_times: Mapping[str, datetime]) -> Manifest:
+    """The manifest with the resolved times of its channels (``resolved_times``: those reported in this window; a
+    channel without one keeps that of the previous window) and the watermark, their minimum."""
+    previous = job.log.manifest(manifest.window - 1) if manifest.window > 1 else None
+    known = previous.resolved if previous is not None and previous.epoch == manifest.epoch else {}
+    resolved = {**known, **{channel: at.isoformat() for channel, at in resolved_times.items()}}
     if not resolved or not isinstance(job.source, HasChannels):
         return manifest
     channels = set(job.source.channels(manifest.hi))
-    whole = bool(channels) and channels <= resolved.keys()
-    return replace(manifest, resolved=resolved, watermark=min(resolved[one] for one in channels) if whole else None)
+    complete = bool(channels) and channels <= resolved.keys()
+    return replace(
+        manifest, resolved=resolved, watermark=min(resolved[channel] for channel in channels) if complete else None
+    )
 
 
-def _hi(lo: Position, read: _Read) -> dict[str, str]:
-    """The end of the last transaction of each channel; the limit, where the stream was read to it and held none."""
+def _end_position(lo: Position, read: _ReadSplits) -> dict[str, str]:
+    """The end of the last transaction of each channel; the limit where the stream was read to it without a
+    transaction."""
     hi = dict(lo)
-    for share, part in read.landed:
+    for split, part in read.landed:
         if part.hi is not None:
             hi.update(part.hi)
-        elif part.cut is WindowEnd.LIMIT:
-            hi.update(share.partition.limit)
+        elif part.end is WindowEnd.LIMIT:
+            hi.update(split.partition.limit)
     return hi
 
 
-def _slice(task: TableTask, landed: Sequence[Landed]) -> TableSlice:
-    written = [one for part in landed for one in part.files.get(task.table, ())]
+def _table_slice(task: TableTask, landed: Sequence[LandedSplit]) -> TableSlice:
+    written = [file for part in landed for file in part.files.get(task.table, ())]
     counts: Counter[str] = Counter()
-    for one in written:
-        counts.update(one.counts)
-    schema_ids = tuple(dict.fromkeys(schema_id for one in written for schema_id in one.schema_ids))
-    return TableSlice(task.definition_sha256, schema_ids, tuple(one.file for one in written), dict(counts))
+    for file in written:
+        counts.update(file.counts)
+    schema_ids = tuple(dict.fromkeys(schema_id for file in written for schema_id in file.schema_ids))
+    return TableSlice(task.definition_sha256, schema_ids, tuple(file.file for file in written), dict(counts))
 
 
-def _cut(landed: Sequence[Landed]) -> str:
-    return next((part.cut.value for part in landed if part.cut is not WindowEnd.LIMIT), WindowEnd.LIMIT.value)
+def _end_reason(landed: Sequence[LandedSplit]) -> str:
+    return next((part.end.value for part in landed if part.end is not WindowEnd.LIMIT), WindowEnd.LIMIT.value)
 
 
-def _adopted(manifest: Manifest) -> tuple[Manifest, WindowResult]:
+def _adopt(manifest: Manifest) -> tuple[Manifest, WindowResult]:
     return manifest, replace(_window_result(manifest), adopted=True)
 
 
@@ -224,14 +227,14 @@ def _window_result(manifest: Manifest) -> WindowResult:
     )
 
 
-def _joined(windows: Sequence[WindowResult]) -> WindowResult:
+def _sum_windows(windows: Sequence[WindowResult]) -> WindowResult:
     return replace(
         windows[-1],
         lo=windows[0].lo,
-        records=sum(one.records for one in windows),
-        files=sum(one.files for one in windows),
-        bytes=sum(one.bytes for one in windows),
-        failed={table: problem for one in windows for table, problem in one.failed.items()},
+        records=sum(window.records for window in windows),
+        files=sum(window.files for window in windows),
+        bytes=sum(window.bytes for window in windows),
+        failed={table: problem for window in windows for table, problem in window.failed.items()},
     )
 
 
@@ -250,35 +253,35 @@ def _table_result(task: TableTask, manifests: Sequence[Manifest], failed: Mappin
 
 
 def _require_log(log: ChangeLog, step: Step) -> None:
-    found = log.identity()
-    if found != step.log_id:
+    actual = log.identity()
+    if actual != step.log_id:
         raise IdentityChanged(
             Problem(
                 "STG003",
-                "the change log is not the one this run was planned on",
+                "the change log is not the one that this run was planned with",
                 where=log.store.root,
-                found=found or "no LOG file",
+                found=actual or "no LOG file",
                 allowed=step.log_id,
-                do="restore the staging folder these tables were written from, or resync them",
+                do="restore the staging folder that these tables were replicated from, or resync them",
                 data="nothing was read or written",
             )
         )
 
 
-def _require_joint(log: ChangeLog, step: Step) -> None:
-    """A window starts where the one before it ended: no range is ever stepped over."""
+def _require_continuous(log: ChangeLog, step: Step) -> None:
+    """A window starts where the previous one ended: no range of the stream is skipped."""
     if step.window == 1:
         return
-    before = log.manifest(step.window - 1)
-    if before.epoch == step.epoch and before.hi != step.lo:
+    previous = log.manifest(step.window - 1)
+    if previous.epoch == step.epoch and previous.hi != step.lo:
         raise StagingInvalid(
             Problem(
                 "STG004",
-                f"window {step.window} would not start where window {before.window} ended",
+                f"window {step.window} does not start where window {previous.window} ended",
                 where=log.store.root,
                 found=position_text(step.lo),
-                allowed=position_text(before.hi),
-                do="start the run again: it plans from the log as it is now",
+                allowed=position_text(previous.hi),
+                do="start the run again: it plans from the current state of the log",
                 data="nothing was read or written",
             )
         )

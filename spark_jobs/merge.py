@@ -1,6 +1,7 @@
-"""Apply staged batches, each in one commit with its cursor.
+"""Applies staged batches, each in one commit with its cursor.
 
-Dies before a commit: the table is as it was. Dies after it: the cursor says so, and the batch can never apply twice.
+A crash before a commit leaves the table unchanged. After a commit the cursor is past the batch, so it cannot be applied
+twice.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import TableState
-from airflow_cdc_provider.targets.fencing import overtaken
+from airflow_cdc_provider.targets.fencing import superseded
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.builder import BATCH
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.runtime import harness
-from spark_jobs.runtime.console import say
+from spark_jobs.runtime.console import log_line
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.runtime.table_guard import is_unchanged, require_current
-from spark_jobs.writers.lost_rows import lost_rows
+from spark_jobs.runtime.table_guard import require_current_batch, require_writable
+from spark_jobs.writers.lost_rows import count_lost_rows
 from spark_jobs.writers.maintenance import maintain_table
 from spark_jobs.writers.writer import open_writer
 
@@ -36,17 +37,19 @@ def run(job: Job) -> StepResult:
     return job.result(job.for_each_table(job.step.tables, partial(merge_table, job, job.step.merge_of)))
 
 
-def merge_table(job: Job, attempt: str, work: TableWork, also: frozenset[TableState] = frozenset()) -> TableResult:
-    """Apply the batch that ``attempt`` staged for the table, if it staged one. Raises Fenced where the table has moved
-    on since, RowMissing where a change meets no row, SourceUnavailable where the next stage will fetch that row."""
+def merge_table(
+    job: Job, attempt: str, work: TableWork, more_states: frozenset[TableState] = frozenset()
+) -> TableResult:
+    """Apply the batch that ``attempt`` staged for the table, if there is one. Raises Fenced where the table has changed
+    since, RowMissing where a change finds no row, SourceUnavailable where the next stage will fetch that row."""
     task = work.task
     path = f"{batch_folder(task.table, attempt)}/{BATCH}"
     if not job.log.store.exists(path):
         return work.result(Outcome.UNCHANGED)
     batch = from_plain(Batch, json.loads(job.log.store.read(path)))
-    control, held = require_current(job, task, also)
-    is_unchanged(batch.fence, batch.lo_window, control, held)
-    record = _named(job, task, held, _record(job, task, control, batch))
+    control, current = require_writable(job, task, more_states)
+    require_current_batch(batch.fence, batch.lo_window, control, current)
+    record = _name_commit(job, task, current, _control_record(job, task, control, batch))
     rows = StagedRows(work.session, job.log.store, batch)
     writer = open_writer(job.step.definition.target.type, work.session, job.tables)
     try:
@@ -55,45 +58,45 @@ def merge_table(job: Job, attempt: str, work: TableWork, also: frozenset[TableSt
     except RowMissing as error:
         if batch.repair or not job.fetches_rows:
             raise
-        raise SourceUnavailable(_to_fetch(task, error)) from error
+        raise SourceUnavailable(_will_be_fetched(task, error)) from error
     lost = 0
     if batch.repair and batch.partial and task.rule.on_delete is OnDelete.SOFT:
-        lost = lost_rows(rows.frame, writer.read(task, None), batch.schema.key)
-        _tell_lost(task, lost)
-    touched = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
+        lost = count_lost_rows(rows.frame, writer.read(task, None), batch.schema.key)
+        _log_lost_rows(task, lost)
+    changed = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
     if discarded := batch.accounting.get(DISCARDED):
-        touched[DISCARDED] = discarded
+        changed[DISCARDED] = discarded
     return work.result(
         Outcome.DONE,
         rows=batch.rows,
-        counts=touched,
+        counts=changed,
         fence=record.fence,
         window=record.window,
         detail=batch.counts | ({"lost": lost} if lost else {}) | maintain_table(job, work, record),
     )
 
 
-def _to_fetch(task: TableTask, error: RowMissing) -> Problem:
+def _will_be_fetched(task: TableTask, error: RowMissing) -> Problem:
     return Problem(
         "TGT032",
-        f"a change of {task.table} met no row in the target",
+        f"a change of {task.table} found no row in the target",
         where=error.problems[0].where,
-        do="nothing: the next run looks for such changes, and fetches their rows from the source",
+        do="nothing: the next run searches for such changes and fetches their rows from the source",
         data="nothing of the batch was applied; the change log keeps it",
     )
 
 
-def _tell_lost(task: TableTask, lost: int) -> None:
+def _log_lost_rows(task: TableTask, lost: int) -> None:
     if lost:
-        say(
-            f"{task.table}: {lost:,} rows deleted in this interval are missing in the target, and the change log does"
-            " not know all their columns; they stay missing"
+        log_line(
+            f"{task.table}: {lost:,} rows deleted in this interval are not in the target, and the change log does not"
+            " have all their columns; they are not restored"
         )
 
 
-def _record(job: Job, task: TableTask, control: ControlRecord, batch: Batch) -> ControlRecord:
-    """What the commit says: the batch's window is applied. One that leaves the cursor where it is raises the fence: a
-    repair, and one that lets go what had waited."""
+def _control_record(job: Job, task: TableTask, control: ControlRecord, batch: Batch) -> ControlRecord:
+    """The control record of the commit: the batch's window is applied. A commit that does not move the cursor raises
+    the fence: a repair, or one that releases waiting records."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     record = replace(
         control,
@@ -125,17 +128,17 @@ def _record(job: Job, task: TableTask, control: ControlRecord, batch: Batch) -> 
     )
 
 
-def _named(job: Job, task: TableTask, held: TargetState, record: ControlRecord) -> ControlRecord:
-    """Name the commit in the change log. Where an attempt that died, or still lives, has taken the name, the fence is
-    raised in the target: that shuts the other attempt out and leaves the rows, so the batch still fits."""
-    assert held.control is not None
-    if record.fence == held.control.fence and job.log.write_control(record):
+def _name_commit(job: Job, task: TableTask, current: TargetState, record: ControlRecord) -> ControlRecord:
+    """Name the commit in the change log. If an attempt that died, or is still alive, has taken the name, the fence is
+    raised in the target: that shuts out the other attempt and changes no row, so the batch is still valid."""
+    assert current.control is not None
+    if record.fence == current.control.fence and job.log.write_control(record):
         return record
-    claimed = job.tables.fence(task.target, held, held.control.fenced())
+    claimed = job.tables.fence(task.target, current, current.control.fenced())
     record = replace(record, fence=claimed.fence + (1 if record.window == claimed.window else 0))
     named = job.log.claim_fence(record) if record.fence > claimed.fence else job.log.write_control(record)
     if not named:
-        raise overtaken(record, "another attempt has named this commit")
+        raise superseded(record, "another attempt has named this commit")
     return record
 
 

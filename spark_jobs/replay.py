@@ -1,6 +1,6 @@
-"""Stage and merge in one application: the log after a new copy, applied on top of it.
+"""Stages and merges in one application: applies the log after a new copy.
 
-Dies at any point: what was merged is merged, the rest is staged again by the next attempt.
+A crash at any point keeps what is merged; the next attempt stages the rest again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def run(job: Job) -> StepResult:
 
 
 def replay_table(job: Job, work: TableWork) -> TableResult:
-    """Bring one table up to ``step.window``. Raises what staging and merging raise."""
+    """Apply the log to one table up to ``step.window``. Raises the errors of staging and merging."""
     staged = stage_table(job, work, CATCHING_UP)
     if not has_batch(staged):
         return staged

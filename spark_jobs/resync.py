@@ -1,7 +1,7 @@
-"""A new copy of tables whose stream cannot be trusted any more, over the old one, in one commit.
+"""A new copy of tables whose stream has a hole, over the old one, in one commit.
 
-Readers see the old table or the new one. Dies before the commit: the old table stands and is still ``resyncing``; dies
-after it: the next attempt copies once more, which is never wrong.
+Readers see either the old table or the new one. A crash before the commit leaves the old table, still ``resyncing``;
+after the commit, the next attempt copies again, which is correct too.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.sparksql.names import quoted
-from spark_jobs.copies.copied_rows import CopiedRows, framed
+from spark_jobs.copies.copied_rows import CopiedRows, target_frame
 from spark_jobs.copies.copying import (
+    build_control_record,
     commit_copy,
-    control_before,
     for_each_copy,
-    is_new_table,
-    opened_copy,
+    has_reload,
+    open_copy,
     prepare_copy,
-    record_of,
     table_status,
+    with_copy_window,
 )
-from spark_jobs.copies.delete_guard import MissingRows, absent, live, require_yes
+from spark_jobs.copies.delete_guard import MissingRows, absent_rows, live_rows, require_delete_approval
 from spark_jobs.copies.key_audit import audit_keys, audit_window
 from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.runtime.spark_progress import watched
+from spark_jobs.runtime.spark_progress import watch_copy
 from spark_jobs.runtime.table_guard import require_expected_fence
 from spark_jobs.writers.writer import open_writer
 
@@ -44,66 +44,67 @@ def run(job: Job) -> StepResult:
 
 
 def copy_again(job: Job, work: TableWork) -> TableResult:
-    """Copy one resyncing table over what it holds; where only its keys are to be compared, do that. Raises Fenced where
-    the table is not resyncing (any more), Blocked where more would be deleted than allowed and nobody has said yes;
-    then nothing is written.
+    """Copy one resyncing table over its old rows; where only its keys are to be compared, do that. Raises Fenced where
+    the table is not resyncing, Blocked where more rows would be deleted than allowed without approval; then nothing is
+    written.
 
-    Of a table without key nobody can tell which rows were deleted and which were changed: where it ignores deletes, the
-    rows it has kept are counted as going, too."""
+    In a table without a key, deleted and changed rows cannot be distinguished: where it ignores deletes, the rows that
+    it has kept count as deleted, too."""
     task = work.task
-    named, held = table_status(job, task)
-    if held.control is None or held.control.state.name is not TableState.RESYNCING:
+    named_fence, current = table_status(job, task)
+    if current.control is None or current.control.state.name is not TableState.RESYNCING:
         raise Fenced(
             Problem(
                 "CPY003",
-                f"{task.table} is not waiting for a resync",
+                f"{task.table} is not in state resyncing",
                 where=job.tables.locate(task.target),
-                found=held.control.state.name if held.control else "no control record",
+                found=current.control.state.name if current.control else "no control record",
                 allowed=TableState.RESYNCING,
             )
         )
-    require_expected_fence(task, held.control)
-    if (window := audit_window(job.log, held.control)) is not None:
+    require_expected_fence(task, current.control)
+    if (window := audit_window(job.log, current.control)) is not None:
         return audit_keys(job, work, window)
-    job = control_before(job, task)
-    with opened_copy(job, task, job.step.window) as copy, copy_rows(job, work, copy) as new:
+    job = with_copy_window(job, task)
+    with open_copy(job, task, job.step.window) as copy, copy_rows(job, work, copy) as new:
         failpoint("copy.anchored")
-        old = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, held.version)
-        record = record_of(job, task, named, held, copy, held.control.state)
-        rows = framed(work, copy, new)
+        old = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, current.version)
+        record = build_control_record(job, task, named_fence, current, copy, current.control.state)
+        rows = target_frame(work, copy, new)
         missing = MissingRows(0, 0)
         if task.rule.on_delete is not OnDelete.IGNORE or not copy.schema.key:
             with work.phase("compare"):
                 missing = _missing(copy, old, new)
             if not (
                 isinstance(job.source, StreamHoldsSnapshots)
-                and is_new_table(job.log.manifest(job.step.window), task.table)
+                and has_reload(job.log.manifest(job.step.window), task.table)
             ):
-                require_yes(job, work, held.control, missing, "resync")
+                require_delete_approval(job, work, current.control, missing, "resync")
         if task.rule.on_delete is not OnDelete.HARD and copy.schema.key:
             rows = rows.unionByName(_kept(copy, old, new, rows), allowMissingColumns=True)
-        copied = CopiedRows(lambda: rows, progress=watched(work.spark, copy))
+        copied = CopiedRows(lambda: rows, progress=watch_copy(work.spark, copy))
         commit = prepare_copy(job, work, copy, copied)
         return commit_copy(job, work, copied, commit, record, missing=missing.rows, of=missing.of)
 
 
 def _missing(copy: Copy, old: DataFrame, new: DataFrame) -> MissingRows:
-    """How many live rows of the target are gone from the source. Without a key in common only their number tells."""
-    rows = live(old)
+    """How many live rows of the target are not in the source. Without a common key, only the row counts are
+    compared."""
+    rows = live_rows(old)
     of = rows.count()
     if copy.schema.key and set(copy.schema.key) <= set(old.columns):
-        return MissingRows(absent(copy.schema.key, rows, new).count(), of)
+        return MissingRows(absent_rows(copy.schema.key, rows, new).count(), of)
     return MissingRows(max(0, of - new.count()), of)
 
 
 def _kept(copy: Copy, old: DataFrame, new: DataFrame, rows: DataFrame) -> DataFrame:
-    """What ``on_delete`` keeps of the rows that the copy does not hold: flagged where it is ``soft``, else as they
-    were. They stand at the floor of the copy like all others."""
+    """The rows that ``on_delete`` keeps although the copy does not contain them: marked as deleted with ``soft``, else
+    unchanged. Their order key is the floor of the copy, like that of all other rows."""
     types = {field.name: field.dataType for field in rows.schema.fields}
-    gone = absent(copy.schema.key, old, new).withColumn("_cdc_order", F.lit(copy.floor))
+    kept_rows = absent_rows(copy.schema.key, old, new).withColumn("_cdc_order", F.lit(copy.floor))
     if "_cdc_deleted" in types:
-        gone = gone.withColumn("_cdc_deleted", F.lit(True))
-    return gone.select(*(F.col(quoted(name)).cast(types[name]) for name in gone.columns if name in types))
+        kept_rows = kept_rows.withColumn("_cdc_deleted", F.lit(True))
+    return kept_rows.select(*(F.col(quoted(name)).cast(types[name]) for name in kept_rows.columns if name in types))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The first copy of every pending table.
 
-Dies before a table's commit: the table is not there, the next attempt copies it again. Dies after it: the next attempt
-finds the copy and leaves it.
+A crash before a table's commit leaves no table; the next attempt copies it again. After the commit, the next attempt
+finds the copy and keeps it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, Table
 from airflow_cdc_provider.core.errors import ForeignTarget, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.states import State, TableState
-from spark_jobs.copies.copied_rows import rows_of
+from spark_jobs.copies.copied_rows import open_copied_rows
 from spark_jobs.copies.copying import (
+    build_control_record,
     commit_copy,
-    control_before,
     for_each_copy,
-    opened_copy,
+    open_copy,
     prepare_copy,
-    record_of,
     table_status,
+    with_copy_window,
 )
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
@@ -34,29 +34,30 @@ def run(job: Job) -> StepResult:
 
 
 def first_copy(job: Job, work: TableWork) -> TableResult:
-    """Copy one table, unless its copy is there. Raises ForeignTarget where the place is taken by a table not ours."""
+    """Copy one table, unless it has a copy. Raises ForeignTarget where the target has a table of the same name without
+    a control record."""
     task = work.task
-    named, held = table_status(job, task)
-    if held.exists and held.control is None:
+    named_fence, current = table_status(job, task)
+    if current.exists and current.control is None:
         raise ForeignTarget(
             Problem(
                 "CPY002",
-                f"{task.table} cannot be copied: its place is taken by a table of somebody else",
+                f"{task.table} cannot be copied: the target table exists and belongs to another owner",
                 where=job.tables.locate(task.target),
-                found="a table without a control record of ours",
-                do="move that table away, or give this one another `target` in the definition",
+                found="a table without a control record of this replicator",
+                do="rename or drop that table, or set another `target` for this one in the definition",
                 data="the table was not touched",
             )
         )
-    if held.control is not None and held.control.state.name not in TAKES_A_FIRST_COPY:
-        return work.result(Outcome.UNCHANGED, fence=held.control.fence, window=held.control.window)
-    job = control_before(job, task)
-    with opened_copy(job, task, job.step.window) as copy, rows_of(job, work, copy) as rows:
+    if current.control is not None and current.control.state.name not in TAKES_A_FIRST_COPY:
+        return work.result(Outcome.UNCHANGED, fence=current.control.fence, window=current.control.window)
+    job = with_copy_window(job, task)
+    with open_copy(job, task, job.step.window) as copy, open_copied_rows(job, work, copy) as rows:
         failpoint("copy.anchored")
         commit = prepare_copy(job, work, copy, rows)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         state = State(TableState.REPLICATING, since=now, reason="first copy", set_by="snapshot")
-        record = record_of(job, task, named, held, copy, state)
+        record = build_control_record(job, task, named_fence, current, copy, state)
         return commit_copy(job, work, rows, commit, record)
 
 

@@ -1,22 +1,20 @@
-"""Prove that the copies are the source, on a live system.
+"""Compares the copies with the source, while the source is in use.
 
-Per table: a snapshot of the source at A, a window that ends at A, merged; then the target's version at A against the
-source under that snapshot. Both sides count and sum up hashes of their values by themselves; where they differ, the
-first differing keys are named. Rows flagged deleted and rows outside ``where`` are left out. A table without key that
-ignores deletes must hold every row of the source at least as often: which rows are left over nobody can tell. Columns
-that the stream does not tell are left out. One snapshot per table: holding one for all would keep every table's old
-rows from being cleaned up for as long as the whole proof takes.
+Per table: a snapshot of the source at position A, a window that ends at A, merged; then the target's version at A is
+compared with the source in that snapshot. Each side counts its rows and sums up hashes of its values; where they
+differ, the first differing keys are listed. Rows marked as deleted and rows outside ``where`` are left out. A table
+without a key that ignores deletes must contain every row of the source at least as often: its surplus rows cannot be
+identified. Columns that the stream does not carry are left out. Each table has its own snapshot: one for all tables
+would keep the source from removing old row versions until all comparisons are done.
 
-Of a source without exact snapshots nobody knows A: the window goes as far as the stream does, and the result says
-``inexact``.
+Without exact snapshots A is unknown: the window extends to the end of the stream, and the result is marked ``inexact``.
 
-``step.tables`` names every captured table, since each window says of all of them what it holds; those of
-``step.compare`` are compared, those of ``step.catch_up`` only take what was landed: the comparison of one table does
-not hold up the others. Writes what a run of the stream writes; dies at any point: the next run goes on from the log and
-the cursors.
+``step.tables`` has every captured table, because each window records all of them; those of ``step.compare`` are
+compared, those of ``step.catch_up`` only apply the windows, so that the comparison of one table does not delay the
+others. Writes what a stream run writes; after a crash the next run continues from the log and the cursors.
 
-A table that was compared because its rows had been rewritten goes on where both sides are identical. Where they differ
-it is blocked or, with ``reconcile: auto``, copied again by the next run.
+A table that is compared because its rows were rewritten continues if both sides are identical. Otherwise it is blocked
+or, with ``reconcile: auto``, copied again by the next run.
 """
 
 from __future__ import annotations
@@ -41,26 +39,26 @@ from airflow_cdc_provider.targets.sparksql.compare import checksums_sql, live_ro
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import literal
 from airflow_cdc_provider.targets.target import TargetState
-from spark_jobs.batches.batch_plan import before_hole
-from spark_jobs.copies.copying import opened_copy
-from spark_jobs.copies.source_checksums import SourceSide, source_side
+from spark_jobs.batches.batch_plan import last_window_before_hole
+from spark_jobs.copies.copying import open_copy
+from spark_jobs.copies.source_checksums import SourceSide, open_source_side
 from spark_jobs.extract import land_window
 from spark_jobs.replay import replay_table
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.runtime.table_guard import require_current
+from spark_jobs.runtime.table_guard import require_writable
 from spark_jobs.windows.window_writer import WindowEnd
 from spark_jobs.writers.writer import open_writer
 
 DIFFERENCES_SHOWN = 20
-VIEW = "held_rows"
+TARGET_VIEW = "target_rows"
 
 
 def run(job: Job) -> StepResult:
-    """The tables one after the other: each proof ends a window of its own."""
+    """The tables one after the other: each comparison ends a window of its own."""
     results: list[TableResult] = []
     for task in (task for task in job.step.tables if task.table in job.step.compare):
-        results += job.for_each_table([task], partial(prove, job))
+        results += job.for_each_table([task], partial(verify_table, job))
         if job.log.sealed() >= job.step.window:
             manifest = job.log.manifest(job.step.window)
             job = replace(job, step=replace(job.step, window=manifest.window + 1, lo=manifest.hi))
@@ -69,24 +67,24 @@ def run(job: Job) -> StepResult:
     return job.result([*results, *job.for_each_table(catching_up, partial(replay_table, job))])
 
 
-def prove(job: Job, work: TableWork) -> TableResult:
-    """One table. The outcome is DONE also where the sides differ: ``detail`` says so. Raises what landing, staging and
-    merging raise, Fenced where the table takes no changes."""
+def verify_table(job: Job, work: TableWork) -> TableResult:
+    """One table. The outcome is DONE also where the sides differ: ``detail`` has the result. Raises the errors of
+    extracting, staging and merging, Fenced where the table does not accept changes."""
     task = work.task
     if isinstance(job.source, StreamHoldsSnapshots):
-        raise Fenced(_has_no_rows(job, task))
-    with opened_copy(job, task, job.step.window - 1) as copy:
+        raise Fenced(_source_without_rows(job, task))
+    with open_copy(job, task, job.step.window - 1) as copy:
         with work.phase("catch up"):
             landed = _land(replace(job, step=replace(job.step, limit=dict(copy.position))))
             caught_up = replay_table(landed, work)
         if caught_up.outcome not in (Outcome.DONE, Outcome.UNCHANGED):
             return caught_up
-        control, held = require_current(job, task, frozenset())
-        if before_hole(job.log, control, landed.step.window) < landed.step.window:
+        control, current = require_writable(job, task, frozenset())
+        if last_window_before_hole(job.log, control, landed.step.window) < landed.step.window:
             raise Fenced(_has_hole(job, task))
         failpoint("verify.before_compare")
-        with work.phase("compare"), source_side(job, work, copy) as source:
-            detail = compare(job, work, copy, source, held.version)
+        with work.phase("compare"), open_source_side(job, work, copy) as source:
+            detail = compare(job, work, copy, source, current.version)
     result = work.result(
         Outcome.DONE,
         rows=detail["target_rows"],
@@ -97,15 +95,16 @@ def prove(job: Job, work: TableWork) -> TableResult:
     )
     if not task.rewritten:
         return result
-    return _after_rewrite(job, task, held, replace(control.fenced(), attempt=job.step.attempt), copy, result)
+    return _after_rewrite(job, task, current, replace(control.fenced(), attempt=job.step.attempt), copy, result)
 
 
 def _after_rewrite(
-    job: Job, task: TableTask, held: TargetState, record: ControlRecord, copy: Copy, result: TableResult
+    job: Job, task: TableTask, current: TargetState, record: ControlRecord, copy: Copy, result: TableResult
 ) -> TableResult:
-    """What a comparison means for a table whose rows were rewritten at the source. Raises Fenced where it moved on."""
+    """The outcome of a comparison for a table whose rows were rewritten at the source. Raises Fenced where the table
+    has changed since."""
     if result.detail["identical"]:
-        committed = job.tables.fence(task.target, held, replace(record, identity=copy.identity))
+        committed = job.tables.fence(task.target, current, replace(record, identity=copy.identity))
         return replace(result, fence=committed.fence)
     problem = Problem(
         "SRC101",
@@ -115,19 +114,19 @@ def _after_rewrite(
         f" first differences: {', '.join(result.detail['differences'][:3]) or 'none shown'}",
         allowed="a rewrite that keeps every value, such as VACUUM FULL",
         do=f"airflow cdc resync {job.step.definition.name} --table {task.table}",
-        data="the copy holds the old values; later changes are kept in the change log",
+        data="the copy has the old values; later changes are kept in the change log",
     )
     if job.step.definition.source.reconcile is not Reconcile.AUTO:
         return replace(result, outcome=Outcome.BLOCKED, problem=problem)
     since = datetime.now(UTC).isoformat(timespec="milliseconds")
     state = State(TableState.RESYNCING, since, problem.what, problem.do, set_by=job.step.run_id)
-    committed = job.tables.fence(task.target, held, replace(record, state=state))
+    committed = job.tables.fence(task.target, current, replace(record, state=state))
     return replace(result, fence=committed.fence)
 
 
 def _land(job: Job) -> Job:
-    """Windows up to ``step.limit``, since a schema change or a hole of any table ends one early. Returns the job of the
-    last. A window that cannot be landed is the trouble of the stream: no table is blocked for it."""
+    """Write windows up to ``step.limit``: a schema change or a hole of any table ends one early. Returns the job at the
+    last window. If a window cannot be written, the error is one of the stream, and no table is blocked."""
     try:
         manifest, window = land_window(job)
     except CheckFailed as error:
@@ -137,10 +136,10 @@ def _land(job: Job) -> Job:
     return _land(replace(job, step=replace(job.step, window=manifest.window + 1, lo=manifest.hi)))
 
 
-def _has_no_rows(job: Job, task: TableTask) -> Problem:
+def _source_without_rows(job: Job, task: TableTask) -> Problem:
     return Problem(
         "VER002",
-        f"{task.table} cannot be compared: its source tells changes, and no rows",
+        f"{task.table} cannot be compared: its source delivers changes only, no rows",
         where=task.table,
         found=f"source type {job.step.definition.source.type}",
         do="compare the target with the database that the events come from",
@@ -157,63 +156,67 @@ def _has_hole(job: Job, task: TableTask) -> Problem:
 
 
 def compare(job: Job, work: TableWork, copy: Copy, source: SourceSide, version: int | None) -> dict[str, Any]:
-    """What stands in ``TableResult.detail``. ``inexact``: the source was read while it may have changed, so only with
-    its writers at rest does a difference mean anything."""
+    """The content of ``TableResult.detail``. ``inexact``: the source may have changed during the read, so a difference
+    is significant only without concurrent writes."""
     task, schema = work.task, logged_columns(copy)
     expected = source.checksums(schema)
     rows = _target_rows(job, work, copy, source, version)
-    _with_untold(rows, schema).createOrReplaceTempView(VIEW)
-    found = work.spark.sql(checksums_sql(VIEW, schema, source.hash)).collect()[0]
-    columns = {name: expected[f"c{at}"] == found[f"c{at}"] for at, name in enumerate(schema.names)}
-    identical = expected["n"] == found["n"] and all(columns.values())
-    more = _may_hold_more(task, schema)
-    differences = [] if identical else _differences(work, source, schema, more)
+    _with_missing_columns(rows, schema).createOrReplaceTempView(TARGET_VIEW)
+    actual = work.spark.sql(checksums_sql(TARGET_VIEW, schema, source.hash)).collect()[0]
+    columns = {name: expected[f"c{index}"] == actual[f"c{index}"] for index, name in enumerate(schema.names)}
+    identical = expected["n"] == actual["n"] and all(columns.values())
+    surplus_allowed = _allows_surplus(task, schema)
+    differences = [] if identical else _differences(work, source, schema, surplus_allowed)
     return {
         "source_rows": expected["n"],
-        "target_rows": found["n"],
-        "identical": identical or (more and not differences),
-        "columns": {} if more else columns,
+        "target_rows": actual["n"],
+        "identical": identical or (surplus_allowed and not differences),
+        "columns": {} if surplus_allowed else columns,
         "differences": differences,
         "inexact": not job.source.exact_snapshot,
     }
 
 
 def logged_columns(copy: Copy) -> TableSchema:
-    """The columns that can be compared: others are as of the last copy."""
-    return replace(copy.schema, columns=tuple(one for one in copy.schema.columns if one.name not in copy.unlogged))
+    """The columns that can be compared: columns that the stream does not carry have the values of the last copy."""
+    return replace(
+        copy.schema, columns=tuple(column for column in copy.schema.columns if column.name not in copy.unlogged)
+    )
 
 
-def _with_untold(rows: DataFrame, schema: TableSchema) -> DataFrame:
-    """Columns that the target lacks are NULL in all its rows: a stream need not tell of a new column before the next
+def _with_missing_columns(rows: DataFrame, schema: TableSchema) -> DataFrame:
+    """Columns that the target lacks are NULL in all its rows: a stream may not announce a new column before the next
     change of its table."""
-    held = {name.lower() for name in rows.columns}
-    untold = [column for column in schema.columns if column.name.lower() not in held]
-    return rows.select("*", *(F.expr(f"{literal(None, column.type)} AS {quoted(column.name)}") for column in untold))
+    present = {name.lower() for name in rows.columns}
+    missing = [column for column in schema.columns if column.name.lower() not in present]
+    return rows.select("*", *(F.expr(f"{literal(None, column.type)} AS {quoted(column.name)}") for column in missing))
 
 
-def _may_hold_more(task: TableTask, schema: TableSchema) -> bool:
+def _allows_surplus(task: TableTask, schema: TableSchema) -> bool:
     return task.rule.on_delete is OnDelete.IGNORE and not schema.key
 
 
 def _target_rows(job: Job, work: TableWork, copy: Copy, source: SourceSide, version: int | None) -> DataFrame:
-    """The rows that the source should hold too. Where deletes are ignored: only those whose key it still holds, or all
-    where there is no key."""
+    """The rows that must be in the source, too. Where deletes are ignored: only rows whose key is in the source, or all
+    rows of a table without a key."""
     task = work.task
     rows = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, version)
     rows = rows.where(live_rows(task.rule.on_delete is OnDelete.SOFT))
-    if task.rule.on_delete is not OnDelete.IGNORE or _may_hold_more(task, copy.schema):
+    if task.rule.on_delete is not OnDelete.IGNORE or _allows_surplus(task, copy.schema):
         return rows
     keys = source.keys().alias("source")
-    same = [F.col(f"held.{quoted(name)}").eqNullSafe(F.col(f"source.{quoted(name)}")) for name in copy.schema.key]
-    return rows.alias("held").join(keys, same, "left_semi")
+    same_key = [F.col(f"target.{quoted(name)}").eqNullSafe(F.col(f"source.{quoted(name)}")) for name in copy.schema.key]
+    return rows.alias("target").join(keys, same_key, "left_semi")
 
 
-def _differences(work: TableWork, source: SourceSide, schema: TableSchema, more: bool) -> list[str]:
-    """Keys of the first rows that only one side holds, or that both hold differently. Equal rows are counted. ``more``:
-    the target may hold a row more often."""
-    ours, theirs = source.hashes(schema), work.spark.sql(rows_sql(VIEW, schema))
-    sides = ours.select("k", "h", F.lit(1).alias("n")).unionByName(theirs.select("k", "h", F.lit(-1).alias("n")))
-    differing = sides.groupBy("k", "h").agg(F.sum("n").alias("n")).where("n > 0" if more else "n <> 0")
+def _differences(work: TableWork, source: SourceSide, schema: TableSchema, surplus_allowed: bool) -> list[str]:
+    """Keys of the first rows that only one side has, or that differ. Equal rows are counted. ``surplus_allowed``: the
+    target may have a row more often."""
+    source_rows, target_rows = source.hashes(schema), work.spark.sql(rows_sql(TARGET_VIEW, schema))
+    sides = source_rows.select("k", "h", F.lit(1).alias("n")).unionByName(
+        target_rows.select("k", "h", F.lit(-1).alias("n"))
+    )
+    differing = sides.groupBy("k", "h").agg(F.sum("n").alias("n")).where("n > 0" if surplus_allowed else "n <> 0")
     rows = differing.select("k").distinct().orderBy("k").limit(DIFFERENCES_SHOWN).collect()
     return [row["k"].replace("\x01", ", ") for row in rows]
 

@@ -1,6 +1,6 @@
-"""A job that does in small what a tick does in large. Its only use is the classes it makes the JVM load.
+"""Runs a small version of a typical run, so that the JVM loads the classes for the class data archive.
 
-Argument: an empty folder. It dies without harm at any moment: nothing outside that folder is touched.
+Argument: an empty folder. A crash at any moment is harmless: nothing outside that folder is changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spark_jobs.runtime import sessions
 
 def main(folder: Path) -> None:
     lake = next((kind for kind in LAKES if f"/{kind}-spark" in SparkConf().get("spark.driver.extraClassPath", "")), "")
-    spark = sessions.fresh(sessions.build("cdc-warm-up", lake))
+    spark = sessions.new_session(sessions.build_session("cdc-warm-up", lake))
     batch = folder / "batch"
     rows = spark.range(1000).selectExpr("id", "cast(id as string) as text", "timestamp_millis(id) as at", "id % 7 as n")
     rows.mapInArrow(unchanged, rows.schema).write.parquet(str(batch))

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
 from tests.model import seeds
+
+# Processes that tests start can be made to fail at the product's failpoints, too.
+FAILPOINTS = str(Path(__file__).parent / "failpoints")
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [FAILPOINTS, os.environ.get("PYTHONPATH")]))
 
 # A busy machine is no failure of the code. Without a database of examples, a run does not depend on the one before.
 settings.register_profile(

@@ -1,1 +1,1 @@
-"""``airflow cdc …``: what an operator asks and orders. Each command is a module; it is imported when it is called."""
+"""``airflow cdc …``, the command line for operators. Each command is a module that is imported on its first use."""

@@ -1,4 +1,4 @@
-"""``airflow cdc check NAME``: every obstacle at once, each with its cure."""
+"""``airflow cdc check NAME``: shows all problems at once, each with its remedy."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
-from airflow_cdc_provider.cli import output as a
-from airflow_cdc_provider.cli.command_runner import command
-from airflow_cdc_provider.cli.output import Answer
-from airflow_cdc_provider.cli.replicators import find, opened
+from airflow_cdc_provider.cli import exit_codes
+from airflow_cdc_provider.cli.command_runner import cli_command
+from airflow_cdc_provider.cli.output import CommandOutput
+from airflow_cdc_provider.cli.replicators import find_definition, open_with_connections
 from airflow_cdc_provider.cli.shared_folders import unshared
 from airflow_cdc_provider.connectors.source import LimitsCopies
 from airflow_cdc_provider.control.replicator import Replicator
@@ -23,53 +23,55 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.hooks.spark import spark_master
 from airflow_cdc_provider.hooks.state import unverified_state
 from airflow_cdc_provider.java import find_java
-from airflow_cdc_provider.staging.store import creates_exclusively
+from airflow_cdc_provider.staging.store import supports_exclusive_create
 
 
-@command
-def check(args: argparse.Namespace) -> Answer:
-    replicator = opened(find(args.name))
-    problems, tables = _tables(replicator)
-    problems += _asked(lambda: replicator.source.check(tables))
-    problems += _asked(lambda: replicator.target.check(tables))
-    problems += _asked(lambda: _staging(replicator))
-    problems += _asked(lambda: _spark(replicator))
+@cli_command
+def check(args: argparse.Namespace) -> CommandOutput:
+    replicator = open_with_connections(find_definition(args.name))
+    problems, tables = _selected_tables(replicator)
+    problems += _collect(lambda: replicator.source.check(tables))
+    problems += _collect(lambda: replicator.target.check(tables))
+    problems += _collect(lambda: _check_staging(replicator))
+    problems += _collect(lambda: _check_spark(replicator))
     problems = list({(problem.code, problem.where, problem.what): problem for problem in problems}.values())
-    warnings = _unverified(replicator)
-    notes = [*_unheld(replicator, tables)]
+    warnings = _tls_warnings(replicator)
+    unsupported = [*_unsupported_values(replicator, tables)]
     body = {
         "replicator": replicator.name,
         "ready": not problems,
         "tables": [task.table for task in tables],
         "warnings": [to_plain(warning) for warning in warnings],
-        "unheld": notes,
+        "unheld": unsupported,
         "unseen": replicator.source.unseen,
     }
     lines = [f"warning: {warning}" for warning in warnings]
-    lines.append(f"note: {replicator.name} cannot see {replicator.source.unseen}")
-    lines += [f"note: {text}" for text in notes]
+    lines.append(f"note: {replicator.name} cannot detect {replicator.source.unseen}")
+    lines += [f"note: {text}" for text in unsupported]
     if not problems:
-        lines.append(f"{replicator.name} is ready: {len(tables)} tables{_at_once(replicator, len(tables))}")
-    return Answer(body, lines=lines, problems=problems, code=a.CONFIGURATION if problems else a.OK)
+        lines.append(f"{replicator.name} is ready: {len(tables)} tables{_copy_limit(replicator, len(tables))}")
+    return CommandOutput(
+        body, lines=lines, problems=problems, code=exit_codes.CONFIGURATION if problems else exit_codes.OK
+    )
 
 
-def _at_once(replicator: Replicator, tables: int) -> str:
-    """Where the source has not room to copy all of them side by side."""
+def _copy_limit(replicator: Replicator, tables: int) -> str:
+    """If the source limits how many tables can be copied at once."""
     source = replicator.source
-    room = source.copies_at_once() if isinstance(source, LimitsCopies) else tables
-    return f", copied {room} at a time: the source has no room for more" if room < tables else ""
+    limit = source.copies_at_once() if isinstance(source, LimitsCopies) else tables
+    return f", copied {limit} at a time: the source allows no more" if limit < tables else ""
 
 
-def _asked(ask: Callable[[], Iterable[Problem]]) -> list[Problem]:
-    """One obstacle must not hide the others: what cannot be asked is an obstacle too."""
+def _collect(check_system: Callable[[], Iterable[Problem]]) -> list[Problem]:
+    """The problems of one system. A system that cannot be checked is a problem too, and does not hide the others."""
     try:
-        return list(ask())
+        return list(check_system())
     except CdcError as error:
         return list(error.problems)
 
 
-def _unverified(replicator: Replicator) -> list[Problem]:
-    """What may be, and is said all the same. An extra that cannot be followed is one of the problems already."""
+def _tls_warnings(replicator: Replicator) -> list[Problem]:
+    """Connections without verified TLS, which is allowed. An invalid extra is already reported as a problem."""
     ends = [end for end in (replicator.source, replicator.target) if isinstance(end, ReachesUnverified)]
     warnings: list[Problem] = []
     for end in ends:
@@ -80,14 +82,14 @@ def _unverified(replicator: Replicator) -> list[Problem]:
     return list(dict.fromkeys(warnings))
 
 
-def _unheld(replicator: Replicator, tables: Iterable[TableTask]) -> Iterator[str]:
-    """One line for each table that may meet values which its copy cannot hold."""
+def _unsupported_values(replicator: Replicator, tables: Iterable[TableTask]) -> Iterator[str]:
+    """One line for each table whose source types have values that the target types lack."""
     for task in tables:
         if columns := unsupported_values(task, replicator.source.may_hold, replicator.target.unsupported_values):
             yield unsupported_values_note(task.table, columns)
 
 
-def _tables(replicator: Replicator) -> tuple[list[Problem], list[TableTask]]:
+def _selected_tables(replicator: Replicator) -> tuple[list[Problem], list[TableTask]]:
     try:
         described = replicator.source.tables()
     except CdcError as error:
@@ -96,22 +98,22 @@ def _tables(replicator: Replicator) -> tuple[list[Problem], list[TableTask]]:
     return list(problems), [selection.task(TableState.PENDING) for selection in selections]
 
 
-def _staging(replicator: Replicator) -> list[Problem]:
-    """Staging must take a file exclusively. Raises StagingUnavailable where it cannot be written at all."""
+def _check_staging(replicator: Replicator) -> list[Problem]:
+    """Staging must support exclusive creation. Raises StagingUnavailable if it is not writable."""
     store = replicator.log.store
-    if creates_exclusively(store):
+    if supports_exclusive_create(store):
         return []
     return [
         Problem(
             "ENV004",
-            "staging does not create files exclusively",
+            "staging does not support exclusive creation of files",
             where=store.url(""),
             do="use a file system with hard links, or an object store with conditional writes",
         )
     ]
 
 
-def _spark(replicator: Replicator) -> Iterable[Problem]:
-    """A usable Java, a Spark connection, and folders that its executors can reach."""
+def _check_spark(replicator: Replicator) -> Iterable[Problem]:
+    """Java, the Spark connection, and shared folders for its executors."""
     find_java()
     return unshared(replicator.definition, spark_master(replicator.definition.spark.connection))

@@ -1,4 +1,4 @@
-"""From a function that answers to a command with exit codes: nobody sees a stack trace for a mistake of theirs."""
+"""Runs the function of a command: prints its output, maps errors to problems without a stack trace, and exits."""
 
 from __future__ import annotations
 
@@ -14,78 +14,81 @@ from typing import NoReturn, TextIO
 
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_cdc_provider.cli import output as a
-from airflow_cdc_provider.cli.output import Answer, show
+from airflow_cdc_provider.cli import exit_codes
+from airflow_cdc_provider.cli.output import CommandOutput, show
 from airflow_cdc_provider.core.errors import CdcError, Problem
 
-INTERRUPTED = 130
 CONTEXT = "_AIRFLOW_PROCESS_CONTEXT"
 
 
-def command(function: Callable[[argparse.Namespace], Answer]) -> Callable[[argparse.Namespace], NoReturn]:
-    """Run ``function``, show its answer, exit with its code. Whatever else is said meanwhile goes to stderr."""
+def cli_command(function: Callable[[argparse.Namespace], CommandOutput]) -> Callable[[argparse.Namespace], NoReturn]:
+    """Run ``function``, print its output, and exit with its code. All other output goes to stderr."""
 
     @functools.wraps(function)
     def run(args: argparse.Namespace) -> NoReturn:
         out = sys.stdout
-        _keep_logs_off(out)
+        _redirect_logs(out)
         try:
-            with redirect_stdout(sys.stderr), _as_server():
-                answer = _answer(function, args)
-            show(answer, args.output, out, sys.stderr)
+            with redirect_stdout(sys.stderr), _as_server_process():
+                output = _run_function(function, args)
+            show(output, args.output, out, sys.stderr)
             out.flush()
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
-            sys.exit(a.OK)
+            sys.exit(exit_codes.OK)
         except KeyboardInterrupt:
-            print("stopped; a request that was made stays, `airflow cdc status` shows it", file=sys.stderr)
-            sys.exit(INTERRUPTED)
-        sys.exit(answer.code)
+            print("Interrupted. A submitted command stays pending; see `airflow cdc status`", file=sys.stderr)
+            sys.exit(exit_codes.INTERRUPTED)
+        sys.exit(output.code)
 
     return run
 
 
 @contextmanager
-def _as_server() -> Iterator[None]:
-    """Connections of Airflow's metadata are visible to server processes only; a command is one while it works."""
-    said = os.environ.get(CONTEXT)
+def _as_server_process() -> Iterator[None]:
+    """Airflow shows connections of its metadata database only to server processes, so the command runs as one."""
+    earlier = os.environ.get(CONTEXT)
     os.environ.setdefault(CONTEXT, "server")
     try:
         yield
     finally:
-        if said is None:
+        if earlier is None:
             os.environ.pop(CONTEXT, None)
 
 
-def _keep_logs_off(out: TextIO) -> None:
-    """Airflow logs to stdout, where only the answer belongs."""
+def _redirect_logs(out: TextIO) -> None:
+    """Redirect Airflow's log handlers from stdout to stderr."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, logging.StreamHandler) and handler.stream is out:
             handler.setStream(sys.stderr)
             handler.setLevel(logging.WARNING)
 
 
-def _answer(function: Callable[[argparse.Namespace], Answer], args: argparse.Namespace) -> Answer:
+def _run_function(function: Callable[[argparse.Namespace], CommandOutput], args: argparse.Namespace) -> CommandOutput:
     try:
         return function(args)
     except CdcError as error:
-        return _failed(error.exit_code, *error.problems)
+        return _error_output(error.exit_code, *error.problems)
     except PermissionError as error:
         problem = Problem(
-            "CLI006", "permission denied", where=str(error.filename or ""), do="ask for the right to use it"
+            "CLI006", "permission denied", where=str(error.filename or ""), do="grant access to this user"
         )
-        return _failed(a.PERMISSION, problem)
+        return _error_output(exit_codes.PERMISSION, problem)
     except AirflowException as error:
-        return _failed(a.TEMPORARY, Problem("CLI007", "Airflow refused", found=_first_line(error)))
-    except Exception as error:  # a bug of ours: its trace is for the report, its exit code for scripts
+        return _error_output(
+            exit_codes.TEMPORARY, Problem("CLI007", "Airflow returned an error", found=_first_line(error))
+        )
+    except Exception as error:  # a bug: print the stack trace for the report
         traceback.print_exc()
         found = f"{type(error).__name__}: {_first_line(error)}"
-        return _failed(a.BUG, Problem("CLI011", "the command met an error it has no words for", found=found))
+        return _error_output(
+            exit_codes.BUG, Problem("CLI011", "internal error", found=found, do="report it with the stack trace")
+        )
 
 
 def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), "")[:200]
 
 
-def _failed(code: int, *problems: Problem) -> Answer:
-    return Answer({"error": code}, problems=problems, code=code)
+def _error_output(code: int, *problems: Problem) -> CommandOutput:
+    return CommandOutput({"error": code}, problems=problems, code=code)

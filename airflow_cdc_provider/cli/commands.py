@@ -1,4 +1,4 @@
-"""The commands of ``airflow cdc``. Imported by every ``airflow`` call, so it names the implementations and no more."""
+"""The commands of ``airflow cdc``. Every ``airflow`` call imports this module, so it does not import their code."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Any, NoReturn
 
 from airflow.cli.cli_config import ARG_OUTPUT, ActionCommand, Arg, CLICommand, GroupCommand, lazy_load_command
 
+from airflow_cdc_provider.cli.exit_codes import USAGE
 from airflow_cdc_provider.connectors import SAVED
-
-USAGE = 64
 
 
 class StrictArg(Arg):
-    """An argument whose command answers mistakes with its own usage on stderr and exit code 64, unknown options too."""
+    """An argument whose parser exits with code 64 and the command's usage on stderr, for unknown options too."""
 
     def __init__(self, *flags: str, **options: Any) -> None:
         self.flags = flags
@@ -24,28 +23,28 @@ class StrictArg(Arg):
 
     def add_to_parser(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(*self.flags, **self.kwargs)
-        parser.error = partial(_refuse, parser)  # type: ignore[method-assign]
+        parser.error = partial(_exit_with_usage, parser)  # type: ignore[method-assign]
         parser.parse_known_args = partial(_parse_strictly, parser)  # type: ignore[method-assign,assignment]
 
 
-class Explained(StrictArg):
-    """An argument whose command explains more in its help; the module named in ``by`` says it when it is asked for."""
+class ArgWithEpilog(StrictArg):
+    """An argument that adds an epilog to the help of its command: ``EPILOG`` of ``epilog_module``, imported on use."""
 
-    def __init__(self, *flags: str, by: str, **options: Any) -> None:
+    def __init__(self, *flags: str, epilog_module: str, **options: Any) -> None:
         super().__init__(*flags, **options)
-        self._by = by
+        self._epilog_module = epilog_module
 
     def add_to_parser(self, parser: argparse.ArgumentParser) -> None:
         super().add_to_parser(parser)
-        parser.format_help = partial(_explain, parser, self._by)  # type: ignore[method-assign]
+        parser.format_help = partial(_format_help_with_epilog, parser, self._epilog_module)  # type: ignore[method-assign]
 
 
-def _explain(parser: argparse.ArgumentParser, module: str) -> str:
+def _format_help_with_epilog(parser: argparse.ArgumentParser, module: str) -> str:
     parser.epilog = import_module(module).EPILOG
     return argparse.ArgumentParser.format_help(parser)
 
 
-def _refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
+def _exit_with_usage(parser: argparse.ArgumentParser, message: str) -> NoReturn:
     parser.print_usage(sys.stderr)
     parser.exit(USAGE, f"{parser.prog}: {message}\n")
 
@@ -58,83 +57,94 @@ def _parse_strictly(
         from airflow_cdc_provider.core.nearest import did_you_mean
 
         known = [flag for action in parser._actions for flag in action.option_strings]
-        _refuse(parser, f"unknown: {' '.join(unknown)}. {did_you_mean(unknown[0], known)}".rstrip(". "))
+        message = f"unrecognized arguments: {' '.join(unknown)}. {did_you_mean(unknown[0], known)}"
+        _exit_with_usage(parser, message.rstrip(". "))
     return parsed, unknown
 
 
-FILES = StrictArg("files", help="YAML files of replicators.", nargs="+", metavar="FILE")
-NAME = StrictArg("name", help="Name of the replicator, or its YAML file.", metavar="NAME")
-ANY_NAME = StrictArg("name", help="One replicator, by name or YAML file; all without it.", nargs="?", metavar="NAME")
-TABLE = StrictArg("--table", help="Source table, once or more often; all without it.", action="append", default=[])
+FILES = StrictArg("files", help="YAML files of replicators", nargs="+", metavar="FILE")
+NAME = StrictArg("name", help="The name of the replicator, or its YAML file", metavar="NAME")
+ANY_NAME = StrictArg(
+    "name", help="The name of a replicator, or its YAML file (default: all replicators)", nargs="?", metavar="NAME"
+)
+TABLE = StrictArg("--table", help="A source table; may be repeated (default: all tables)", action="append", default=[])
 # Airflow keeps its log lines off stdout for commands that have an argument "output".
 OUTPUT = StrictArg(*ARG_OUTPUT.flags, **ARG_OUTPUT.kwargs)
 JSON = StrictArg(
     "--json",
-    help="Short for --output json.",
+    help="Same as --output json",
     dest="output",
     action="store_const",
     const="json",
     default=argparse.SUPPRESS,
 )
-ANSWER = (OUTPUT, JSON)
-NOW = StrictArg("--now", help="Start the run that carries it out.", action="store_true")
-WAIT = StrictArg("--wait", help="Follow the request until it is done.", action="store_true")
-KEY = StrictArg("--key", help="Idempotency key: the same key is the same request.")
-REASON = StrictArg("--reason", help="Why; shown in status and audit.", default="")
-YES = StrictArg("--yes", help="Let the new copy delete more rows than resync.max_delete.", action="store_true")
+OUTPUT_ARGS = (OUTPUT, JSON)
+NOW = StrictArg("--now", help="Trigger a DAG run that carries out the command", action="store_true")
+WAIT = StrictArg("--wait", help="Wait until the command has finished", action="store_true")
+KEY = StrictArg("--key", help="Idempotency key: a repeated command with the same key has no effect")
+REASON = StrictArg("--reason", help="The reason, shown in the status and in the audit log", default="")
+YES = StrictArg("--yes", help="Allow the new copy to delete more rows than resync.max_delete", action="store_true")
 
-TO = StrictArg("--to", help="A window, or a time (ISO; UTC without zone).", required=True, metavar="WINDOW|TIME")
+REWIND_TO = StrictArg(
+    "--to", help="A window number, or a time in ISO format (default zone: UTC)", required=True, metavar="WINDOW|TIME"
+)
 
-PORT = StrictArg("--port", help="Port of its REST front; any free one without it.", type=int, default=0)
-PUBSUB_PORT = StrictArg("--pubsub-port", help="Port of its Pub/Sub service.", type=int, default=0)
-SIZE = StrictArg("--size", help="What it holds.", choices=("empty", "small", "demo"), default="small")
-LOAD = StrictArg("--load", help="Change records all the time.", action="store_true")
-TLS = StrictArg("--tls", help="A second front, with a certificate of its own.", action="store_true")
-KEEPALIVE = StrictArg("--keepalive", help="Seconds until a quiet stream gets an answer.", type=float, default=5.0)
-OVERFLOW = StrictArg("--overflow", help="Changes until a transaction overflows.", type=int, default=100_000)
+PORT = StrictArg("--port", help="The port of the REST API (default: a free port)", type=int, default=0)
+PUBSUB_PORT = StrictArg("--pubsub-port", help="The port of the Pub/Sub API (default: a free port)", type=int, default=0)
+SIZE = StrictArg(
+    "--size", help="The initial data of the org (default: small)", choices=("empty", "small", "demo"), default="small"
+)
+LOAD = StrictArg("--load", help="Change records continuously", action="store_true")
+TLS = StrictArg("--tls", help="Also serve HTTPS, with a generated certificate", action="store_true")
+KEEPALIVE = StrictArg(
+    "--keepalive", help="Seconds between keepalive messages on an idle stream (default: 5)", type=float, default=5.0
+)
+OVERFLOW = StrictArg(
+    "--overflow", help="Number of changes at which a transaction overflows (default: 100000)", type=int, default=100_000
+)
 
-RECORD = StrictArg("id", help="Id of the record, as `quarantine list` shows it.", metavar="ID")
-RECORDS = StrictArg("ids", help="Ids of records; all of --table without them.", nargs="*", metavar="ID")
-SET = StrictArg(
+RECORD = StrictArg("id", help="The id of a record, as `quarantine list` shows it", metavar="ID")
+RECORDS = StrictArg("ids", help="The ids of records (default: all records of --table)", nargs="*", metavar="ID")
+VALUES = StrictArg(
     "--set",
-    help="A right value, once or more often: JSON, or a text.",
+    help="A corrected value, as JSON or as text; may be repeated",
     action="append",
     default=[],
     metavar="COLUMN=VALUE",
 )
-SOURCE_TYPE = Explained(
+SOURCE_TYPE = ArgWithEpilog(
     "--source-type",
-    help=f"Whose messages they are: {', '.join(sorted(SAVED))}.",
+    help=f"The source type of the messages. Allowed values: {', '.join(sorted(SAVED))}",
     required=True,
     metavar="TYPE",
-    by="airflow_cdc_provider.cli.decode_help",
+    epilog_module="airflow_cdc_provider.cli.decode_help",
 )
-SCHEMA = StrictArg("--schema", help="JSON file of the table's schema, where messages do not tell it.", metavar="FILE")
+SCHEMA = StrictArg("--schema", help="A JSON file with the table schemas, for messages without a schema", metavar="FILE")
 OPTION = StrictArg(
-    "--option", help="A key of the source type, once or more often.", action="append", default=[], metavar="KEY=VALUE"
+    "--option", help="An option of the source type; may be repeated", action="append", default=[], metavar="KEY=VALUE"
 )
 MESSAGES = StrictArg(
     "files",
-    help="Saved messages: one per line, or Avro or Parquet files; or folders of them.",
+    help="Files of saved messages (one per line, or Avro or Parquet), or folders of such files",
     nargs="+",
     metavar="FILE",
 )
-LINES = StrictArg(
+DECODE_OUTPUT = StrictArg(
     *ARG_OUTPUT.flags,
     **{
         **ARG_OUTPUT.kwargs,
         "default": "",
-        "help": "Output format. Allowed values: json, yaml, plain, table (default: a line of JSON per record)",
+        "help": "Output format. Allowed values: json, yaml, plain, table (default: JSON lines, one per record)",
     },
 )
-WHY = StrictArg("--reason", help="Why it may be lost; stands in the audit.", required=True)
+DISCARD_REASON = StrictArg("--reason", help="The reason, recorded in the audit log", required=True)
 
-DECODE = (SOURCE_TYPE, SCHEMA, OPTION, MESSAGES, LINES, JSON)
-REQUEST = (NAME, TABLE, NOW, WAIT, KEY, REASON, *ANSWER)
-REWIND = (NAME, TABLE, TO, NOW, WAIT, KEY, REASON, *ANSWER)
-REPLAY = (NAME, RECORDS, TABLE, SET, NOW, WAIT, KEY, REASON, *ANSWER)
-DISCARD = (NAME, RECORDS, TABLE, WHY, NOW, WAIT, KEY, *ANSWER)
-ORG = (PORT, PUBSUB_PORT, SIZE, LOAD, TLS, KEEPALIVE, OVERFLOW, *ANSWER)
+DECODE_ARGS = (SOURCE_TYPE, SCHEMA, OPTION, MESSAGES, DECODE_OUTPUT, JSON)
+COMMAND_ARGS = (NAME, TABLE, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
+REWIND_ARGS = (NAME, TABLE, REWIND_TO, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
+REPLAY_ARGS = (NAME, RECORDS, TABLE, VALUES, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
+DISCARD_ARGS = (NAME, RECORDS, TABLE, DISCARD_REASON, NOW, WAIT, KEY, *OUTPUT_ARGS)
+SANDBOX_ARGS = (PORT, PUBSUB_PORT, SIZE, LOAD, TLS, KEEPALIVE, OVERFLOW, *OUTPUT_ARGS)
 
 
 def _command(name: str, module: str, help: str, *args: Arg) -> ActionCommand:
@@ -146,41 +156,58 @@ def get_cli_commands() -> list[CLICommand]:
     return [
         GroupCommand(
             name="cdc",
-            help="Replicate tables: check, follow and steer replicators",
+            help="Manage change data capture replicators",
             subcommands=(
-                _command("validate", "validate", "Show every error of YAML files", FILES, *ANSWER),
-                _command("plan", "plan", "Show what the next run would do, per table", NAME, *ANSWER),
-                _command("check", "check", "Show every obstacle at source, target and staging", NAME, *ANSWER),
-                _command("status", "status", "Show states, cursors, rows and freshness", ANY_NAME, *ANSWER),
-                _command("pause", "requests", "Take tables out of the stream", *REQUEST),
-                _command("resume", "requests", "Put paused or blocked tables back into the stream", *REQUEST),
-                _command("rewind", "requests", "Take tables back, so that the change log is applied again", *REWIND),
-                _command("resync", "requests", "Copy tables again", *REQUEST, YES),
-                _command("decode", "decode", "Show what saved messages mean, as change records", *DECODE),
-                _command("verify", "requests", "Compare both sides at one position", *REQUEST),
+                _command("validate", "validate", "Validate YAML files and show all errors", FILES, *OUTPUT_ARGS),
+                _command("plan", "plan", "Show what the next run would do, per table", NAME, *OUTPUT_ARGS),
+                _command(
+                    "check",
+                    "check",
+                    "Check source, target, staging and Spark, and show all problems",
+                    NAME,
+                    *OUTPUT_ARGS,
+                ),
+                _command("status", "status", "Show states, cursors, row counts and lag", ANY_NAME, *OUTPUT_ARGS),
+                _command("pause", "table_commands", "Pause tables", *COMMAND_ARGS),
+                _command("resume", "table_commands", "Resume paused or blocked tables", *COMMAND_ARGS),
+                _command(
+                    "rewind",
+                    "table_commands",
+                    "Restore an earlier state of tables; the next run applies the change log from there",
+                    *REWIND_ARGS,
+                ),
+                _command("resync", "table_commands", "Copy tables again", *COMMAND_ARGS, YES),
+                _command("decode", "decode", "Decode saved messages into change records", *DECODE_ARGS),
+                _command("verify", "table_commands", "Compare source and target at one position", *COMMAND_ARGS),
                 GroupCommand(
                     name="quarantine",
-                    help="Records that could not be applied",
+                    help="Manage records that could not be applied",
                     subcommands=(
-                        _command("list", "quarantine", "Show what waits, since when and why", NAME, TABLE, *ANSWER),
-                        _command("show", "quarantine", "Show a record and its bytes", NAME, RECORD, *ANSWER),
-                        _command("replay", "quarantine", "Try records again, mended or not", *REPLAY),
-                        _command("discard", "quarantine", "Give records up: they are lost by decision", *DISCARD),
+                        _command("list", "quarantine", "List records in quarantine", NAME, TABLE, *OUTPUT_ARGS),
+                        _command("show", "quarantine", "Show a record and its bytes", NAME, RECORD, *OUTPUT_ARGS),
+                        _command("replay", "quarantine", "Apply records again, with corrected values", *REPLAY_ARGS),
+                        _command("discard", "quarantine", "Discard records: their changes are lost", *DISCARD_ARGS),
                     ),
                 ),
                 GroupCommand(
                     name="state",
-                    help="The state store",
+                    help="Manage the state store",
                     subcommands=(
                         _command(
-                            "rebuild", "state_rebuild", "Make it anew from targets and staging", ANY_NAME, *ANSWER
+                            "rebuild",
+                            "state_rebuild",
+                            "Rebuild the state store from targets and staging",
+                            ANY_NAME,
+                            *OUTPUT_ARGS,
                         ),
                     ),
                 ),
                 GroupCommand(
                     name="sandbox",
-                    help="Source systems on loopback, to try things on",
-                    subcommands=(_command("salesforce", "sandbox", "Run a Salesforce org until it is stopped", *ORG),),
+                    help="Run emulated source systems on loopback",
+                    subcommands=(
+                        _command("salesforce", "sandbox", "Run an emulated Salesforce org until Ctrl-C", *SANDBOX_ARGS),
+                    ),
                 ),
             ),
         )

@@ -1,4 +1,4 @@
-"""``airflow cdc decode --source-type TYPE FILE…``: what saved messages mean, as change records in lines of JSON."""
+"""``airflow cdc decode --source-type TYPE FILE…``: decodes saved messages into change records, one JSON per line."""
 
 from __future__ import annotations
 
@@ -11,77 +11,77 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from airflow_cdc_provider.cli import output as a
-from airflow_cdc_provider.cli.command_runner import command
-from airflow_cdc_provider.cli.output import Answer, OutputTable
+from airflow_cdc_provider.cli import exit_codes
+from airflow_cdc_provider.cli.command_runner import cli_command
+from airflow_cdc_provider.cli.output import CommandOutput, OutputTable, list_names
 from airflow_cdc_provider.cli.replicators import NotFound
 from airflow_cdc_provider.connectors import FORMATS, SAVED
 from airflow_cdc_provider.connectors.decoders.common.saved_messages import read_schema
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, Ignored, StreamItem
 from airflow_cdc_provider.core.errors import CommandRefused, DefinitionInvalid, Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
-from airflow_cdc_provider.core.log.quarantine import undecoded as told_unreadable
-from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.log.quarantine import undecoded
+from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.loader.options import load_options
 
 COLUMNS = ("table", "op", "key", "row", "reason")
-NOT_DECODED = (".", "_")
-"""Files that begin so lie beside the messages, as a source of files has it."""
-MOST_SHOWN = 10
+IGNORED_PREFIXES = (".", "_")
+"""Prefixes of files that are not messages, as for a source of type ``files``."""
+MAX_REASONS = 10
 UNWRAPPED = "unwrapped: true"
 
 
 @dataclass
 class Tally:
-    """``elsewhere``: tables outside of the schema file, with how many messages; ``reasons``: why messages cannot be
-    read, with how many of which files."""
+    """``other_tables``: tables that the schema file lacks → number of messages. ``reasons``: why messages cannot be
+    decoded → number of messages per file."""
 
     records: int = 0
     unreadable: int = 0
     ignored: int = 0
-    elsewhere: Counter[str] = field(default_factory=Counter)
+    other_tables: Counter[str] = field(default_factory=Counter)
     reasons: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     schemas: set[str] = field(default_factory=set)
 
 
-@command
-def decode(args: argparse.Namespace) -> Answer:
+@cli_command
+def decode(args: argparse.Namespace) -> CommandOutput:
     files = [file for name in args.files for file in _files(name)]
-    decoded = class_of("format", args.source_type, SAVED)
-    options = _options(args.source_type, args.option)
+    decoder = load_class("format", args.source_type, SAVED)
+    options = _parse_options(args.source_type, args.option)
     schemas = read_schema(_read(args.schema)) if args.schema else None
     tally = Tally()
-    told = [
-        one
+    items = [
+        item
         for file in files
-        for one in _told(file, decoded(args.source_type, file, _read(file), schemas, options), tally)
+        for item in _decoded_items(file, decoder(args.source_type, file, _read(file), schemas, options), tally)
     ]
-    problems = [*_unreadable(tally), *_elsewhere(tally, args.schema, schemas)]
+    problems = [*_unreadable_problems(tally), *_other_tables_problem(tally, args.schema, schemas)]
     counts = {"records": tally.records, "unreadable": tally.unreadable, "ignored": tally.ignored}
-    body = {"items": told, **counts, "elsewhere": dict(tally.elsewhere)}
-    listing = OutputTable(COLUMNS, [_row(one) for one in told if "op" in one])
-    lines = [json.dumps(one, ensure_ascii=False) for one in told]
-    code = a.DATA if problems else a.OK
-    return Answer(body, listing, verbatim=lines, problems=problems, code=code)
+    body = {"items": items, **counts, "elsewhere": dict(tally.other_tables)}
+    listing = OutputTable(COLUMNS, [_table_row(item) for item in items if "op" in item])
+    lines = [json.dumps(item, ensure_ascii=False) for item in items]
+    code = exit_codes.DATA if problems else exit_codes.OK
+    return CommandOutput(body, listing, verbatim=lines, problems=problems, code=code)
 
 
 def _files(name: str) -> Iterator[str]:
-    """The file itself, or every file of a folder at any depth; links are not followed."""
+    """The file itself, or every file of a folder at any depth. Symbolic links are ignored."""
     if Path(name).is_file():
         yield name
         return
     if not Path(name).is_dir():
         raise NotFound(Problem("CLI005", "not a file", where=name, found="no such file", allowed="files or folders"))
-    found = []
+    paths = []
     for folder, folders, files in os.walk(name):
-        folders[:] = [one for one in folders if not one.startswith(NOT_DECODED)]
-        found += [Path(folder, one) for one in files if not one.startswith(NOT_DECODED)]
-    found = sorted(path for path in found if not path.is_symlink())
-    if not found:
-        raise NotFound(Problem("CLI005", "no file of messages in the folder", where=name, allowed="files or folders"))
-    yield from map(str, found)
+        folders[:] = [name for name in folders if not name.startswith(IGNORED_PREFIXES)]
+        paths += [Path(folder, name) for name in files if not name.startswith(IGNORED_PREFIXES)]
+    paths = sorted(path for path in paths if not path.is_symlink())
+    if not paths:
+        raise NotFound(Problem("CLI005", "no message files in the folder", where=name, allowed="files or folders"))
+    yield from map(str, paths)
 
 
 def _read(name: str) -> bytes:
@@ -91,13 +91,13 @@ def _read(name: str) -> bytes:
     return Path(name).read_bytes()
 
 
-def _told(file: str, items: Iterable[StreamItem], tally: Tally) -> Iterator[dict[str, Any]]:
-    """Records, and schemas where they begin; what belongs to no table of the schema file is counted."""
+def _decoded_items(file: str, items: Iterable[StreamItem], tally: Tally) -> Iterator[dict[str, Any]]:
+    """Records, and each schema before its first record. Messages of tables that the schema file lacks are counted."""
     for item in items:
         match item:
             case ChangeRecord():
                 tally.records += 1
-                yield {**to_plain(item), **_reason(file, item, tally)}
+                yield {**to_plain(item), **_unreadable_reason(file, item, tally)}
             case TableSchema():
                 if item.schema_id not in tally.schemas:
                     tally.schemas.add(item.schema_id)
@@ -105,88 +105,83 @@ def _told(file: str, items: Iterable[StreamItem], tally: Tally) -> Iterator[dict
             case Ignored():
                 tally.ignored += item.count
                 if item.table:
-                    tally.elsewhere[item.table] += item.count
+                    tally.other_tables[item.table] += item.count
             case HoleFound():
                 yield {"hole": {"table": item.table, "kind": item.kind, "detail": item.detail}}
             case Boundary():
                 yield {"transaction_end": dict(item.position)}
 
 
-def _reason(file: str, record: ChangeRecord, tally: Tally) -> dict[str, str]:
-    what = told_unreadable(record)
-    if what is None:
+def _unreadable_reason(file: str, record: ChangeRecord, tally: Tally) -> dict[str, str]:
+    unreadable = undecoded(record)
+    if unreadable is None:
         return {}
     tally.unreadable += 1
-    tally.reasons[what.reason][file] += 1
-    return {"reason": what.reason}
+    tally.reasons[unreadable.reason][file] += 1
+    return {"reason": unreadable.reason}
 
 
-def _row(record: Mapping[str, Any]) -> tuple[object, ...]:
+def _table_row(record: Mapping[str, Any]) -> tuple[object, ...]:
     if reason := record.get("reason"):
         return record["table"], record["op"], record["key"], "", reason
     return record["table"], record["op"], record["key"] or record["key_before"], record["after"], ""
 
 
-def _options(kind: str, written: Sequence[str]) -> dict[str, Any]:
-    given = []
-    for one in written:
-        name, equals, value = one.partition("=")
+def _parse_options(kind: str, texts: Sequence[str]) -> dict[str, Any]:
+    options = []
+    for text in texts:
+        name, equals, value = text.partition("=")
         if not equals:
-            raise CommandRefused(Problem("CLI019", "an option without value", found=one, allowed="KEY=VALUE"))
-        given.append((name, value))
-    if given and kind not in FORMATS:
-        names = ", ".join(name for name, _ in given)
-        what = f"messages of {kind} are read without options"
+            problem = Problem("CLI019", "an option has no value", where="--option", found=text, allowed="KEY=VALUE")
+            raise CommandRefused(problem)
+        options.append((name, value))
+    if options and kind not in FORMATS:
+        names = ", ".join(name for name, _ in options)
+        what = f"source type {kind} has no options"
         raise CommandRefused(Problem("CLI019", what, where="--option", found=names, allowed="none"))
     try:
-        return load_options("formats", kind, given, "--option")
+        return load_options("formats", kind, options, "--option")
     except DefinitionInvalid as invalid:
         raise CommandRefused(*invalid.problems) from invalid
 
 
-def _unreadable(tally: Tally) -> Iterator[Problem]:
-    """One for each reason, the commonest first."""
-    by_count = sorted(tally.reasons.items(), key=lambda one: -one[1].total())
-    for reason, files in by_count[:MOST_SHOWN]:
-        proposed = f"--option {UNWRAPPED.replace(': ', '=')}" if UNWRAPPED in reason else ""
+def _unreadable_problems(tally: Tally) -> Iterator[Problem]:
+    """One problem per reason, the most frequent first."""
+    by_count = sorted(tally.reasons.items(), key=lambda reason: -reason[1].total())
+    for reason, files in by_count[:MAX_REASONS]:
+        remedy = f"--option {UNWRAPPED.replace(': ', '=')}" if UNWRAPPED in reason else ""
         yield Problem(
             "CLI020",
-            f"{_messages(files)} cannot be read",
-            where=_some(files),
+            f"{_message_count(files)} cannot be decoded",
+            where=list_names(files),
             found=reason,
-            data="each is told as a record whose op is unreadable, with its bytes",
-            do=proposed,
+            data="each is shown as a record with op `unreadable` and its bytes",
+            do=remedy,
         )
-    if rest := by_count[MOST_SHOWN:]:
-        more = sum((files for _, files in rest), Counter[str]())
-        yield Problem("CLI020", f"{_messages(more)} more cannot be read, for {len(rest):,} other reasons")
+    if rest := by_count[MAX_REASONS:]:
+        others = sum((files for _, files in rest), Counter[str]())
+        yield Problem("CLI020", f"{_message_count(others)} more cannot be decoded, for {len(rest):,} other reasons")
 
 
-def _elsewhere(tally: Tally, schema: str | None, told: Any) -> Iterator[Problem]:
-    if not tally.elsewhere:
+def _other_tables_problem(tally: Tally, schema: str | None, schemas: Any) -> Iterator[Problem]:
+    if not tally.other_tables:
         return
     yield Problem(
         "CLI021",
-        f"{_messages(tally.elsewhere)} of tables that --schema does not name",
+        f"{_message_count(tally.other_tables)} of tables that the schema file does not contain",
         where=schema or "",
-        found=_some(f"{table} ({count:,})" for table, count in sorted(tally.elsewhere.items())),
-        allowed=_some(_named(told)),
-        do="add their schemas to the file; names count as the source spells them",
-        data="they are counted, and not shown",
+        found=list_names(f"{table} ({count:,})" for table, count in sorted(tally.other_tables.items())),
+        allowed=list_names(_table_names(schemas)),
+        do="add their schemas to the file, under the table names of the source",
+        data="the messages are counted, but not shown",
     )
 
 
-def _messages(counted: Counter[str]) -> str:
-    return f"{counted.total():,} message{'' if counted.total() == 1 else 's'}"
+def _message_count(counts: Counter[str]) -> str:
+    return f"{counts.total():,} message{'' if counts.total() == 1 else 's'}"
 
 
-def _named(schemas: Any) -> Iterator[str]:
-    """The tables of a schema file, or the objects of Salesforce's."""
-    told = schemas.get("objects", [schemas]) if isinstance(schemas, dict) else schemas or ()
-    yield from (str(one.get("table", one.get("name"))) for one in told)
-
-
-def _some(names: Iterable[str]) -> str:
-    listed = list(names)
-    more = f" and {len(listed) - MOST_SHOWN} more" if len(listed) > MOST_SHOWN else ""
-    return ", ".join(listed[:MOST_SHOWN]) + more
+def _table_names(schemas: Any) -> Iterator[str]:
+    """The tables of a schema file, or the objects of one for Salesforce."""
+    tables = schemas.get("objects", [schemas]) if isinstance(schemas, dict) else schemas or ()
+    yield from (str(table.get("table", table.get("name"))) for table in tables)

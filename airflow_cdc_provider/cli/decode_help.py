@@ -1,4 +1,4 @@
-"""What ``airflow cdc decode --help`` says of source types, their keys, and the file of schemas."""
+"""The epilog of ``airflow cdc decode --help``: source types, their options, and the format of the schema file."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from airflow_cdc_provider.core.table.schema import Kind
 from airflow_cdc_provider.loader.types import options_class
 
 SCHEMA = """\
-schema file (--schema): a table schema, or a list of such, as staging keeps them under schemas/
+schema file (--schema): a table schema or a list of them, as in the folder schemas/ of staging
   {"table": "shop.orders", "key": ["id"], "columns": [
     {"name": "id", "type": {"kind": "int64"}},
     {"name": "price", "type": {"kind": "decimal", "precision": 10, "scale": 2}},
     {"name": "at", "type": {"kind": "timestamp"}, "native": "int64 io.debezium.time.MicroTimestamp"}]}
 """
-NATIVE = """\
-  native (where messages bring no schema): the source's own type, as YDB names it (Uint64, Decimal(22,9)),
+SCHEMA_NOTES = """\
+  native (for messages without a schema): the type at the source, as YDB names it (Uint64, Decimal(22,9)),
   or for debezium the Connect type with its semantic name, as above
-  salesforce takes another file: {"events": {schema id: Avro schema}, "objects": [answer of describe]}"""
+  salesforce has a format of its own: {"events": {schema id: Avro schema}, "objects": [response of describe]}"""
 
 
-def _types() -> Iterator[str]:
-    yield "source types and their keys (--option KEY=VALUE)"
+def _source_types() -> Iterator[str]:
+    yield "source types and their options (--option KEY=VALUE)"
     for kind in sorted(SAVED):
-        keys = list(_keys(options_class("formats", kind))) if kind in FORMATS else []
-        yield f"  {kind}" if keys else f"  {kind}: no keys"
-        yield from keys
+        option_lines = list(_option_lines(options_class("formats", kind))) if kind in FORMATS else []
+        yield f"  {kind}" if option_lines else f"  {kind}: no options"
+        yield from option_lines
 
 
-def _keys(options: Any) -> Iterator[str]:
+def _option_lines(options: Any) -> Iterator[str]:
     hints = typing.get_type_hints(options)
-    for key in fields(options):
-        yield f"    {key.name}: {str(key.metadata['doc']).replace('`', '')}{_values(hints[key.name])}"
+    for option in fields(options):
+        yield f"    {option.name}: {str(option.metadata['doc']).replace('`', '')}{_allowed_values(hints[option.name])}"
 
 
-def _values(hint: Any) -> str:
+def _allowed_values(hint: Any) -> str:
     if hint is bool:
-        return " true or false."
-    return f" One of {', '.join(filter(None, hint))}." if issubclass(hint, StrEnum) else ""
+        return " Allowed values: true, false."
+    return f" Allowed values: {', '.join(filter(None, hint))}." if issubclass(hint, StrEnum) else ""
 
 
-EPILOG = "\n".join((*_types(), "", f"{SCHEMA}  kinds: {', '.join(Kind)}", NATIVE)).replace("[", "\\[")
+EPILOG = "\n".join((*_source_types(), "", f"{SCHEMA}  kinds: {', '.join(Kind)}", SCHEMA_NOTES)).replace("[", "\\[")

@@ -1,11 +1,11 @@
-"""What a command says, and how it is shown: JSON and YAML for machines, tables and lines for people."""
+"""The output of a command: JSON and YAML for machines, tables and lines for people."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO, TypeVar
 
@@ -13,69 +13,79 @@ from airflow.cli.simple_table import AirflowConsole
 from airflow.utils import yaml
 from rich.console import Console
 
+from airflow_cdc_provider.cli import exit_codes
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.serde import to_plain
 
-OK, DIFFERENT, USAGE, DATA, NO_INPUT, BUG, TEMPORARY, PERMISSION, CONFIGURATION = 0, 1, 64, 65, 66, 70, 75, 77, 78
 PIPE_COLUMNS = 200
 EMPTY = "-"
-MACHINES = ("json", "yaml")
+MAX_LISTED = 10
+MACHINE_FORMATS = ("json", "yaml")
 C = TypeVar("C", bound=Console)
 
 
 @dataclass(frozen=True)
 class OutputTable:
-    """A table for people. Cells are text; an empty one shows as a dash."""
+    """A table for people. An empty cell is shown as a dash."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
 
 
 @dataclass(frozen=True)
-class Answer:
-    """``body`` is the answer for machines; listing and lines are the same for people. ``verbatim`` lines are shown as
-    they are, however long, where no other format is asked for. ``code`` is the exit code."""
+class CommandOutput:
+    """``body`` is for machines; ``listing`` and ``lines`` show the same to people. ``verbatim`` lines are printed
+    unwrapped, if the format is empty. ``code`` is the exit code."""
 
     body: Mapping[str, Any]
     listing: OutputTable | None = None
     lines: Sequence[str] = ()
     problems: Sequence[Problem] = ()
-    code: int = OK
+    code: int = exit_codes.OK
     verbatim: Sequence[str] = ()
 
 
-def show(answer: Answer, output: str, out: TextIO, err: TextIO) -> None:
-    """``output`` is one of Airflow's own formats, or empty for the answer's own lines. For machines the answer goes to
-    stdout whole, problems too; else problems go to stderr. ``plain`` is rows alone: all the rest goes to stderr."""
-    if output in MACHINES:
-        body = dict(answer.body)
-        if answer.problems:
-            body["problems"] = [to_plain(problem) for problem in answer.problems]
-        print(_written(body, output), file=out)
+def show(result: CommandOutput, output_format: str, out: TextIO, err: TextIO) -> None:
+    """``output_format`` is one of Airflow's output formats, or empty for the ``verbatim`` lines. Machine formats go
+    to stdout, with the problems; else problems go to stderr. ``plain`` prints rows to stdout, and lines to stderr."""
+    if output_format in MACHINE_FORMATS:
+        body = dict(result.body)
+        if result.problems:
+            body["problems"] = [to_plain(problem) for problem in result.problems]
+        print(_serialize(body, output_format), file=out)
         return
-    if not output:
-        for line in answer.verbatim:
+    if not output_format:
+        for line in result.verbatim:
             print(line, file=out)
-    elif answer.listing is not None and answer.listing.rows:
-        _console(AirflowConsole(file=out), out).print_as(_rows(answer.listing, output), output)
-    said = _console(Console(file=err, highlight=False), err)
-    beside = said if output == "plain" and answer.listing is not None else _console(Console(file=out), out)
-    for line in answer.lines:
-        beside.print(line, markup=False, highlight=False)
-    for problem in answer.problems:
-        said.print(_spoken(problem), markup=False)
+    elif result.listing is not None and result.listing.rows:
+        _console(AirflowConsole(file=out), out).print_as(_rows(result.listing, output_format), output_format)
+    stderr_console = _console(Console(file=err, highlight=False), err)
+    lines_console = (
+        stderr_console if output_format == "plain" and result.listing is not None else _console(Console(file=out), out)
+    )
+    for line in result.lines:
+        lines_console.print(line, markup=False, highlight=False)
+    for problem in result.problems:
+        stderr_console.print(_problem_text(problem), markup=False)
 
 
-def _written(body: dict[str, Any], output: str) -> str:
-    """Not by Airflow's console: it turns numbers into texts, and colours what nobody sees."""
-    if output == "json":
+def list_names(names: Iterable[str]) -> str:
+    """The first ten names, and how many more there are."""
+    listed = list(names)
+    rest = f" and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
+    return ", ".join(listed[:MAX_LISTED]) + rest
+
+
+def _serialize(body: dict[str, Any], output_format: str) -> str:
+    """Without Airflow's console, which converts numbers to text and adds colours."""
+    if output_format == "json":
         return json.dumps(body, ensure_ascii=True, indent=1)
     text: str = yaml.dump(body, sort_keys=False)
     return text.rstrip()
 
 
 def _console(console: C, stream: TextIO) -> C:
-    """As wide as the terminal; piped, as wide as Airflow's own answers."""
+    """As wide as the terminal; for a pipe, as wide as Airflow's own output."""
     if "COLUMNS" in os.environ:
         console.width = int(os.environ["COLUMNS"])
     elif not stream.isatty():
@@ -83,11 +93,11 @@ def _console(console: C, stream: TextIO) -> C:
     return console
 
 
-def _rows(listing: OutputTable, output: str) -> list[dict[str, str]]:
-    """A table leaves out columns that are empty in every row: people read it on narrow terminals."""
-    cell = _piped if output == "plain" else _cell
+def _rows(listing: OutputTable, output_format: str) -> list[dict[str, str]]:
+    """The table format leaves out columns that are empty in every row, for narrow terminals."""
+    cell = _plain_cell if output_format == "plain" else _cell
     rows = [dict(zip(listing.columns, map(cell, row), strict=True)) for row in listing.rows]
-    if output == "plain":
+    if output_format == "plain":
         return rows
     filled = [name for name in listing.columns if any(row[name] != EMPTY for row in rows)]
     return [{name: row[name] for name in filled} for row in rows]
@@ -98,7 +108,7 @@ def _cell(value: object) -> str:
     return text.replace("[", "\\[")
 
 
-def _piped(value: object) -> str:
+def _plain_cell(value: object) -> str:
     return str(value) if isinstance(value, int) else _text(value)
 
 
@@ -107,7 +117,7 @@ def _text(value: object) -> str:
     return str(value or EMPTY).encode(encoding, "replace").decode(encoding)
 
 
-def _spoken(problem: Problem) -> str:
+def _problem_text(problem: Problem) -> str:
     lines = [f"{problem.code}  {problem.what}"]
     for label, text in (
         ("where", problem.where),

@@ -1,4 +1,4 @@
-"""``airflow cdc quarantine list|show|replay|discard``: records that could not be applied, and what to do about them."""
+"""``airflow cdc quarantine list|show|replay|discard``: shows bad records and submits decisions about them."""
 
 from __future__ import annotations
 
@@ -12,54 +12,64 @@ from typing import Any
 
 import pendulum
 
-from airflow_cdc_provider.cli import output as a
-from airflow_cdc_provider.cli.command_runner import command
-from airflow_cdc_provider.cli.output import Answer, OutputTable
-from airflow_cdc_provider.cli.replicators import NotFound, find, named, opened, operator
-from airflow_cdc_provider.cli.runs import follow, require_startable, start_run
+from airflow_cdc_provider.cli import exit_codes
+from airflow_cdc_provider.cli.command_runner import cli_command
+from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
+from airflow_cdc_provider.cli.replicators import (
+    NotFound,
+    current_user,
+    find_definition,
+    open_with_connections,
+    require_tables,
+)
+from airflow_cdc_provider.cli.runs import require_runnable_dag, trigger_run, wait_for_command
 from airflow_cdc_provider.control.inventory import known_tables
-from airflow_cdc_provider.control.quarantine import QuarantineCase, decide_about, open_cases
+from airflow_cdc_provider.control.quarantine import QuarantineCase, open_cases, record_decisions
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
-from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, about_records
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, decisions_by_record
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.log.quarantine import BadRecord
 from airflow_cdc_provider.core.serde import to_plain
 
-COLUMNS = ("record", "table", "window", "age", "behind", "reason", "decided")
-NOTHING = "nothing is in quarantine"
-NOT_OPEN = "is not in quarantine any more"
+COLUMNS = ("record", "table", "window", "age", "parked", "reason", "decision")
+EMPTY = "no records in quarantine"
+NOT_IN_QUARANTINE = "is no longer in quarantine"
 
 
-@command
-def list(args: argparse.Namespace) -> Answer:
-    replicator = opened(find(args.name))
-    cases = _cases(replicator, args.table)
+@cli_command
+def list(args: argparse.Namespace) -> CommandOutput:
+    replicator = open_with_connections(find_definition(args.name))
+    cases = _open_cases(replicator, args.table)
     rows = [
         (
             case.record.id,
             case.record.table,
             case.record.window,
             _age(case.since),
-            "stops the table" if case.stops else case.behind,
+            "blocks the table" if case.blocks_table else case.parked,
             case.record.reason,
             case.decision.kind.value if case.decision else "",
         )
         for case in cases
     ]
-    lines = [] if cases else [NOTHING]
-    return Answer({"records": [_plain(case) for case in cases]}, OutputTable(COLUMNS, rows), lines)
+    lines = [] if cases else [EMPTY]
+    return CommandOutput(
+        {"records": [_record_without_values(case) for case in cases]}, OutputTable(COLUMNS, rows), lines
+    )
 
 
-@command
-def show(args: argparse.Namespace) -> Answer:
-    """Who looked is in the audit: the bytes hold values of the row."""
-    replicator = opened(find(args.name))
-    record = _put_aside(replicator, args.id)
+@cli_command
+def show(args: argparse.Namespace) -> CommandOutput:
+    """Writes an audit entry, because the bytes contain values of the row."""
+    replicator = open_with_connections(find_definition(args.name))
+    record = _find_bad_record(replicator, args.id)
     if record is None:
-        raise NotFound(_unknown(replicator, args.id))
-    replicator.state.note(replicator.name, operator(), "quarantine show", {"table": record.table, "record": record.id})
-    decision = about_records(replicator.log.decisions(), record.table).get(record.id)
+        raise NotFound(_unknown_record(replicator, args.id))
+    replicator.state.write_audit(
+        replicator.name, current_user(), "quarantine show", {"table": record.table, "record": record.id}
+    )
+    decision = decisions_by_record(replicator.log.decisions(), record.table).get(record.id)
     body = {**to_plain(record), "decision": to_plain(decision)}
     lines = [f"{name}: {body[name]}" for name in ("id", "table", "window", "position", "reason", "first_seen", "codec")]
     lines.append(f"bytes: {b64decode(record.raw)!r}")
@@ -68,85 +78,91 @@ def show(args: argparse.Namespace) -> Answer:
         lines.append(
             f"decided: {decision.kind} by {decision.decided_by}, {decision.decided_at}, {decision.reason or '-'}"
         )
-    return Answer(body, lines=lines)
+    return CommandOutput(body, lines=lines)
 
 
-@command
-def replay(args: argparse.Namespace) -> Answer:
+@cli_command
+def replay(args: argparse.Namespace) -> CommandOutput:
     values = dict(_assignment(text) for text in args.set)
     if values and len(args.ids) != 1:
-        raise CommandRefused(Problem("CLI012", "--set mends one record", found=f"{len(args.ids)} of them"))
-    return _decide(args, CommandKind.REPLAY, DecisionKind.REPLAY, values)
+        raise CommandRefused(Problem("CLI012", "--set requires exactly one record", found=f"{len(args.ids)} records"))
+    return _decide_records(args, CommandKind.REPLAY, DecisionKind.REPLAY, values)
 
 
-@command
-def discard(args: argparse.Namespace) -> Answer:
-    return _decide(args, CommandKind.DISCARD, DecisionKind.DISCARD, {})
+@cli_command
+def discard(args: argparse.Namespace) -> CommandOutput:
+    return _decide_records(args, CommandKind.DISCARD, DecisionKind.DISCARD, {})
 
 
-def _decide(args: argparse.Namespace, kind: CommandKind, decided: DecisionKind, values: dict[str, Any]) -> Answer:
+def _decide_records(
+    args: argparse.Namespace, kind: CommandKind, decision_kind: DecisionKind, values: dict[str, Any]
+) -> CommandOutput:
     if not args.ids and not args.table:
-        raise CommandRefused(Problem("CLI013", f"{kind} what?", allowed="ids of records, or --table for all of one"))
-    replicator = opened(find(args.name))
+        raise CommandRefused(
+            Problem("CLI013", f"no records given to {kind}", allowed="record ids, or --table for all of a table")
+        )
+    replicator = open_with_connections(find_definition(args.name))
     if args.now:
-        require_startable(replicator.name)
-    cases = _cases(replicator, args.table)
+        require_runnable_dag(replicator.name)
+    cases = _open_cases(replicator, args.table)
     chosen = [case for case in cases if not args.ids or case.record.id in args.ids]
-    gone = [one for one in args.ids if one not in {case.record.id for case in chosen}]
-    for one in gone:
-        if _put_aside(replicator, one) is None:
-            raise NotFound(_unknown(replicator, one))
-    lines = [f"{one} {NOT_OPEN}" for one in gone]
+    not_waiting = [record_id for record_id in args.ids if record_id not in {case.record.id for case in chosen}]
+    for record_id in not_waiting:
+        if _find_bad_record(replicator, record_id) is None:
+            raise NotFound(_unknown_record(replicator, record_id))
+    lines = [f"{record_id} {NOT_IN_QUARANTINE}" for record_id in not_waiting]
     if not chosen:
         body: dict[str, Any] = {"kind": kind.value, "status": CommandStatus.DONE.value, "records": []}
-        return Answer(body, lines=lines or [NOTHING])
+        return CommandOutput(body, lines=lines or [EMPTY])
     _require_columns(chosen, values)
-    decide_about(replicator, chosen, decided, values, args.reason, operator())
-    asked = _requested(replicator, kind, chosen, args.key)
-    run_id = start_run(replicator.name) if args.now and not asked.finished else ""
+    record_decisions(replicator, chosen, decision_kind, values, args.reason, current_user())
+    command = _submit(replicator, kind, chosen, args.key)
+    run_id = trigger_run(replicator.name) if args.now and not command.finished else ""
     if args.wait:
-        asked = follow(replicator, asked, run_id)
-    return _answer(replicator, asked, chosen, lines)
+        command = wait_for_command(replicator, command, run_id)
+    return _command_output(replicator, command, chosen, lines)
 
 
 def _require_columns(cases: Sequence[QuarantineCase], values: dict[str, Any]) -> None:
     for case in cases:
         if unknown := [name for name in values if name not in case.columns]:
             where, allowed = case.record.table, ", ".join(case.columns)
-            raise CommandRefused(Problem("CLI016", "no such column", where, ", ".join(unknown), allowed))
+            raise CommandRefused(Problem("CLI016", "unknown column", where, ", ".join(unknown), allowed))
 
 
-def _requested(replicator: Replicator, kind: CommandKind, cases: Sequence[QuarantineCase], key: str | None) -> Command:
-    """The request, or the one that is still open for the same records."""
+def _submit(replicator: Replicator, kind: CommandKind, cases: Sequence[QuarantineCase], key: str | None) -> Command:
+    """Submit the command, or return the pending one for the same records."""
     tables = tuple(sorted({case.record.table for case in cases}))
     arguments = {"records": sorted(case.record.id for case in cases)}
     if not key:
         for other in replicator.state.pending(replicator.name):
             if (other.kind, other.arguments) == (kind, arguments):
                 return other
-    return replicator.state.request(replicator.name, kind, tables, arguments, key or str(uuid.uuid4()), operator())
+    return replicator.state.request(replicator.name, kind, tables, arguments, key or str(uuid.uuid4()), current_user())
 
 
-def _answer(replicator: Replicator, asked: Command, cases: Sequence[QuarantineCase], lines: Sequence[str]) -> Answer:
+def _command_output(
+    replicator: Replicator, command: Command, cases: Sequence[QuarantineCase], lines: Sequence[str]
+) -> CommandOutput:
     body = {
-        "id": asked.id,
-        "kind": asked.kind.value,
-        "status": asked.status.value,
-        "outcome": asked.outcome,
-        "records": asked.arguments["records"],
+        "id": command.id,
+        "kind": command.kind.value,
+        "status": command.status.value,
+        "outcome": command.outcome,
+        "records": command.arguments["records"],
     }
-    stopped = sorted({case.record.table for case in cases if case.stops})
-    resume = [f"then: airflow cdc resume {replicator.name} --table {table}" for table in stopped]
-    if asked.status is CommandStatus.FAILED:
-        problem = Problem("CMD007", f"{asked.kind} could not be done", where=asked.replicator, found=asked.outcome)
-        return Answer(body, lines=lines, problems=[problem], code=a.DATA)
-    told = asked.outcome if asked.finished else f"{asked.kind} is decided; the next run carries it out"
-    return Answer(body, lines=[*lines, told, *resume])
+    blocked = sorted({case.record.table for case in cases if case.blocks_table})
+    resume = [f"afterwards run `airflow cdc resume {replicator.name} --table {table}`" for table in blocked]
+    if command.status is CommandStatus.FAILED:
+        problem = Problem("CMD007", f"{command.kind} failed", where=command.replicator, found=command.outcome)
+        return CommandOutput(body, lines=lines, problems=[problem], code=exit_codes.DATA)
+    outcome = command.outcome if command.finished else f"submitted {command.kind}; the next run carries it out"
+    return CommandOutput(body, lines=[*lines, outcome, *resume])
 
 
-def _cases(replicator: Replicator, wanted: Sequence[str]) -> Sequence[QuarantineCase]:
+def _open_cases(replicator: Replicator, table_names: Sequence[str]) -> Sequence[QuarantineCase]:
     targets = known_tables(replicator)
-    tables = named(replicator, wanted, targets) or tuple(targets)
+    tables = require_tables(replicator, table_names, targets) or tuple(targets)
     cases = []
     for table in tables:
         control = replicator.target.state(table, targets[table]).control
@@ -154,14 +170,14 @@ def _cases(replicator: Replicator, wanted: Sequence[str]) -> Sequence[Quarantine
     return cases
 
 
-def _put_aside(replicator: Replicator, record_id: str) -> BadRecord | None:
-    """What came, whether or not it still waits."""
+def _find_bad_record(replicator: Replicator, record_id: str) -> BadRecord | None:
+    """The record, even if it is no longer in quarantine."""
     found = (replicator.log.bad_record(table, record_id) for table in known_tables(replicator))
     return next((record for record in found if record), None)
 
 
-def _plain(case: QuarantineCase) -> dict[str, Any]:
-    """Without what the row holds: that is shown record by record."""
+def _record_without_values(case: QuarantineCase) -> dict[str, Any]:
+    """The record without values of its row; ``show`` prints these for one record."""
     record = case.record
     return {
         "id": record.id,
@@ -171,8 +187,8 @@ def _plain(case: QuarantineCase) -> dict[str, Any]:
         "reason": record.reason,
         "codec": record.codec,
         "since": case.since,
-        "behind": case.behind,
-        "stops": case.stops,
+        "behind": case.parked,
+        "stops": case.blocks_table,
         "decision": case.decision.kind.value if case.decision else None,
     }
 
@@ -182,16 +198,18 @@ def _age(since: str) -> str:
 
 
 def _assignment(text: str) -> tuple[str, Any]:
-    """``COLUMN=VALUE``: the value is JSON, or else a text as it stands."""
-    name, sign, value = text.partition("=")
-    if not name or not sign:
-        raise CommandRefused(Problem("CLI014", "no column and value", "--set", text.partition("=")[0], "COLUMN=VALUE"))
+    """``COLUMN=VALUE``: the value is JSON, or else text."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise CommandRefused(
+            Problem("CLI014", "not a column and a value", "--set", text.partition("=")[0], "COLUMN=VALUE")
+        )
     try:
         return name, json.loads(value)
     except json.JSONDecodeError:
         return name, value
 
 
-def _unknown(replicator: Replicator, record: str) -> Problem:
+def _unknown_record(replicator: Replicator, record: str) -> Problem:
     do = f"airflow cdc quarantine list {replicator.name}"
-    return Problem("CLI015", f"no record {record[:40]!r} was ever in quarantine", where=replicator.name, do=do)
+    return Problem("CLI015", f"record {record[:40]!r} was never in quarantine", where=replicator.name, do=do)

@@ -16,23 +16,25 @@ MOUNTS = Path("/proc/self/mountinfo")
 
 
 def unshared(definition: Definition, master: str) -> Iterator[Problem]:
-    """One problem (ENV005) for staging and for the target where they stand on this worker alone. Whether a volume that
-    may be mounted elsewhere really is, only the jobs can tell."""
+    """One problem (ENV005) for staging and one for the target if their folder exists on this worker alone. Whether a
+    network volume is mounted on the executors shows only when a job runs."""
     if runs_on_this_host(master, {socket.gethostname(), socket.getfqdn()}):
         return
     mounts = MOUNTS.read_text() if MOUNTS.exists() else ""
-    for where, location in (
+    for option, location in (
         ("staging.location", definition.staging.location),
         ("target.location", definition.target.location),
     ):
-        place = parse_location(location)
-        why = why_not_shared(place.path, mounts, tempfile.gettempdir()) if place.scheme == FOLDER and location else ""
-        if why:
+        parsed = parse_location(location)
+        reason = (
+            why_not_shared(parsed.path, mounts, tempfile.gettempdir()) if parsed.scheme == FOLDER and location else ""
+        )
+        if reason:
             yield Problem(
                 "ENV005",
-                "executors elsewhere cannot reach this folder",
-                where=f"{where} {location}",
-                found=f"{why}, and Spark at {master}",
+                "executors on other hosts cannot access this folder",
+                where=f"{option} {location}",
+                found=f"{reason}, and Spark at {master}",
                 allowed="a folder that every worker and executor mounts, or a URL of an object store",
-                do=f"put {where} on shared storage, or let spark.connection name a master on this machine",
+                do=f"move {option} to shared storage, or use a Spark master on this host in spark.connection",
             )

@@ -1,24 +1,24 @@
-"""``airflow cdc state rebuild [NAME]``: the index made anew from targets and staging alone."""
+"""``airflow cdc state rebuild [NAME]``: rebuilds the index from targets and staging alone."""
 
 from __future__ import annotations
 
 import argparse
 
-from airflow_cdc_provider.cli.command_runner import command
-from airflow_cdc_provider.cli.output import Answer, OutputTable
-from airflow_cdc_provider.cli.replicators import definitions, find, opened, operator
-from airflow_cdc_provider.control.inventory import rebuild_index as rebuild_index
+from airflow_cdc_provider.cli.command_runner import cli_command
+from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
+from airflow_cdc_provider.cli.replicators import current_user, find_definitions, open_with_connections
+from airflow_cdc_provider.control.inventory import rebuild_index
 
 
-@command
-def rebuild(args: argparse.Namespace) -> Answer:
-    chosen = [find(args.name)] if args.name else [loaded.definition for loaded in definitions().loaded.values()]
-    rows = [(one.name, row) for one in chosen for row in rebuild_index(opened(one), operator())]
+@cli_command
+def rebuild(args: argparse.Namespace) -> CommandOutput:
+    replicators = [open_with_connections(definition) for definition in find_definitions(args.name)]
+    rows = [(replicator.name, row) for replicator in replicators for row in rebuild_index(replicator, current_user())]
     tables = [
         {"replicator": name, "table": row.table, "state": row.state.value, "window": row.window, "fence": row.fence}
         for name, row in rows
     ]
     listing = OutputTable(
-        ("replicator", "table", "state", "window"), [(n, r.table, r.state, r.window) for n, r in rows]
+        ("replicator", "table", "state", "window"), [(name, row.table, row.state, row.window) for name, row in rows]
     )
-    return Answer({"tables": tables}, listing, [f"{len(rows)} tables found in targets and staging"])
+    return CommandOutput({"tables": tables}, listing, [f"rebuilt {len(rows)} tables from targets and staging"])

@@ -1,4 +1,4 @@
-"""``airflow cdc validate FILE…``: every error of the files at once, and what they share with their neighbours."""
+"""``airflow cdc validate FILE…``: shows all errors of the files, and conflicts with other replicators' files."""
 
 from __future__ import annotations
 
@@ -7,37 +7,40 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from airflow_cdc_provider.cli import output as a
-from airflow_cdc_provider.cli.command_runner import command
-from airflow_cdc_provider.cli.output import Answer
+from airflow_cdc_provider.cli import exit_codes
+from airflow_cdc_provider.cli.command_runner import cli_command
+from airflow_cdc_provider.cli.output import CommandOutput
 from airflow_cdc_provider.core.errors import DefinitionInvalid, Problem
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.loader import Loaded, clashes, load_file
+from airflow_cdc_provider.loader import Loaded, find_clashes, load_file
 
 
-@command
-def validate(args: argparse.Namespace) -> Answer:
+@cli_command
+def validate(args: argparse.Namespace) -> CommandOutput:
     loaded: dict[str, Loaded | None] = {}
     problems: list[Problem] = []
-    code = a.OK
+    code = exit_codes.OK
     for name in args.files:
         if not Path(name).is_file():
             found = "a folder" if Path(name).is_dir() else "no such file"
             problems.append(Problem("CLI005", "not a file", where=name, found=found, allowed="a YAML file"))
-            code = code or a.NO_INPUT
+            code = code or exit_codes.NO_INPUT
             continue
         try:
             loaded[name] = load_file(name)
         except DefinitionInvalid as invalid:
             problems += invalid.problems
             loaded[name] = None
-    shared = clashes(one for one in loaded.values() if one)
-    problems += [problem for found in shared.values() for problem in found]
-    answers = {name: None if name in shared else one for name, one in loaded.items()}
-    if None in answers.values():
-        code = a.CONFIGURATION
-    return Answer(
-        {"files": [_file(*one) for one in answers.items()]}, lines=_lines(answers), problems=problems, code=code
+    conflicts = find_clashes(loaded_file for loaded_file in loaded.values() if loaded_file)
+    problems += [problem for found in conflicts.values() for problem in found]
+    results = {name: None if name in conflicts else loaded_file for name, loaded_file in loaded.items()}
+    if None in results.values():
+        code = exit_codes.CONFIGURATION
+    return CommandOutput(
+        {"files": [_file(name, result) for name, result in results.items()]},
+        lines=_lines(results),
+        problems=problems,
+        code=code,
     )
 
 
@@ -47,9 +50,9 @@ def _file(name: str, loaded: Loaded | None) -> dict[str, Any]:
     return {"file": name, "valid": True, "warnings": [to_plain(warning) for warning in loaded.warnings]}
 
 
-def _lines(answers: Mapping[str, Loaded | None]) -> list[str]:
+def _lines(results: Mapping[str, Loaded | None]) -> list[str]:
     lines = []
-    for name, loaded in answers.items():
+    for name, loaded in results.items():
         if loaded is not None:
             lines.append(f"{name}: valid, replicator {loaded.definition.name}")
             lines += [f"    {warning}" for warning in loaded.warnings]

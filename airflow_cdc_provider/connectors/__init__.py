@@ -1,4 +1,4 @@
-"""Source systems, one folder each. The registry names a connector's class and its options without importing them."""
+"""Connectors by type name. The registries name classes as ``module:Class``, so that none is imported until needed."""
 
 SOURCES: dict[str, str] = {
     "jdbc_poll": "airflow_cdc_provider.connectors.sources.jdbc_poll.source:JdbcPollSource",
@@ -25,7 +25,7 @@ FORMATS: dict[str, str] = {
     "ydb": "airflow_cdc_provider.connectors.decoders.ydb.decode:YdbDecoder",
     "datastream": "airflow_cdc_provider.connectors.decoders.datastream.decode:DatastreamDecoder",
 }
-"""Event formats: a decoder of messages each, whatever brings them."""
+"""Message formats: one decoder each, for every transport."""
 
 FORMAT_OPTIONS: dict[str, str] = {
     "debezium": "airflow_cdc_provider.connectors.decoders.debezium.options:DebeziumOptions",
@@ -34,9 +34,9 @@ FORMAT_OPTIONS: dict[str, str] = {
 }
 
 SAVED: dict[str, str] = {
-    **dict.fromkeys(FORMATS, "airflow_cdc_provider.connectors.decoders.common.saved_messages:decoded"),
-    "mysql": "airflow_cdc_provider.connectors.sources.mysql.binlog_files:decoded",
+    **dict.fromkeys(FORMATS, "airflow_cdc_provider.connectors.decoders.common.saved_messages:decode_file"),
+    "mysql": "airflow_cdc_provider.connectors.sources.mysql.binlog_files:decode_file",
     "postgres": "airflow_cdc_provider.connectors.sources.postgres.saved_messages:decoded",
     "salesforce": "airflow_cdc_provider.connectors.sources.salesforce.saved_events:decoded",
 }
-"""Who reads a file of saved messages."""
+"""Functions that decode a file of saved messages, by message format or source type."""

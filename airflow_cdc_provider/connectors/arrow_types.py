@@ -1,4 +1,4 @@
-"""Arrow's types for the columns of a table. Whoever only plans needs no Arrow, so it is imported when asked for."""
+"""Arrow's types for the columns of a table. Arrow is imported on first use, because planning does not need it."""
 
 from __future__ import annotations
 

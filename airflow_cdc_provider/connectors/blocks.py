@@ -1,4 +1,4 @@
-"""Many change records at once, column by column: what a reader yields where it can tell thousands of rows in one go."""
+"""Change records in columns: a reader that decodes thousands of rows at once yields blocks instead of records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.log.change_records import FIELDS
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive change records of one table, no control record among them. ``columns``: an Arrow batch of
+    """Consecutive change records of one table, without control events. ``columns``: an Arrow batch of
     ``log_columns()``, in stream order."""
 
     table: str
@@ -25,7 +25,7 @@ class Block:
 
 @lru_cache
 def log_columns() -> Any:
-    """The columns of the change log as an Arrow schema: the fields of a ChangeRecord, in their order."""
+    """The columns of the change log as an Arrow schema: the fields of ChangeRecord, in order."""
     import pyarrow as pa
 
     texts = pa.list_(pa.string())
@@ -41,20 +41,21 @@ def log_columns() -> Any:
     return pa.schema([(name, types.get(name, pa.string())) for name in FIELDS])
 
 
-def log_batch(told: Mapping[str, Any], rows: int) -> Any:
-    """An Arrow batch of ``log_columns()``. ``told``: a column, or one value for all rows; what is not named is NULL."""
+def log_batch(values: Mapping[str, Any], rows: int) -> Any:
+    """An Arrow batch of ``log_columns()``. ``values``: per column an array, or one value for all rows; NULL by
+    default."""
     import pyarrow as pa
 
     schema = log_columns()
     columns = [
-        one if isinstance(one := told.get(field.name), pa.Array) else _repeated(one, field.type, rows)
+        value if isinstance(value := values.get(field.name), pa.Array) else _repeat(value, field.type, rows)
         for field in schema
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _repeated(value: Any, kind: Any, rows: int) -> Any:
-    """Arrow repeats lists a hundred times slower than texts."""
+def _repeat(value: Any, kind: Any, rows: int) -> Any:
+    """Empty lists are built from offsets: ``pa.repeat`` is a hundred times slower for lists than for texts."""
     import pyarrow as pa
 
     if value is None:
@@ -66,4 +67,4 @@ def _repeated(value: Any, kind: Any, rows: int) -> Any:
 
 
 COMMON: Mapping[str, Any] = {"refetch": [], "snapshot": "none", "warnings": []}
-"""What most records hold in columns that few have anything else in."""
+"""The usual values of columns in which few records have any other."""

@@ -1,4 +1,4 @@
-"""A copy in ranges of the leading key column: shares that any process can read. Pure."""
+"""Splits of a copy by ranges of the leading key column, which any process can read. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import Condition
 
 ROWS_AT_ONCE = 10_000
-SHARES_PER_CORE = 4
-"""Enough that a slow share does not leave the other cores idle, few enough for whole files."""
+SPLITS_PER_CORE = 4
+"""Enough that a slow split does not leave the other cores idle, few enough for files of a useful size."""
 
 
 @dataclass(frozen=True)
 class KeyRange:
-    """Rows that meet ``where`` and whose leading key value is from ``low`` up to, not including, ``high``; None is
-    open."""
+    """Rows that match ``where`` and whose leading key value is in ``[low, high)``; None is unbounded."""
 
     low: int | None
     high: int | None
@@ -27,18 +26,18 @@ class KeyRange:
         return json.dumps(to_plain(self))
 
 
-def range_of(share: str) -> KeyRange:
-    return from_plain(KeyRange, json.loads(share))
+def range_of(split: str) -> KeyRange:
+    return from_plain(KeyRange, json.loads(split))
 
 
 def key_ranges(rows: int, least: object, most: object, cores: int, where: Sequence[Condition]) -> tuple[str, ...]:
-    """``least``, ``most``: the ends of the leading key column."""
-    parts = ranges(least, most, min(SHARES_PER_CORE * cores, rows // ROWS_AT_ONCE))
+    """``least``, ``most``: the minimum and maximum of the leading key column."""
+    parts = ranges(least, most, min(SPLITS_PER_CORE * cores, rows // ROWS_AT_ONCE))
     return tuple(KeyRange(low, high, tuple(where)).text() for low, high in parts)
 
 
 def ranges(least: object, most: object, parts: int) -> list[tuple[int | None, int | None]]:
-    """Open at both ends. One where the values are no whole numbers."""
+    """Unbounded at both ends. A single range if the values are not integers."""
     if parts < 2 or not isinstance(least, int) or not isinstance(most, int) or most - least < parts:
         return [(None, None)]
     edges = [least + (most - least) * part // parts for part in range(1, parts)]

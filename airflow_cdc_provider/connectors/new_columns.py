@@ -1,4 +1,4 @@
-"""Columns that no change of their table has shown yet: the catalogue had them before the window's limit was known."""
+"""New columns that no change in the window contains: the catalogue had them before the window's limit was taken."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from airflow_cdc_provider.core.table.states import TAKES_CHANGES
 
 def new_columns(
     tasks: Iterable[TableTask],
-    shown: Mapping[str, TableSchema],
+    latest: Mapping[str, TableSchema],
     order_key: str,
     position: str,
-    unclear: Callable[[TableTask, frozenset[str]], bool],
+    has_unknown_initial: Callable[[TableTask, frozenset[str]], bool],
 ) -> list[StreamItem]:
-    """The schemas of such tables, each with its record at the limit. ``shown``: the schema of the latest change of each
-    table. ``unclear``: whether older rows of a table may hold a value in these columns that nobody tells."""
+    """The schemas of such tables, each with its record at the limit. ``latest``: the schema of a table's last change.
+    ``has_unknown_initial``: whether older rows may have values in these columns that are not known."""
     items: list[StreamItem] = []
     for task in tasks:
-        before = shown.get(task.table, task.control.schema if task.control else None)
-        added = frozenset(task.schema.names) - set(before.names) if before else frozenset[str]()
+        previous = latest.get(task.table, task.control.schema if task.control else None)
+        added = frozenset(task.schema.names) - set(previous.names) if previous else frozenset[str]()
         if added and task.state in TAKES_CHANGES:
-            items += [task.schema, schema_record(task.schema, order_key, position, unclear(task, added))]
+            items += [task.schema, schema_record(task.schema, order_key, position, has_unknown_initial(task, added))]
     return items
 
 
-def schema_record(schema: TableSchema, order_key: str, position: str, unclear: bool = False) -> ChangeRecord:
+def schema_record(schema: TableSchema, order_key: str, position: str, unknown_initial: bool = False) -> ChangeRecord:
     return ChangeRecord(
         schema.table,
         Operation.SCHEMA,
@@ -39,5 +39,5 @@ def schema_record(schema: TableSchema, order_key: str, position: str, unclear: b
         after=canonical(to_plain(schema)),
         position=position,
         event_id=order_key,
-        warnings=("initial_unknown",) if unclear else (),
+        warnings=("initial_unknown",) if unknown_initial else (),
     )

@@ -1,4 +1,4 @@
-"""From a type name to a connector."""
+"""Source connectors by the type name in the definition."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import cast
 from airflow_cdc_provider.connectors import SOURCES
 from airflow_cdc_provider.connectors.source import FetchesRows, SourceConnector
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.spec.definition import Definition
 
 
 def fetches_rows(definition: Definition) -> bool:
-    return issubclass(class_of("source", definition.source.type, SOURCES), FetchesRows)
+    return issubclass(load_class("source", definition.source.type, SOURCES), FetchesRows)
 
 
 def open_source(definition: Definition, connection: ConnectionInfo) -> SourceConnector:
-    kind = class_of("source", definition.source.type, SOURCES)
+    kind = load_class("source", definition.source.type, SOURCES)
     return cast(SourceConnector, kind(definition.source, connection, definition.name))

@@ -1,4 +1,4 @@
-"""One row of a log of rows, whoever writes it: what a change record needs of it, and how it is read once more. Pure."""
+"""One row change of a row-based log, in the terms of a change record, and how it is decoded again. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airflow_cdc_provider.core.log.quarantine import UndecodedRecord
 
 
 class Row(NamedTuple):
-    """A change of one row, in the terms of a change record. ``moved``: the key changed."""
+    """A change of one row, in the terms of a change record."""
 
     op: Operation
     key_before: str | None
@@ -21,12 +21,12 @@ class Row(NamedTuple):
     before_complete: bool
     after_complete: bool
     warnings: tuple[str, ...]
-    moved: bool = False
+    key_changed: bool = False
 
 
 class DecodedPart(NamedTuple):
-    """What is left of a row that cannot be read: its key where that can be, the columns that can be, as canonical JSON
-    texts, and the names of the others."""
+    """The readable part of a row that cannot be decoded: its ``key``, None if it cannot be decoded, the ``known``
+    columns as canonical JSON texts, and the names of the other ``columns``."""
 
     key: str | None
     known: dict[str, str]
@@ -38,40 +38,41 @@ class DecodedPart(NamedTuple):
 
 
 class UndecodedRow(NamedTuple):
-    """``key`` is None where it cannot be told."""
+    """``key`` is None if it cannot be decoded."""
 
     key: str | None
     record: UndecodedRecord
 
 
-def halves(row: Row) -> tuple[tuple[int, Row], ...]:
-    """A changed key is a row that leaves and a row that comes; together they are one change."""
-    gone = Row(Operation.DELETE, row.key_before, None, row.before, None, row.before_complete, False, row.warnings)
-    come = Row(Operation.INSERT, None, row.key, None, row.after, False, row.after_complete, row.warnings)
-    return (DEPARTS, gone), (ARRIVES, come)
+def split_key_change(row: Row) -> tuple[tuple[int, Row], ...]:
+    """A key change as its two records, with their phases: the departing row and the arriving row."""
+    departing = Row(Operation.DELETE, row.key_before, None, row.before, None, row.before_complete, False, row.warnings)
+    arriving = Row(Operation.INSERT, None, row.key, None, row.after, False, row.after_complete, row.warnings)
+    return (DEPARTS, departing), (ARRIVES, arriving)
 
 
-def parted(old: DecodedPart | None, new: DecodedPart, whole: UndecodedRecord) -> tuple[Row | None, UndecodedRow]:
-    """``whole`` with the key it waits for. First the row that left its key, where the change moved one and both keys
-    can be read."""
-    moved = old is not None and old.key != new.key
-    if not moved or new.key is None or old is None or old.key is None:
-        return None, UndecodedRow(None if moved else new.key, whole)
-    gone = Row(Operation.DELETE, old.key, None, canonical(old.values), None, False, False, ())
-    return gone, UndecodedRow(new.key, replace(whole, op=Operation.INSERT.value))
+def split_undecoded(
+    old: DecodedPart | None, new: DecodedPart, record: UndecodedRecord
+) -> tuple[Row | None, UndecodedRow]:
+    """``record`` with its key. For a key change whose two keys can be decoded, the departing row precedes it."""
+    key_changed = old is not None and old.key != new.key
+    if not key_changed or new.key is None or old is None or old.key is None:
+        return None, UndecodedRow(None if key_changed else new.key, record)
+    departing = Row(Operation.DELETE, old.key, None, canonical(old.values), None, False, False, ())
+    return departing, UndecodedRow(new.key, replace(record, op=Operation.INSERT.value))
 
 
-def as_reread(record: ChangeRecord, row: Row | None) -> list[ChangeRecord]:
-    """What takes the place of a record that was put aside, now that its row can be read; None: the filter leaves it
-    out. Of a row that moved, what left its key may have been told already."""
+def reread_records(record: ChangeRecord, row: Row | None) -> list[ChangeRecord]:
+    """The records that replace a quarantined record now that its ``row`` is decoded; None if the row filter leaves it
+    out. The departing row of a key change may have been sealed before; then only the arriving row is returned."""
     if row is None:
         return []
-    if not row.moved:
+    if not row.key_changed:
         return [_with_row(record, row)]
     order_key = record.order_key[:-2]
     both = [
-        replace(_with_row(record, half), order_key=f"{order_key}{phase:02x}", phase=phase, link_id=order_key)
-        for phase, half in halves(row)
+        replace(_with_row(record, part), order_key=f"{order_key}{phase:02x}", phase=phase, link_id=order_key)
+        for phase, part in split_key_change(row)
     ]
     return both[1:] if record.phase == ARRIVES else both
 

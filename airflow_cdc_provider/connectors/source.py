@@ -1,4 +1,4 @@
-"""What every source connector answers: to the worker about the stream, to a Spark job about rows."""
+"""The interface of a source connector: the worker calls it about the stream, a Spark job about rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
-from airflow_cdc_provider.core.table.identity import TableIdentity, UnseenChanges
+from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceStatus:
-    """What the source has behind a position. ``has_changes``: there are changes of our tables. ``limit``: how far a
-    window may reach; the position itself where the source cannot say, and then the window ends where the stream falls
-    silent or is full. ``idle``: the position at which an empty window may end, where the stream has moved on far enough
-    without changes of our tables. ``outside``: tables whose changes the stream does not carry now, with the reason and
-    the remedy."""
+    """The state of the stream after a position. ``has_changes``: it contains changes of our tables. ``limit``: the last
+    position that a window may reach; the given position if the source cannot determine one, and the window then ends
+    when the stream is idle or the window is full. ``idle``: where an empty window may end, if the stream has advanced
+    far enough without changes of our tables. ``outside``: tables whose changes the stream does not carry now, with the
+    reason and the remedy."""
 
     has_changes: bool
     limit: Position
@@ -38,16 +38,16 @@ class SourceStatus:
 
 @dataclass(frozen=True)
 class Boundary:
-    """A transaction ended: a window may end at ``position``. Of many small ones that are told together it is enough to
-    say so of the last."""
+    """A transaction ended: a window may end at ``position``. For many small transactions that are read together, one
+    boundary after the last is enough."""
 
     position: Position
 
 
 @dataclass(frozen=True)
 class Ignored:
-    """``count`` changes were read that belong to no table of ours, or that the row filter leaves out. ``table``: the
-    one they belong to, where it is none of ours and the decoder knows its name."""
+    """``count`` changes were read that belong to no table of ours, or that the row filter leaves out. ``table``: their
+    table, if it is not one of ours and the decoder has its name."""
 
     count: int
     table: str = ""
@@ -55,7 +55,7 @@ class Ignored:
 
 @dataclass(frozen=True)
 class Resolved:
-    """Whatever the source had committed before ``at`` (UTC) stands in the channel before this."""
+    """Every change that the source committed before ``at`` (UTC) precedes this item in the channel."""
 
     channel: str
     at: datetime
@@ -63,8 +63,8 @@ class Resolved:
 
 @dataclass(frozen=True)
 class HoleFound:
-    """What the stream cannot tell of ``table``, or of any table where that is empty. The window ends behind its
-    transaction, with a hole of this ``kind`` (``core.changelog.Hole``)."""
+    """The stream lacks changes of ``table``, or of any table if that is empty. The window ends after the transaction,
+    with a hole of this ``kind`` (``core.log.change_log.Hole``)."""
 
     table: str
     kind: str
@@ -74,19 +74,19 @@ class HoleFound:
 
 @dataclass(frozen=True)
 class SnapshotFound:
-    """The stream holds rows of this full snapshot."""
+    """The stream contains rows of this full snapshot."""
 
     snapshot: SourceSnapshot
 
 
 StreamItem = ChangeRecord | Block | TableSchema | Boundary | Ignored | Resolved | HoleFound | SnapshotFound
-"""What a reader yields, in stream order. A TableSchema comes before the first record decoded with it."""
+"""What a reader yields, in stream order. A TableSchema precedes the first record decoded with it."""
 
 
 @dataclass(frozen=True)
 class StreamSplit:
-    """A share of a window that one task reads. ``body`` is JSON-able and holds no secret. ``table``: the only one whose
-    channel this is; where it cannot be read, that is its trouble alone."""
+    """A part of a window that one task reads. ``body`` is JSON-able and contains no secret. ``table``: set if the split
+    belongs to this table alone; a read error then affects no other table."""
 
     lo: Position
     limit: Position
@@ -96,9 +96,9 @@ class StreamSplit:
 
 @dataclass(frozen=True)
 class SplitRead:
-    """A table as it lies in ``splits``, each of which any process can read, any number of times, with the connector's
-    ``read_split``. Shares are text and hold no secret. ``rows`` is how many there are by the source's own count, None
-    where nobody has counted them. ``repeatable``: every reading gives the same rows."""
+    """A table in ``splits``, each of which any process can read, any number of times, with the connector's
+    ``read_split``. Splits are text and contain no secret. ``rows``: the source's own row count, None if there is none.
+    ``repeatable``: every read returns the same rows."""
 
     splits: tuple[str, ...]
     rows: int | None = None
@@ -107,12 +107,12 @@ class SplitRead:
 
 @dataclass(frozen=True)
 class Copy:
-    """A view of one table while the context that gave it is open. It holds everything up to ``floor`` (an order key)
-    and, where the source knows exact snapshots, nothing after.
+    """A view of one table while its context is open. It contains every change up to ``floor`` (an order key) and, if
+    the source has exact snapshots, none after.
 
-    From the source's own statistics: about how many ``rows`` there are, the ``high_cardinality`` columns, and the
-    columns whose order the rows keep, or nearly (``clustered_by``). ``unlogged``: columns whose changes the stream does
-    not carry. ``identity``: the catalogue's entry of the table in this view.
+    From the source's own statistics: the approximate number of ``rows``, the ``high_cardinality`` columns, and the
+    columns by which the rows are sorted, or nearly (``clustered_by``). ``unlogged``: columns whose changes the stream
+    does not carry. ``identity``: the catalogue's entry of the table in this view.
     """
 
     floor: str
@@ -128,8 +128,8 @@ class Copy:
 
 @dataclass(frozen=True)
 class RetainedLog:
-    """``bytes`` of the source's log from our position to its end, with what the source holds back for us; None where
-    there is no such position. ``since`` (UTC): everything from then on is served still; None where that is not told."""
+    """``bytes`` of the source's log from our position to its end, including what the source retains for us; None if
+    there is no such position. ``since`` (UTC): the source serves everything from then on; None if unknown."""
 
     bytes: int | None = None
     since: datetime | None = None
@@ -137,69 +137,70 @@ class RetainedLog:
 
 @runtime_checkable
 class ReadsSplits(Protocol):
-    """A source connector whose copies lie in shares."""
+    """A source connector whose copies are read in splits."""
 
-    def read_split(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
-        """The rows of one share of a copy, in the table's types. Runs wherever a task runs."""
+    def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
+        """The rows of one split of a copy, in the table's types. Runs in any process."""
 
 
 @runtime_checkable
 class LimitsCopies(Protocol):
-    """A source that holds something scarce for each copy while it lasts."""
+    """A source that uses a scarce resource for the duration of each copy."""
 
     def copies_at_once(self) -> int:
-        """How many it has room for now, beside the stream: at least one."""
+        """The number of copies that can run now, beside the stream: at least one."""
 
 
 @runtime_checkable
 class ProvesRows(Protocol):
-    """A database that vouches for its rows itself: in words of its own, so that a mistake of the copy's conversion
-    shows. Both see what ``copy`` sees; ``schema`` has the columns to compare."""
+    """A database that computes checksums of its rows with SQL of its own, independent of the copy's conversion. Both
+    methods read the view ``copy``; ``schema`` has the columns to compare."""
 
     def checksums(self, copy: Copy, table: TableTask, schema: TableSchema) -> Mapping[str, Any]:
         """``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
 
     def hashes(self, copy: Copy, table: TableTask, schema: TableSchema) -> SplitRead:
-        """Per row ``k``, the text that tells it from others, and ``h``, a hash of all its values."""
+        """Per row ``k``, the text that identifies it, and ``h``, a hash of all its values."""
 
 
 @runtime_checkable
 class FetchesRows(Protocol):
-    """A source connector that can be asked for single rows: where its stream says that a row changed, but not how."""
+    """A source connector that can fetch rows by key. Needed where its stream contains the key of a changed row but not
+    all its values."""
 
-    def fetch(self, table: TableTask, schema: TableSchema, untold: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
-        """The rows of these records as they are now, in any order: a ``read`` with every column of ``schema``, or a
-        ``delete`` where the source is sure that the row is gone. ``commit_ts``: what was committed before that is in
-        the row. ``order_key`` is left empty. ``untold``: of each key the last record that says too little. A key that
-        the source says nothing about is left out.
+    def fetch(self, table: TableTask, schema: TableSchema, records: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
+        """The current rows of these keys, in any order: a ``read`` with every column of ``schema``, or a ``delete`` if
+        the row certainly no longer exists. ``commit_ts``: the row contains every change committed before it.
+        ``order_key`` is left empty. ``records``: the last incomplete record of each key. A key for which the source
+        returns nothing is left out.
 
-        Raises SourceUnavailable where a retry can help."""
+        Raises SourceUnavailable if a retry can help."""
 
 
 @runtime_checkable
 class StreamHoldsSnapshots(Protocol):
-    """A source whose stream tells its tables from their beginning: the first copy of a table is empty, at a place that
-    lies before everything the stream tells of it."""
+    """A source whose stream contains its tables from their first row on: the first copy of a table is empty, at a
+    position before every record of the table."""
 
     def contains_all_after(self, start: Position, end: Position, table: str) -> bool:
-        """Nothing of the table lies up to ``start``, and all of it behind ``end`` is served still: what lies between
-        them stands in the change log."""
+        """Whether the stream contains no record of the table up to ``start`` and still serves every record after
+        ``end``; the change log contains the records between them."""
 
 
 @dataclass(frozen=True)
 class Restart:
-    """``limit``: where a window ends right before a new snapshot. ``tables``: those in the topics of its connector,
-    by topic. ``parted``: whether the stream can be parted there; files may hold rows of the snapshot and what was
-    written before."""
+    """``limit``: the end of a window right before a new snapshot. ``tables``: the tables of its connector, by topic.
+    ``separable``: False if rows of the snapshot and earlier changes may share a file, so that no window can end between
+    them."""
 
     limit: Position
     tables: Mapping[str, frozenset[str]]
-    parted: bool = True
+    separable: bool = True
 
 
 @runtime_checkable
 class RestartsSnapshots(Protocol):
-    """A source whose stream may tell its tables from their beginning once more."""
+    """A source whose stream may contain another full snapshot of its tables."""
 
     def restart(
         self,
@@ -209,24 +210,24 @@ class RestartsSnapshots(Protocol):
         snapshots: Sequence[SourceSnapshot],
         known: Sequence[SourceSnapshot],
     ) -> Restart:
-        """Where the window from ``lo`` has to end so that the next one starts with ``began`` in every channel of its
-        connector. ``known``: the snapshots of earlier windows; ``snapshots``: those, and what this window holds."""
+        """Where the window from ``lo`` must end so that the next one starts with the snapshot ``began`` in each channel
+        of its connector. ``known``: the snapshots of earlier windows; ``snapshots``: those, and this window's."""
 
 
 @runtime_checkable
 class RetainsLog(Protocol):
-    """A source with a log of its own, which costs it space, or which it forgets."""
+    """A source with a log that uses its disk space or that it removes after a while."""
 
     def retained_log(self, position: Position | None) -> RetainedLog:
-        """What it keeps of that log. ``position``: the end of the last sealed window, None where there is none."""
+        """``position``: the end of the last sealed window, None if there is none."""
 
 
 @runtime_checkable
 class DelaysCapture(Protocol):
-    """A source whose windows end some time before now: what was committed since comes with a later one."""
+    """A source whose windows end some time before now; a later window reads the commits since."""
 
     def capture_delay(self) -> timedelta:
-        """How long."""
+        """The time between the end of a window and now."""
 
 
 @runtime_checkable
@@ -234,61 +235,62 @@ class HasIdentities(Protocol):
     """A source whose catalogue shows changes of a table that its stream does not carry."""
 
     def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
-        """What the catalogue says of these tables now. A table that is gone is left out."""
+        """The current identities of these tables in the catalogue. A table that does not exist is left out."""
 
     def not_streamed(
-        self, table: str, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool
-    ) -> UnseenChanges:
-        """What is left of ``changes`` of ``table`` with what the stream carries behind ``position``. ``truncated``: a
-        TRUNCATE of the table stands in the change log already, and not yet in the copy."""
+        self, table: str, position: Position, now: TableIdentity, changes: UnloggedChanges, truncated: bool
+    ) -> UnloggedChanges:
+        """``changes`` of ``table`` without those that the stream carries after ``position``. ``truncated``: the change
+        log contains a TRUNCATE of the table that the copy does not have yet."""
 
 
 @runtime_checkable
 class HasChannels(Protocol):
-    """A source whose stream comes in channels that are not equally far."""
+    """A source whose stream has several channels, each with its own progress."""
 
     def channels(self, position: Position) -> Collection[str]:
-        """Those that were read up to ``position``."""
+        """The channels that were read up to ``position``."""
 
 
 class SourceConnector(Protocol):
-    """Made from the definition's source, its connection, and the replicator's name. Opens nothing until asked.
+    """Constructed from the definition's source, its connection, and the replicator's name. The constructor opens no
+    connection.
 
-    Every method raises SourceUnavailable where a retry can help, PositionLost or IdentityChanged where it cannot.
-    ``has_transactions``: a window may end between any two of them, and schemas come in the order in which they came
-    about. ``repeats_within``: for how long the source may tell a change once more, at another place; nothing where it
-    never does. ``unseen``: in one line what the source cannot show, and the page that lists it.
+    Every method raises SourceUnavailable if a retry can help, PositionLost or IdentityChanged if it cannot.
+    ``has_transactions``: a window may end between any two transactions, and schemas arrive in commit order.
+    ``duplicates_within``: how long the source may deliver a change again, at another position; zero if it never does.
+    ``unseen``: one line about the changes that the source cannot show, and the page that lists them.
     """
 
     unseen: ClassVar[str]
     has_transactions: ClassVar[bool]
     exact_snapshot: ClassVar[bool]
-    repeats_within: ClassVar[timedelta]
+    duplicates_within: ClassVar[timedelta]
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
-        """Every obstacle at once, each with the statement that cures it. An empty list means ready."""
+        """All problems at once, each with the statement that solves it. An empty list means ready."""
 
     def identity(self) -> dict[str, str]:
-        """What makes this source this source (PostgreSQL: system identifier, timeline, database)."""
+        """What identifies this source (PostgreSQL: system identifier, timeline, database)."""
 
     def tables(self) -> list[TableSchema]:
-        """Every table the connection can see, described."""
+        """The schemas of all tables that the connection can see."""
 
     def may_hold(self, column: Column) -> Specials:
-        """Special values that the source's type of a column has. ``column``: as the copy has it."""
+        """Special values that the source's type of a column has. ``column``: the column of the copy."""
 
     def open_stream(self, tables: Sequence[str]) -> Position:
-        """Make the stream exist, once, with these tables in it; where it exists already, its position. The position is
-        where the first window starts."""
+        """Create the stream with these tables if it does not exist. Returns the position where the first window
+        starts."""
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
-        """What lies behind ``position``. Raises PositionLost where the source no longer serves it."""
+        """The state of the stream after ``position``. Raises PositionLost if the source no longer serves it."""
 
     def acknowledge(self, position: Position) -> None:
-        """Let the source forget everything up to ``position``. Going back, or repeating, does nothing."""
+        """Let the source discard everything up to ``position``. An earlier or repeated position has no effect."""
 
     def drop_stream(self) -> None:
-        """Remove what the source keeps for us. Nothing there is no error."""
+        """Remove what the source retains for us. It is no error if there is nothing."""
 
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]: ...
 
@@ -296,10 +298,10 @@ class SourceConnector(Protocol):
         """Records of transactions that end in ``(lo, limit]``, whole transactions only, in stream order."""
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        """Decode an ``unreadable`` record once more, from its own bytes, with the ``schema`` of then. The record itself
-        where it still cannot be understood; nothing where the row filter leaves it out."""
+        """Decode an ``unreadable`` record again, from its own bytes, with the ``schema`` of its time. The result is the
+        record itself if that fails, nothing if the row filter leaves it out."""
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
-        """A view for a full copy, in shares for so many cores. ``sealed`` is the end of the last sealed window: a copy
-        stands there where the source cannot name the place of its view itself. The driver keeps the context open until
-        the last row is read."""
+        """A view for a full copy, in splits for this number of cores. ``sealed``: the end of the last sealed window,
+        which is the anchor of the copy if the source cannot determine the position of its view. The driver keeps the
+        context open until the last row is read."""

@@ -1,2 +1,2 @@
-"""What a worker does between Spark jobs: learn the facts, carry out the decision, raise fences, prove, acknowledge,
-clean up. No Airflow in sight: operators and command line call it."""
+"""What a worker does between Spark jobs: observe the systems, carry out the decision, raise fences, check the commits,
+acknowledge, clean up. Operators and the command line call it; it does not import Airflow."""

@@ -1,4 +1,4 @@
-"""What the next run of a replicator would do. Nothing is done."""
+"""What the next run of a replicator would do. Reads only."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ class DryRun:
     decision: RunDecision
 
     @property
-    def worth_a_run(self) -> bool:
-        """Whether a run could move anything. One that could only fail again waits for its time, or for an operator."""
+    def has_work(self) -> bool:
+        """Whether a run could make progress. False if it could only fail again."""
         decision = self.decision
         if decision.stop:
             return False
-        ahead = bool(decision.reopen or decision.idle is not None or self.facts.commands)
-        return ahead or bool(set(decision.follow) - {CLOSE_WINDOW})
+        pending = bool(decision.reopen or decision.idle is not None or self.facts.commands)
+        return pending or bool(set(decision.follow) - {CLOSE_WINDOW})
 
 
 def dry_run(replicator: Replicator) -> DryRun:
-    """As for a run that begins now: lanes that another run holds are not free. Raises what ``observe`` raises."""
+    """The decision for a run that starts now; a lane that another run holds is not free. Raises what ``observe``
+    raises."""
     free = {lane: replicator.state.holder(replicator.name, lane) is None for lane in Lane}
     facts = observe(replicator, RunContext("outlook", stream_lane=free[Lane.STREAM], copy_lane=free[Lane.COPY])).facts
     return DryRun(facts, decide(facts))

@@ -1,4 +1,4 @@
-"""Commits without data: a table changes its state, or is taken over, and every older attempt is shut out."""
+"""Commits without data: they change a table's state or owner, and the target then rejects every earlier attempt."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def commit_fence(
     replicator: Replicator,
     table: str,
     target_table: str,
-    held: TargetState,
-    by: str,
+    current: TargetState,
+    actor: str,
     state: State | None = None,
     **changes: Any,
 ) -> ControlRecord:
-    """Raise the fence of a table above every number ever named for it, and say so in the audit. ``held.control`` must
-    be there. Raises Fenced where the table moved meanwhile, TargetUnavailable where the answer was lost."""
-    assert held.control is not None
-    record = held.control.fenced(state, attempt=by, committed_at=utc_now(), **changes)
-    named = split_token(held.token)[0] if held.token is not None else 0
-    record = replicator.target.fence(target_table, held, replace(record, fence=max(record.fence, named + 1)))
+    """Raise the fencing token of a table above every token recorded for it, and write an audit entry. Requires
+    ``current.control``. Raises Fenced if the table has a newer commit, TargetUnavailable if the answer was lost."""
+    assert current.control is not None
+    record = current.control.fenced(state, attempt=actor, committed_at=utc_now(), **changes)
+    highest = split_token(current.token)[0] if current.token is not None else 0
+    record = replicator.target.fence(target_table, current, replace(record, fence=max(record.fence, highest + 1)))
     detail = {"table": table, "fence": record.fence, "window": record.window, "state": record.state.name.value}
-    replicator.state.note(replicator.name, by, "fence", detail)
+    replicator.state.write_audit(replicator.name, actor, "fence", detail)
     return record
 
 

@@ -1,4 +1,4 @@
-"""The tables of a replicator without asking its source: from the index, else from staging."""
+"""The tables of a replicator, from the index or from staging, without a connection to the source."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from airflow_cdc_provider.core.table.states import TableState
 
 
 def known_tables(replicator: Replicator) -> dict[str, str]:
-    """Source table → target table of everything that was ever copied or is about to be, less what was dropped."""
+    """Source table → target table, for every table that has a copy or is about to get one; without dropped tables."""
     rows = replicator.state.tables(replicator.name)
     if rows:
         return {row.table: row.target for row in rows.values() if row.state is not TableState.DROPPED}
-    return _in_staging(replicator)
+    return _tables_in_staging(replicator)
 
 
-def rebuild_index(replicator: Replicator, by: str) -> list[TableRow]:
-    """Make the index of a replicator anew from targets and staging alone. Paused and blocked tables stay so. A table
-    that another state store wrote is taken over by a fence: from then on the other one's commits are refused."""
+def rebuild_index(replicator: Replicator, actor: str) -> list[TableRow]:
+    """Rebuild the index of a replicator from targets and staging alone. Paused and blocked tables keep their state. A
+    table of another state store is taken over by a fence: from then on the target rejects commits of that store."""
     state, owner, at = replicator.state, replicator.state.owner(), utc_now()
     rows = []
-    for table, target_table in _in_staging(replicator).items():
-        held = replicator.target.state(table, target_table)
-        control = held.control
+    for table, target_table in _tables_in_staging(replicator).items():
+        current = replicator.target.state(table, target_table)
+        control = current.control
         if control is None or control.replicator != replicator.name:
             continue
         if control.owner != owner:
-            control = commit_fence(replicator, table, target_table, held, by, owner=owner)
+            control = commit_fence(replicator, table, target_table, current, actor, owner=owner)
         rows.append(current_row(table, target_table, control, None, at))
     failpoint("rebuild.before")
     state.change_tables(replicator.name, lambda _: rows)
-    state.note(replicator.name, by, "state rebuild", {"tables": [row.table for row in rows]})
+    state.write_audit(replicator.name, actor, "state rebuild", {"tables": [row.table for row in rows]})
     return rows
 
 
-def _in_staging(replicator: Replicator) -> dict[str, str]:
-    """Every table for which staging has a control record, where the definition still names it."""
-    found = {}
+def _tables_in_staging(replicator: Replicator) -> dict[str, str]:
+    """Every table that has a control record in staging and is still part of the definition."""
+    tables = {}
     for folder in replicator.log.store.names("control"):
         table = table_of_folder(folder)
-        rule = _rule(replicator.definition.tables, table)
+        rule = _matching_rule(replicator.definition.tables, table)
         if rule is not None:
-            found[table] = rule.target or replicator.target.table_name(table)
-    return found
+            tables[table] = rule.target or replicator.target.table_name(table)
+    return tables
 
 
-def _rule(rules: tuple[TableRule, ...], table: str) -> TableRule | None:
-    plain = (rule for rule in rules if rule.source == table)
+def _matching_rule(rules: tuple[TableRule, ...], table: str) -> TableRule | None:
+    exact = (rule for rule in rules if rule.source == table)
     patterns = (rule for rule in rules if is_pattern(rule.source) and matches(rule.source, table))
-    return next(plain, None) or next(patterns, None)
+    return next(exact, None) or next(patterns, None)

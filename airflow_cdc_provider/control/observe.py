@@ -1,7 +1,7 @@
-"""From the systems to the facts a decision needs. Reads only.
+"""Reads the facts for a decision from source, target, staging and state store. Writes nothing.
 
-The source is asked first. With nothing new and no request pending, tables that the index knows to be settled are taken
-from it, so that an idle run costs the same for one table as for hundreds; all others are read from the target.
+The source is read first. If it has no changes and no command is pending, settled tables are taken from the index, so
+that an idle run costs the same for one table as for hundreds. All other tables are read from the target.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from airflow_cdc_provider.core.errors import IdentityChanged, PositionLost, Retr
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.selection import Selection, select
-from airflow_cdc_provider.core.table.identity import TableIdentity, unseen_changes
+from airflow_cdc_provider.core.table.identity import TableIdentity, unlogged_changes
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.state_rows import Claim, Lane, TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
@@ -32,7 +32,7 @@ NEVER_COPIED = frozenset({TableState.PENDING, TableState.SNAPSHOTTING, TableStat
 
 @dataclass(frozen=True)
 class RunContext:
-    """The run the facts are for. ``interval`` is set for a backfill."""
+    """The run that the facts are for. ``interval`` is set for a backfill."""
 
     run_id: str
     mode: Mode = Mode.STREAM
@@ -43,48 +43,49 @@ class RunContext:
 
 @dataclass(frozen=True)
 class Observation:
-    """``held`` has the tables that were read from the target; a fence is conditional on exactly that."""
+    """``states``: the tables that were read from the target. A fence is conditional on exactly this state."""
 
     facts: Facts
     states: dict[str, TargetState]
 
 
-def observe(replicator: Replicator, run: RunContext, believe_index: bool = True) -> Observation:
-    """``believe_index``: tables that the index knows to be settled may be taken from it. Raises SourceUnavailable
-    or StagingUnavailable where a retry can help, StagingInvalid where the log is damaged. A target table that cannot be
-    read is that table's trouble only.
+def observe(replicator: Replicator, run: RunContext, use_index: bool = True) -> Observation:
+    """``use_index``: settled tables may be taken from the index. Raises SourceUnavailable or StagingUnavailable if a
+    retry can help, StagingInvalid if the log is damaged. A target table that cannot be read fails alone.
 
-    Another run may clean up meanwhile: then a cursor and the log that was read after it need not fit together, and
-    everything is read again."""
+    If another run removes windows meanwhile, the cursors may not fit the log that was read after them, and everything
+    is read again."""
     while True:
         oldest = replicator.log.oldest()
-        gathered = _observe(replicator, run, believe_index)
+        observation = _observe(replicator, run, use_index)
         if replicator.log.oldest() == oldest:
-            return gathered
+            return observation
 
 
-def _observe(replicator: Replicator, run: RunContext, believe_index: bool) -> Observation:
+def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observation:
     at = utc_now()
     log, state, name = replicator.log, replicator.state, replicator.name
     rows, commands, claims = state.tables(name), state.pending(name), state.claims(name)
     described = replicator.source.tables()
-    described += _silent(replicator, described, rows.values())
+    described += _tables_without_messages(replicator, described, rows.values())
     selections, problems = select(replicator.definition, described, replicator.target.table_name)
     sealed = log.sealed()
     last = log.manifest(sealed) if sealed else None
     stream = _stream_facts(replicator, last, [selection.table for selection in selections])
-    idle = believe_index and not (stream.has_changes or commands or run.interval)
-    settled = _settled(rows, claims, sealed, at) if idle else set()
+    idle = use_index and not (stream.has_changes or commands or run.interval)
+    settled = _settled_tables(rows, claims, sealed, at) if idle else set()
 
-    reading = [selection for selection in selections if selection.table not in settled]
+    to_read = [selection for selection in selections if selection.table not in settled]
     with ThreadPoolExecutor(READERS) as pool:
         read = dict(
-            zip((s.table for s in reading), pool.map(lambda s: _target_state(replicator, s), reading), strict=True)
+            zip((s.table for s in to_read), pool.map(lambda s: _target_state(replicator, s), to_read), strict=True)
         )
-    copying = _alive(replicator, claims, run.run_id)
-    tables = tuple(_facts(s, read.get(s.table), rows.get(s.table), copying.get(s.table, "")) for s in selections)
-    held = {table: found for table, found in read.items() if isinstance(found, TargetState)}
-    log_facts = _log(replicator, last, tables, rows, everything=run.interval is not None)
+    copied_by = _copied_by_live_runs(replicator, claims, run.run_id)
+    tables = tuple(
+        _table_facts(s, read.get(s.table), rows.get(s.table), copied_by.get(s.table, "")) for s in selections
+    )
+    states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
+    log_facts = _log_facts(replicator, last, tables, rows, whole_log=run.interval is not None)
     if stream.lost is None:
         tables = _with_identities(replicator, tables, log_facts)
 
@@ -104,49 +105,54 @@ def _observe(replicator: Replicator, run: RunContext, believe_index: bool) -> Ob
         copy_lane=run.copy_lane,
         interval=run.interval,
     )
-    return Observation(facts, held)
+    return Observation(facts, states)
 
 
 def _stream_facts(replicator: Replicator, last: Manifest | None, tables: Sequence[str]) -> StreamFacts:
     if last is None:
         return StreamFacts()
     try:
-        news = replicator.source.status(last.hi, tables)
+        status = replicator.source.status(last.hi, tables)
     except (PositionLost, IdentityChanged) as error:
         return StreamFacts(lost=error.problems[0])
-    return StreamFacts(news.has_changes, news.limit, news.idle, outside=news.outside)
+    return StreamFacts(status.has_changes, status.limit, status.idle, outside=status.outside)
 
 
 def _with_identities(replicator: Replicator, tables: tuple[TableFacts, ...], log: LogFacts) -> tuple[TableFacts, ...]:
-    """With what the source's catalogue says of the tables, read behind the limit of the stream: whatever led to the
-    changes up to there is seen."""
+    """With the tables' identities from the source's catalogue. The limit of the stream is read before the catalogue, so
+    the catalogue includes every change up to the limit."""
     source = replicator.source
     if not isinstance(source, HasIdentities) or not log.sealed:
         return tables
-    now = source.identities([table.task.table for table in tables])
-    return tuple(_with_identity(source, table, now.get(table.task.table), log) for table in tables)
+    identities = source.identities([table.task.table for table in tables])
+    return tuple(_with_identity(source, table, identities.get(table.task.table), log) for table in tables)
 
 
-def _with_identity(source: HasIdentities, table: TableFacts, now: TableIdentity | None, log: LogFacts) -> TableFacts:
+def _with_identity(
+    source: HasIdentities, table: TableFacts, identity: TableIdentity | None, log: LogFacts
+) -> TableFacts:
     control = table.task.control
-    if now is None or control is None or control.identity is None or control.schema is None:
-        return replace(table, identity=now)
-    changes = unseen_changes(control.identity, now, control.schema, table.task.schema)
+    if identity is None or control is None or control.identity is None or control.schema is None:
+        return replace(table, identity=identity)
+    changes = unlogged_changes(control.identity, identity, control.schema, table.task.schema)
     if changes.attached or changes.detached or changes.added or changes.rewritten:
         truncated = any(
             Operation.TRUNCATE in part.counts
             for number, manifest in log.manifests.items()
             if number > control.window and (part := manifest.tables.get(control.table))
         )
-        changes = source.not_streamed(control.table, log.hi, now, changes, truncated)
-    return replace(table, identity=now, unseen=changes)
+        changes = source.not_streamed(control.table, log.hi, identity, changes, truncated)
+    return replace(table, identity=identity, unlogged=changes)
 
 
-def _silent(replicator: Replicator, told: Sequence[TableSchema], rows: Iterable[TableRow]) -> list[TableSchema]:
-    """Tables of a source that is known by what it tells, and tells nothing of them now: as their copies hold them."""
+def _tables_without_messages(
+    replicator: Replicator, described: Sequence[TableSchema], rows: Iterable[TableRow]
+) -> list[TableSchema]:
+    """Tables that the source cannot describe now, because it learns its tables from messages: with their copies'
+    schemas."""
     if not isinstance(replicator.source, StreamHoldsSnapshots):
         return []
-    named = {schema.table for schema in told}
+    named = {schema.table for schema in described}
     return [
         row.control.schema
         for row in rows
@@ -154,8 +160,8 @@ def _silent(replicator: Replicator, told: Sequence[TableSchema], rows: Iterable[
     ]
 
 
-def _settled(rows: dict[str, TableRow], claims: Iterable[Claim], sealed: int, at: str) -> set[str]:
-    """Tables seen lately, replicating, with nothing left to apply or to fetch."""
+def _settled_tables(rows: dict[str, TableRow], claims: Iterable[Claim], sealed: int, at: str) -> set[str]:
+    """Tables that were read recently, are replicating, and have nothing left to apply or to fetch."""
     claimed = {claim.table for claim in claims}
     since = (datetime.fromisoformat(at) - SETTLED_FOR).isoformat(timespec="milliseconds")
     return {
@@ -177,48 +183,48 @@ def _target_state(replicator: Replicator, selection: Selection) -> TargetState |
         return error
 
 
-def _facts(
-    selection: Selection, held: TargetState | Retryable | None, row: TableRow | None, copied_by: str
+def _table_facts(
+    selection: Selection, current: TargetState | Retryable | None, row: TableRow | None, copied_by: str
 ) -> TableFacts:
     known = row is not None and row.state not in NEVER_COPIED and row.control is not None
-    if isinstance(held, Retryable):
+    if isinstance(current, Retryable):
         task = selection.task(TableState.FAILING, row.control if row else None)
-        return TableFacts(task, exists=known, known=known, copied_by=copied_by, problem=held.problems[0])
-    control = held.control if held else row.control if row else None
+        return TableFacts(task, exists=known, known=known, copied_by=copied_by, problem=current.problems[0])
+    control = current.control if current else row.control if row else None
     state = control.state.name if control else TableState.PENDING
     if row and row.state is TableState.FAILING and state in TAKES_CHANGES:
         state = TableState.FAILING
-    exists = held.exists if held else True
-    restored = held.restored if held else False
+    exists = current.exists if current else True
+    restored = current.restored if current else False
     return TableFacts(selection.task(state, control), exists, restored, known, copied_by)
 
 
-def _alive(replicator: Replicator, claims: Iterable[Claim], run_id: str) -> dict[str, str]:
-    """Tables that another live run copies: it holds the copy lane."""
+def _copied_by_live_runs(replicator: Replicator, claims: Iterable[Claim], run_id: str) -> dict[str, str]:
+    """Table → run id, for tables that another run copies. That run holds the copy lane."""
     holder = replicator.state.holder(replicator.name, Lane.COPY)
     return {claim.table: claim.run_id for claim in claims if claim.run_id == holder and claim.run_id != run_id}
 
 
-def _log(
+def _log_facts(
     replicator: Replicator,
     last: Manifest | None,
     tables: Iterable[TableFacts],
     rows: dict[str, TableRow],
-    everything: bool,
+    whole_log: bool,
 ) -> LogFacts:
     log = replicator.log
     log_id = log.identity() or ""
     if last is None:
         return LogFacts(log_id)
     oldest, sealed = log.oldest(), last.window
-    ours = [
+    own_controls = [
         table.task.control
         for table in tables
         if table.task.control and table.task.control.log_id == log_id and table.task.control.window <= sealed
     ]
-    moving = [control for control in ours if control.state.name in TAKES_CHANGES]
-    starts = [_passed(control.window, control.fence, rows.get(control.table)) for control in moving]
-    first = oldest if everything else max(oldest, min(starts, default=sealed) + 1)
+    in_stream = [control for control in own_controls if control.state.name in TAKES_CHANGES]
+    starts = [_search_start(control.window, control.fence, rows.get(control.table)) for control in in_stream]
+    first = oldest if whole_log else max(oldest, min(starts, default=sealed) + 1)
     return LogFacts(
         log_id=log_id,
         oldest=oldest,
@@ -226,12 +232,12 @@ def _log(
         epoch=last.epoch,
         hi=last.hi,
         manifests={manifest.window: manifest for manifest in log.manifests(first) if manifest.window <= sealed},
-        sha256={window: _sha256(replicator, window) for window in {control.window for control in ours}},
+        sha256={window: _sha256(replicator, window) for window in {control.window for control in own_controls}},
     )
 
 
-def _passed(window: int, fence: int, row: TableRow | None) -> int:
-    """Where the search for a table's records begins: behind what was found to hold none when this cursor stood."""
+def _search_start(window: int, fence: int, row: TableRow | None) -> int:
+    """The window after which a table's records are searched. Windows up to ``row.passed`` have none for this cursor."""
     return max(window, row.passed) if row and (row.window, row.fence) == (window, fence) else window
 
 

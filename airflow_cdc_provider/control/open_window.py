@@ -1,23 +1,23 @@
-"""The beginning of a run: lanes, requests, the stream, the decision, and what of it needs no Spark.
+"""The start of a run: leases, commands, the stream, the decision, and every part of it that needs no Spark.
 
-Dies anywhere: everything here may be done twice. A stream is opened once and its place sealed as an empty window, so
-that no later loss of it can go unseen.
+Every step can be repeated after a crash. A stream is opened once, and its start position is sealed as an empty window,
+so that a later loss of the stream is detected.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
 from airflow_cdc_provider.control.fences import commit_fence, with_control
+from airflow_cdc_provider.control.immediate_commands import approve_deletes, carry_out
 from airflow_cdc_provider.control.observe import Observation, RunContext, observe
-from airflow_cdc_provider.control.replicator import Replicator, utc_now
-from airflow_cdc_provider.control.requests import approve, carry_out
-from airflow_cdc_provider.control.rewind import finish
+from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
+from airflow_cdc_provider.control.rewind import finish_rewind
 from airflow_cdc_provider.control.table_rows import opening_rows
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts
@@ -31,14 +31,12 @@ from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane
 from airflow_cdc_provider.core.table.states import TableState
 
-Log = Callable[[str], None]
 
-
-def open_window(replicator: Replicator, run: RunContext, tell: Log) -> RunDecision:
-    """Decide a run and do at once what needs no Spark: pause, resume, open the stream, seal an empty window, fence what
-    was restored. Later tasks find ``plan.json`` in the run's folder."""
+def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> RunDecision:
+    """Decide the run and do everything that needs no Spark: pause, resume, open the stream, seal an empty window, fence
+    restored tables. Writes ``plan.json`` for later tasks to the run's folder."""
     name, state = replicator.name, replicator.state
-    forget(replicator, run.run_id)
+    delete_decision(replicator, run.run_id)
     replicator.log.create(state.owner(), utc_now())
     run = replace(
         run,
@@ -46,95 +44,94 @@ def open_window(replicator: Replicator, run: RunContext, tell: Log) -> RunDecisi
         copy_lane=state.acquire(name, Lane.COPY, run.run_id, LEASE_S),
     )
     failpoint("open.after_lanes")
-    gathered = observe(replicator, run)
-    targets = {table.task.table: table.task.target for table in gathered.facts.tables}
-    moved = carry_out(replicator, gathered.facts.commands, targets, gathered.states, run.run_id)
-    moved |= _finish_rewinds(replicator, run.run_id, targets, gathered, tell)
-    if moved:
-        gathered = observe(replicator, run, believe_index=False)
-    decision = decide(gathered.facts)
+    observation = observe(replicator, run)
+    targets = {table.task.table: table.task.target for table in observation.facts.tables}
+    fenced = carry_out(replicator, observation.facts.commands, targets, observation.states, run.run_id)
+    fenced |= _finish_rewinds(replicator, run.run_id, targets, observation, log_info)
+    if fenced:
+        observation = observe(replicator, run, use_index=False)
+    decision = decide(observation.facts)
     if decision.reopen:
-        reopen(replicator, gathered.facts, tell)
-        gathered = observe(replicator, run)
-        decision = decide(gathered.facts)
-    decision = _fence_restored(replicator, gathered, decision, tell)
+        reopen_stream(replicator, observation.facts, log_info)
+        observation = observe(replicator, run)
+        decision = decide(observation.facts)
+    decision = _fence_restored(replicator, observation, decision, log_info)
     if decision.idle is not None:
-        decision = _seal_idle(replicator, gathered.facts, decision, decision.idle)
-    _take_on(replicator, run, decision, gathered.states)
-    _remember(replicator, run.run_id, decision)
+        decision = _seal_idle_window(replicator, observation.facts, decision, decision.idle)
+    _claim_and_start(replicator, run, decision, observation.states)
+    _write_decision(replicator, run.run_id, decision)
     return decision
 
 
 def _finish_rewinds(
-    replicator: Replicator, run_id: str, targets: dict[str, str], gathered: Observation, tell: Log
+    replicator: Replicator, run_id: str, targets: dict[str, str], observation: Observation, log_info: LogInfo
 ) -> bool:
-    """What an earlier process announced and did not end. Says whether there was any."""
-    left = [
+    """Finish the rewinds that an earlier process began. Returns whether there was any."""
+    rewinding = [
         table
-        for table, held in gathered.states.items()
-        if held.control is not None
-        and held.control.state.name is TableState.REWINDING
-        and held.control.owner == gathered.facts.owner
+        for table, current in observation.states.items()
+        if current.control is not None
+        and current.control.state.name is TableState.REWINDING
+        and current.control.owner == observation.facts.owner
     ]
-    for table in left:
-        with contextlib.suppress(Fenced):  # another process ends it
+    for table in rewinding:
+        with contextlib.suppress(Fenced):  # another process finishes it
             try:
-                finish(replicator, table, targets[table], run_id)
+                finish_rewind(replicator, table, targets[table], run_id)
             except (Blocked, Retryable) as error:
-                tell(f"{table}: {error}")
-    return bool(left)
+                log_info(f"{table}: {error}")
+    return bool(rewinding)
 
 
-def forget(replicator: Replicator, run_id: str) -> None:
-    """A run that is opened again must not be closed by its earlier decision."""
+def delete_decision(replicator: Replicator, run_id: str) -> None:
+    """Before a run is opened again: close_window must not use its earlier decision."""
     replicator.log.store.delete(_decision_path(run_id))
 
 
-def decision_of(replicator: Replicator, run_id: str) -> RunDecision | None:
-    """What the run decided; None where it did not come so far."""
+def read_decision(replicator: Replicator, run_id: str) -> RunDecision | None:
+    """None if the run ended before its decision."""
     path = _decision_path(run_id)
     if not replicator.log.store.exists(path):
         return None
     return from_plain(RunDecision, json.loads(replicator.log.store.read(path)))
 
 
-def decided_at(replicator: Replicator, run_id: str) -> datetime | None:
+def read_decision_time(replicator: Replicator, run_id: str) -> datetime | None:
     path = _decision_path(run_id)
     if not replicator.log.store.exists(path):
         return None
     return datetime.fromisoformat(json.loads(replicator.log.store.read(path))["at"])
 
 
-def reopen(replicator: Replicator, facts: Facts, tell: Log) -> None:
-    """Open the stream at the source's present place. Where an earlier one is given up, the window that bridges the two
-    has a hole for every table: none can step over it without a new copy. That stands in a new epoch: places of two
-    streams say nothing about each other, be they of one source or not."""
+def reopen_stream(replicator: Replicator, facts: Facts, log_info: LogInfo) -> None:
+    """Open the stream at the source's current position, in a new epoch: positions of two streams cannot be compared.
+    If a stream is replaced, the window between the two has a hole for every table, which only a new copy repairs."""
     tables = [table.task.table for table in facts.tables]
     controls = [table.task.control for table in facts.tables if table.task.control]
     epoch = max([facts.log.epoch, *(control.epoch for control in controls)]) + 1
     if facts.log.sealed == 0:
-        start = _opened(replicator, tables)
-        _seal_empty(replicator, facts, start, start, epoch)
-        tell(f"the stream is open, it starts at {start}")
+        start = _open_stream(replicator, tables)
+        _seal_empty_window(replicator, facts, start, start, epoch)
+        log_info(f"opened the stream at {start}")
         return
     replicator.source.drop_stream()
     failpoint("stream.dropped")
-    start = _opened(replicator, tables)
-    why = facts.stream.lost.what if facts.stream.lost else "the source is another one"
+    start = _open_stream(replicator, tables)
+    why = facts.stream.lost.what if facts.stream.lost else "the source is a different system"
     holes = tuple(Hole(EXPIRED, table, "", detail=why) for table in tables)
-    _seal_empty(replicator, facts, dict(facts.log.hi), start, epoch, holes)
-    replicator.state.note(replicator.name, facts.run_id, "reopen", {"why": why, "from": start})
-    tell(f"the stream is open again, it starts at {start}: {why}")
+    _seal_empty_window(replicator, facts, dict(facts.log.hi), start, epoch, holes)
+    replicator.state.write_audit(replicator.name, facts.run_id, "reopen", {"why": why, "from": start})
+    log_info(f"reopened the stream at {start}: {why}")
 
 
-def _opened(replicator: Replicator, tables: list[str]) -> dict[str, str]:
+def _open_stream(replicator: Replicator, tables: list[str]) -> dict[str, str]:
     failpoint("stream.before")
     start = dict(replicator.source.open_stream(tables))
     failpoint("stream.after")
     return start
 
 
-def _seal_empty(
+def _seal_empty_window(
     replicator: Replicator, facts: Facts, lo: Position, hi: Position, epoch: int, holes: tuple[Hole, ...] = ()
 ) -> Manifest:
     log, sealed = replicator.log, facts.log.sealed
@@ -154,34 +151,36 @@ def _seal_empty(
     )
 
 
-def _seal_idle(replicator: Replicator, facts: Facts, decision: RunDecision, idle: Position) -> RunDecision:
-    """The source moved on without changes of ours: an empty window lets it forget what it kept for us."""
-    sealed = _seal_empty(replicator, facts, dict(facts.log.hi), idle, facts.log.epoch)
+def _seal_idle_window(replicator: Replicator, facts: Facts, decision: RunDecision, idle: Position) -> RunDecision:
+    """The source moved on without changes of our tables. After an empty window the source can discard its log."""
+    sealed = _seal_empty_window(replicator, facts, dict(facts.log.hi), idle, facts.log.epoch)
     return replace(decision, plan=replace(decision.plan, sealed=sealed.window, lo=dict(sealed.hi)))
 
 
-def _fence_restored(replicator: Replicator, gathered: Observation, decision: RunDecision, tell: Log) -> RunDecision:
-    """Somebody took these tables back to an earlier version: the recorded number stays high there, so only a higher
-    fence lets the log be applied again. Raises nothing where somebody newer was faster: the table is left to them."""
+def _fence_restored(
+    replicator: Replicator, observation: Observation, decision: RunDecision, log_info: LogInfo
+) -> RunDecision:
+    """Raise the fence of tables that were restored to an earlier version outside this project: the recorded token stays
+    high there, and the log can be applied again only under a higher one. Skips a table that a newer process owns."""
     plan, run_id = decision.plan, decision.plan.run_id
     tasks: dict[str, TableTask] = {task.table: task for task in plan.tables}
-    left = []
+    skipped = []
     for table in decision.raise_fence:
         task = tasks[table]
         try:
-            record = commit_fence(replicator, table, task.target, gathered.states[table], run_id)
+            record = commit_fence(replicator, table, task.target, observation.states[table], run_id)
         except Fenced as error:
-            tell(str(error))
-            left.append(table)
+            log_info(str(error))
+            skipped.append(table)
             continue
         tasks[table] = with_control(task, record)
-        tell(f"{table} was taken back to window {record.window} by somebody; the log is applied again from there")
-    stream = tuple(table for table in plan.stream if table not in left)
+        log_info(f"{table} was restored to window {record.window}; the change log is applied again from there")
+    stream = tuple(table for table in plan.stream if table not in skipped)
     return replace(decision, plan=replace(plan, tables=tuple(tasks.values()), stream=stream))
 
 
-def _take_on(replicator: Replicator, run: RunContext, decision: RunDecision, read: Collection[str]) -> None:
-    """Claims for what is copied, requests started, lanes that are not needed given back."""
+def _claim_and_start(replicator: Replicator, run: RunContext, decision: RunDecision, read: Collection[str]) -> None:
+    """Claim the tables to copy, release the lanes that the run does not need, and mark its commands as started."""
     name, state, plan = replicator.name, replicator.state, decision.plan
     if run.copy_lane:
         for claim in state.claims(name):
@@ -196,21 +195,21 @@ def _take_on(replicator: Replicator, run: RunContext, decision: RunDecision, rea
         state.release(name, Lane.STREAM, run.run_id)
     for command_id in plan.commands:
         state.start(command_id, run.run_id)
-        _approve(replicator, command_id, decision)
+        _approve_deletes(replicator, command_id, decision)
     state.change_tables(name, partial(opening_rows, decision, replicator.definition.tables, read))
 
 
-def _approve(replicator: Replicator, command_id: str, decision: RunDecision) -> None:
-    """An operator's yes to deletions stands in staging before anything acts on it."""
+def _approve_deletes(replicator: Replicator, command_id: str, decision: RunDecision) -> None:
+    """Write the operator's approval of deletes to staging before any step acts on it."""
     command = replicator.state.command(command_id)
     if command is None or command.kind is not CommandKind.RESYNC or not command.arguments.get("approve_deletes"):
         return
-    for verdict in decision.verdicts:
+    for verdict in decision.table_decisions:
         if verdict.command == command_id:
-            approve(replicator, command, verdict.table)
+            approve_deletes(replicator, command, verdict.table)
 
 
-def _remember(replicator: Replicator, run_id: str, decision: RunDecision) -> None:
+def _write_decision(replicator: Replicator, run_id: str, decision: RunDecision) -> None:
     failpoint("plan.before")
     replicator.run(run_id).write_plan(decision.plan)
     failpoint("plan.after")

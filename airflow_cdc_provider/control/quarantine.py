@@ -1,7 +1,7 @@
-"""Bad records as an operator sees them, and what was decided about them, written down before anything acts on it.
+"""Bad records for an operator, and the decisions about them, which are written before any step acts on them.
 
-What is decided stands under ``decisions/``; the stage step goes by it whenever it meets the record, in the carry-over
-or, where the table stopped before it, in the change log. So a decision may be made twice, and a run may die anywhere.
+Decisions are files under ``decisions/``. The stage step applies a decision when it reads the record from the carry-over
+or, for a table that stopped before the record, from the change log. So a decision may be repeated, and a run may crash.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.operator_decisions import (
     DecisionKind,
     OperatorDecision,
-    about_records,
     decision_path,
+    decisions_by_record,
 )
 from airflow_cdc_provider.core.log.quarantine import BadRecord
 from airflow_cdc_provider.core.serde import to_plain
@@ -26,68 +26,68 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 
 @dataclass(frozen=True)
 class QuarantineCase:
-    """``behind``: records of its key that wait for it. ``stops``: the table stands before its window because of it.
-    ``columns``: those of the table. ``decision``: the newest one about it."""
+    """``parked``: how many records of the same key wait for it. ``blocks_table``: the table has stopped before the
+    record's window. ``columns``: those of the table. ``decision``: the newest one about the record."""
 
     record: BadRecord
     since: str
-    behind: int = 0
-    stops: bool = False
+    parked: int = 0
+    blocks_table: bool = False
     columns: tuple[str, ...] = ()
     decision: OperatorDecision | None = None
 
 
 def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> list[QuarantineCase]:
-    """What waits for an operator, in the order of the change log: what the table has put aside, and what it stopped
-    before."""
+    """The records that need a decision, in the order of the change log: those in the table's quarantine and those that
+    stop the table."""
     log = replicator.log
-    decisions = about_records(log.decisions(), table)
-    waiting = {one.id: one for one in log.waiting(control.carry)}
+    decisions = decisions_by_record(log.decisions(), table)
+    waiting = {entry.id: entry for entry in log.quarantined_records(control.carry)}
     columns = control.schema.names if control.schema else ()
     cases = []
     for record in log.bad_records(table):
         decision = decisions.get(record.id)
-        if (one := waiting.get(record.id)) is not None:
-            cases.append(QuarantineCase(record, one.since, one.behind, False, columns, decision))
+        if (entry := waiting.get(record.id)) is not None:
+            cases.append(QuarantineCase(record, entry.since, entry.behind, False, columns, decision))
         elif record.window > control.window:
             cases.append(QuarantineCase(record, record.first_seen, 0, True, columns, decision))
     return sorted(cases, key=lambda case: case.record.record.order_key)
 
 
-def decide_about(
+def record_decisions(
     replicator: Replicator,
     cases: Iterable[QuarantineCase],
     kind: DecisionKind,
     values: Mapping[str, Any],
     reason: str,
-    by: str,
+    actor: str,
 ) -> list[OperatorDecision]:
-    """One decision per record. One that says what the newest says already is that one: nothing is written."""
-    made = []
+    """One decision per record. If the newest decision is the same, it is returned and nothing is written."""
+    decisions = []
     for case in cases:
         newest = case.decision
         if newest is None or (newest.kind, newest.values) != (kind, dict(values)):
-            newest = _written(replicator, case.record, kind, values, reason, by)
-        made.append(newest)
-    return made
+            newest = _write_decision(replicator, case.record, kind, values, reason, actor)
+        decisions.append(newest)
+    return decisions
 
 
-def _written(
-    replicator: Replicator, record: BadRecord, kind: DecisionKind, values: Mapping[str, Any], reason: str, by: str
+def _write_decision(
+    replicator: Replicator, record: BadRecord, kind: DecisionKind, values: Mapping[str, Any], reason: str, actor: str
 ) -> OperatorDecision:
-    moment = datetime.now(UTC)
+    now = datetime.now(UTC)
     decision = OperatorDecision(
-        id=f"{moment:%Y%m%dT%H%M%S%f}-{record.id}",
+        id=f"{now:%Y%m%dT%H%M%S%f}-{record.id}",
         kind=kind,
         replicator=replicator.name,
         table=record.table,
-        decided_by=by,
-        decided_at=moment.isoformat(timespec="milliseconds"),
+        decided_by=actor,
+        decided_at=now.isoformat(timespec="milliseconds"),
         reason=reason,
         record=record.id,
         values=dict(values),
     )
     detail = {"table": record.table, "record": record.id, "reason": reason, "columns": sorted(values)}
-    replicator.state.note(replicator.name, by, f"quarantine {kind}", detail)
+    replicator.state.write_audit(replicator.name, actor, f"quarantine {kind}", detail)
     replicator.log.store.create(decision_path(decision.id), json.dumps(to_plain(decision)).encode())
     return decision

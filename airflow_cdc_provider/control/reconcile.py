@@ -1,14 +1,14 @@
-"""Before and after a table is copied again: who needs it, the state that keeps the stream away, and the way back."""
+"""Around a new copy of a table: find the tables that need one, take them out of the stream, put them back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 from airflow_cdc_provider.control.fences import commit_fence
-from airflow_cdc_provider.control.open_window import decision_of
-from airflow_cdc_provider.control.replicator import Replicator, utc_now
+from airflow_cdc_provider.control.open_window import read_decision
+from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
 from airflow_cdc_provider.control.table_rows import current_row
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
@@ -23,45 +23,43 @@ from airflow_cdc_provider.core.table.states import State, TableState
 
 RESYNC = "reconcile.resync"
 
-Tell = Callable[[str], None]
 
-
-def find_holes(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str, ...]:
-    """Tables that met a hole in the windows this run landed, where the definition lets them be copied again by
-    themselves; written to ``holes.json``. The stream lane is given back: what is left of the run does not need it, and
-    a long copy must not keep the next run from it."""
+def find_holes(replicator: Replicator, run_id: str, log_info: LogInfo) -> tuple[str, ...]:
+    """Tables with a hole in the windows that this run extracted, if the definition allows an automatic new copy. Writes
+    them to ``holes.json``, and releases the stream lane: the rest of the run does not need it, and a long copy must not
+    delay the next run."""
     run = replicator.run(run_id)
     plan = run.plan()
     holes: dict[str, str] = {}
-    asked_for = set()
+    requested = set()
     for manifest in replicator.log.manifests(plan.sealed + 1):
         for task in plan.named(plan.stream):
             hole = hole_of(manifest, task.table, task.control.floor if task.control else "")
             if hole and hole.kind != "schema":
                 holes[task.table] = f"{hole.kind} in window {manifest.window}"
-                asked_for |= {task.table} if hole.kind in REQUESTED else set()
-    for table, what in holes.items():
-        tell(f"{table}: {what}")
+                requested |= {task.table} if hole.kind in REQUESTED else set()
+    for table, hole_text in holes.items():
+        log_info(f"{table}: {hole_text}")
     auto = replicator.definition.source.reconcile is Reconcile.AUTO
-    found = tuple(table for table in holes if table not in plan.reconcile and (auto or table in asked_for))
-    run.write_holes(found)
+    tables = tuple(table for table in holes if table not in plan.reconcile and (auto or table in requested))
+    run.write_holes(tables)
     failpoint("holes.after")
     replicator.state.release(replicator.name, Lane.STREAM, run_id)
-    return found
+    return tables
 
 
-def to_reconcile(replicator: Replicator, run_id: str) -> tuple[RunPlan, tuple[TableTask, ...]]:
-    """The tables this run copies again: planned at its beginning, or met on the way."""
+def tables_to_reconcile(replicator: Replicator, run_id: str) -> tuple[RunPlan, tuple[TableTask, ...]]:
+    """The run plan, and the tables to copy again: those of the plan and those in which ``find_holes`` found a hole."""
     run = replicator.run(run_id)
     plan = run.plan()
     return plan, plan.named((*plan.reconcile, *run.holes()))
 
 
-def pause_stream(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str, ...]:
-    """Take the copy lane and put each table into ``resyncing``: from here on it takes no commit of the stream. Returns
-    the tables that may be copied. Raises Fenced (LSE001) where another run holds the lane.
+def pause_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tuple[str, ...]:
+    """Take the copy lane and put each table into ``resyncing``, in which it accepts no commit of the stream. Returns
+    the tables that may be copied. Raises Fenced (LSE001) if another run holds the lane.
 
-    Done twice, a table that is in the state already by this request is left as it is.
+    May be repeated: a table that is in this state by the same command stays as it is.
     """
     name, state = replicator.name, replicator.state
     if not state.acquire(name, Lane.COPY, run_id, LEASE_S):
@@ -71,21 +69,21 @@ def pause_stream(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str, 
                 f"another run holds the copy lane of {name}",
                 where=f"run {run_id}",
                 found=f"run {state.holder(name, Lane.COPY)}",
-                data="the tables are copied again in a later run",
+                data="a later run copies the tables again",
             )
         )
-    plan, tasks = to_reconcile(replicator, run_id)
+    plan, tasks = tables_to_reconcile(replicator, run_id)
     verdicts = _verdicts(replicator, run_id)
     paused = []
     for task in tasks:
-        held = replicator.target.state(task.table, task.target)
-        if held.control is None or not state.claim(name, task.table, run_id, replicator.log.sealed()):
-            tell(f"{task.table} is left out: another run copies it, or its target table is gone")
+        current = replicator.target.state(task.table, task.target)
+        if current.control is None or not state.claim(name, task.table, run_id, replicator.log.sealed()):
+            log_info(f"{task.table} is skipped: another run copies it, or its target table does not exist")
             continue
         verdict = verdicts.get(task.table)
         command = verdict.command if verdict else ""
-        now = held.control.state
-        if now.name is TableState.RESYNCING and now.command == command:
+        current_state = current.control.state
+        if current_state.name is TableState.RESYNCING and current_state.command == command:
             paused.append(task.table)
             continue
         reason = plan.reasons.get(task.table) or "a hole in the change log"
@@ -93,41 +91,42 @@ def pause_stream(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str, 
             replicator,
             task.table,
             task.target,
-            held,
+            current,
             run_id,
             State(TableState.RESYNCING, utc_now(), reason, set_by=run_id, command=command),
             owner=plan.owner,
         )
         failpoint("resync.fenced")
-        state.change_tables(name, partial(_held_rows, task, record))
-        tell(f"{task.table} is resyncing under fence {record.fence}: {reason}")
+        state.change_tables(name, partial(_current_rows, task, record))
+        log_info(f"{task.table} is resyncing under fencing token {record.fence}: {reason}")
         paused.append(task.table)
     return tuple(paused)
 
 
-def _held_rows(task: TableTask, record: ControlRecord, before: Mapping[str, TableRow]) -> list[TableRow]:
+def _current_rows(task: TableTask, record: ControlRecord, before: Mapping[str, TableRow]) -> list[TableRow]:
     return [current_row(task.table, task.target, record, before.get(task.table), utc_now())]
 
 
-def resume_stream(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str, ...]:
-    """Let the stream back to each table whose new copy is in. The others stay ``resyncing`` for the next run."""
-    _, tasks = to_reconcile(replicator, run_id)
+def resume_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tuple[str, ...]:
+    """Put each table whose new copy is committed back into the stream. The others stay ``resyncing`` for the next
+    run."""
+    _, tasks = tables_to_reconcile(replicator, run_id)
     latest = replicator.run(run_id).latest(RESYNC)
     copied = {r.table: r for r in latest[1].tables if r.outcome is Outcome.DONE} if latest else {}
     resumed = []
     for task in tasks:
-        held = replicator.target.state(task.table, task.target)
-        control = held.control
+        current = replicator.target.state(task.table, task.target)
+        control = current.control
         if task.table not in copied or control is None or control.state.name is not TableState.RESYNCING:
-            tell(f"{task.table} stays as it is: {control.state.name if control else 'no table'}")
+            log_info(f"{task.table} is unchanged: {control.state.name if control else 'no target table'}")
             continue
         fence = copied[task.table].fence
         if fence is not None and control.fence < fence:
-            tell(f"{task.table} does not hold the copy of this run")
+            log_info(f"{task.table} is skipped: the target does not have the copy of this run")
             continue
         state = replace(control.state, name=TableState.REPLICATING, since=utc_now(), reason="", remedy="")
         failpoint("resume.before")
-        commit_fence(replicator, task.table, task.target, held, run_id, state)
+        commit_fence(replicator, task.table, task.target, current, run_id, state)
         failpoint("resume.after")
         replicator.state.release_claim(replicator.name, task.table, run_id)
         resumed.append(task.table)
@@ -135,5 +134,5 @@ def resume_stream(replicator: Replicator, run_id: str, tell: Tell) -> tuple[str,
 
 
 def _verdicts(replicator: Replicator, run_id: str) -> Mapping[str, TableDecision]:
-    decision = decision_of(replicator, run_id)
-    return {verdict.table: verdict for verdict in decision.verdicts} if decision else {}
+    decision = read_decision(replicator, run_id)
+    return {verdict.table: verdict for verdict in decision.table_decisions} if decision else {}

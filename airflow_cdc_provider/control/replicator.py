@@ -1,7 +1,8 @@
-"""The open ends of one replicator."""
+"""One replicator with its source, target, change log and state store."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -16,10 +17,13 @@ from airflow_cdc_provider.state.store import StateStore
 from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import TargetTables
 
+LogInfo = Callable[[str], None]
+"""Writes one line to the task log."""
+
 
 @dataclass(frozen=True)
 class Replicator:
-    """Nothing is touched until somebody asks one of them."""
+    """No member connects to its system before its first call."""
 
     definition: Definition
     source: SourceConnector

@@ -1,7 +1,7 @@
-"""Staging behind the cursors: what no table needs any more and ``staging.retain`` has kept long enough.
+"""Removes from staging what no table needs any more and what is older than ``staging.retain``.
 
-A window's manifest goes first, then its files: a folder without a manifest is rubbish to everybody. Table schemas,
-decisions of operators and the highest fence of each table stay for ever: they grow with what people do, not with time.
+A window's manifest is removed before its files: no process reads a folder without a manifest. Table schemas, operators'
+decisions and the highest fencing token of each table are kept: they do not grow with time.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from itertools import groupby
 from urllib.parse import unquote
 
 from airflow_cdc_provider.control.fences import commit_fence
-from airflow_cdc_provider.control.open_window import decided_at
-from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.control.open_window import read_decision_time
+from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -23,17 +23,15 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Claim, Lane
 
 CONTROLS_EVERY_WINDOWS = 100
-"""How often control records are looked through: each time every target table is asked how far back it reaches."""
+"""How often control records are cleaned. Each cleaning reads the oldest version of every target table."""
 
-Log = Callable[[str], None]
-
-BATCHED = (StepKind.STAGE.value, "reconcile.replay", StepKind.VERIFY.value)
+BATCH_TASKS = (StepKind.STAGE.value, "reconcile.replay", StepKind.VERIFY.value)
 
 
 @dataclass(frozen=True)
 class TableProgress:
-    """How far a table has come: ``passed`` is the window behind which it needs none of the log. ``control`` and
-    ``target`` are set where its cursor lags behind that, because the windows between held nothing for it."""
+    """``passed``: the last window that the table needs no more. ``control`` is set if its cursor is lower, because the
+    windows since contain no records of the table."""
 
     table: str
     target: str
@@ -41,100 +39,102 @@ class TableProgress:
     control: ControlRecord | None
 
 
-def clean(replicator: Replicator, run_id: str, stands: Iterable[TableProgress], now: str, tell: Log) -> None:
+def clean(replicator: Replicator, run_id: str, progress: Iterable[TableProgress], now: str, log_info: LogInfo) -> None:
     """Remove old windows and control records, the batches of this run, and the step files of old runs. An error is
-    logged and stops neither the run nor the rest of the cleaning: what is left, a later run removes.
+    logged and stops neither the run nor the rest of the cleanup: a later run removes what is left.
 
-    Nothing is removed while another run follows the stream: it reads the windows that a quiet table is moved over here.
+    Nothing is removed while another run holds the stream lane: that run may read the windows.
     """
     if not replicator.state.acquire(replicator.name, Lane.STREAM, run_id, LEASE_S):
-        tell("another run follows the stream: it cleans up at its end")
+        log_info("another run holds the stream lane and cleans up when it ends")
         return
-    stands = list(stands)
-    chores: tuple[tuple[str, Callable[[], None]], ...] = (
-        ("windows and control records", lambda: _clean_log(replicator, run_id, stands, now)),
+    progress = list(progress)
+    cleanups: tuple[tuple[str, Callable[[], None]], ...] = (
+        ("windows and control records", lambda: _clean_log(replicator, run_id, progress, now)),
         ("batches of this run", lambda: _clean_batches(replicator, run_id)),
         ("step files of old runs", lambda: _clean_runs(replicator, run_id, now)),
     )
-    for what, chore in chores:
+    for what, cleanup in cleanups:
         try:
-            chore()
-        # Whatever it is: the data are in their tables, and the run is judged by them.
+            cleanup()
+        # Any error: the data are committed, and a failed cleanup must not fail the run.
         except Exception as error:
-            tell(f"cleaning up the {what} failed, the next run tries again: {type(error).__name__} {error}")
+            log_info(f"cleanup of {what} failed, the next run retries: {type(error).__name__}: {error}")
 
 
-def _clean_log(replicator: Replicator, run_id: str, stands: list[TableProgress], now: str) -> None:
+def _clean_log(replicator: Replicator, run_id: str, progress: list[TableProgress], now: str) -> None:
     claims = replicator.state.claims(replicator.name)
-    old = _clean_windows(replicator, run_id, stands, claims, now)
-    if any(number % CONTROLS_EVERY_WINDOWS == 0 for number in old):
+    expired = _clean_windows(replicator, run_id, progress, claims, now)
+    if any(number % CONTROLS_EVERY_WINDOWS == 0 for number in expired):
         copied = {claim.table for claim in claims if claim.run_id != run_id}
-        clean_controls(replicator, [stand for stand in stands if stand.table not in copied])
+        clean_controls(replicator, [table for table in progress if table.table not in copied])
 
 
-def clean_controls(replicator: Replicator, stands: Iterable[TableProgress]) -> None:
-    """Control records that no version a table can be taken back to names any more."""
-    for stand in stands:
-        replicator.log.forget_controls(stand.table, replicator.target.oldest_token(stand.table, stand.target))
+def clean_controls(replicator: Replicator, progress: Iterable[TableProgress]) -> None:
+    """Remove control records that are older than every restorable version of their table."""
+    for table in progress:
+        replicator.log.remove_old_controls(table.table, replicator.target.oldest_token(table.table, table.target))
 
 
 def _clean_windows(
-    replicator: Replicator, run_id: str, stands: list[TableProgress], claims: Iterable[Claim], now: str
+    replicator: Replicator, run_id: str, progress: list[TableProgress], claims: Iterable[Claim], now: str
 ) -> list[int]:
     log = replicator.log
     copying = (claim.sealed_window for claim in claims)
-    limit = min([log.sealed() - 1, *copying, *(stand.passed for stand in stands)])
+    limit = min([log.sealed() - 1, *copying, *(table.passed for table in progress)])
     numbers = [int(name) for name in log.store.names(change_log.WINDOWS)]
-    old = _too_old(replicator, [number for number in numbers if number <= limit], now)
-    if not old:
-        return old
-    for stand in stands:
-        if stand.control is not None and stand.control.window < old[-1]:
-            _move_cursor(replicator, run_id, stand, stand.control)
+    expired = _expired_windows(replicator, [number for number in numbers if number <= limit], now)
+    if not expired:
+        return expired
+    for table in progress:
+        if table.control is not None and table.control.window < expired[-1]:
+            _move_cursor(replicator, run_id, table, table.control)
             failpoint("clean.moved")
-    for number in old:
+    for number in expired:
         log.store.delete(change_log.manifest_path(number))
         failpoint("clean.manifest")
         log.store.delete(change_log.window_folder(number))
-    return old
+    return expired
 
 
-def _too_old(replicator: Replicator, numbers: list[int], now: str) -> list[int]:
-    """The leading windows that are older than ``staging.retain``. One without a manifest was half removed before."""
+def _expired_windows(replicator: Replicator, numbers: list[int], now: str) -> list[int]:
+    """The leading windows that are older than ``staging.retain``. One without a manifest was partly removed before."""
     before = datetime.fromisoformat(now) - replicator.definition.staging.retain
-    old = []
+    expired = []
     for number in numbers:
         known = replicator.log.store.exists(change_log.manifest_path(number))
         if known and datetime.fromisoformat(replicator.log.manifest(number).sealed_at) >= before:
             break
-        old.append(number)
-    return old
+        expired.append(number)
+    return expired
 
 
-def _move_cursor(replicator: Replicator, run_id: str, stand: TableProgress, control: ControlRecord) -> None:
-    """A table without changes keeps its cursor for as long as the log holds the windows after it. Before they go, its
-    cursor is moved over them, by a commit without data. Raises Fenced where somebody moved the table meanwhile."""
-    held = replicator.target.state(stand.table, stand.target)
-    if held.control is None or held.control.token != control.token:
+def _move_cursor(replicator: Replicator, run_id: str, table: TableProgress, control: ControlRecord) -> None:
+    """Move the cursor of a table without changes over the windows to remove, by a commit without data. Raises Fenced if
+    the table has a newer commit."""
+    current = replicator.target.state(table.table, table.target)
+    if current.control is None or current.control.token != control.token:
         raise Fenced(
-            Problem("FEN003", f"somebody moved {stand.table} meanwhile", where=stand.table, do="the next run cleans up")
+            Problem(
+                "FEN003", f"{table.table} has a newer commit", where=table.table, do="nothing: the next run cleans up"
+            )
         )
     commit_fence(
         replicator,
-        stand.table,
-        stand.target,
-        held,
+        table.table,
+        table.target,
+        current,
         run_id,
-        window=stand.passed,
-        hi=replicator.log.manifest(stand.passed).hi,
-        manifest_sha256=replicator.log.manifest_sha256(stand.passed),
+        window=table.passed,
+        hi=replicator.log.manifest(table.passed).hi,
+        manifest_sha256=replicator.log.manifest_sha256(table.passed),
     )
 
 
 def _clean_batches(replicator: Replicator, run_id: str) -> None:
-    """Batches are for the merge of their own run."""
+    """Only the merge of the same run reads a batch."""
     run, store = replicator.run(run_id), replicator.log.store
-    attempts = [step.attempt for task in BATCHED for f in run.submissions(task) if (step := f.step()) is not None]
+    attempts = [step.attempt for task in BATCH_TASKS for f in run.submissions(task) if (step := f.step()) is not None]
     for folder in store.names("batches") if attempts else []:
         table = change_log.table_of_folder(folder)
         for attempt in attempts:
@@ -143,22 +143,21 @@ def _clean_batches(replicator: Replicator, run_id: str) -> None:
 
 
 def _clean_runs(replicator: Replicator, run_id: str, now: str) -> None:
-    """Run ids sort by time within their kind (``scheduled__…``, ``manual__…``): the oldest of each kind come first. A
-    run that died before it had decided is as old as the next one of its kind that had. One that still copies is kept,
-    however long that takes."""
+    """Run ids sort by time within their kind (``scheduled__…``, ``manual__…``). A run without a decision is as old as
+    the next run of its kind that has one. A run that is still copying is kept."""
     store = replicator.log.store
     before = datetime.fromisoformat(now) - replicator.definition.staging.retain
     runs = sorted(map(unquote, store.names(change_log.STEPS)))
-    kept = {run_id, *(claim.run_id for claim in replicator.state.claims(replicator.name))}
+    keep = {run_id, *(claim.run_id for claim in replicator.state.claims(replicator.name))}
     for _, kind in groupby(runs, key=lambda name: name.partition("__")[0]):
         older: list[str] = []
         for other in kind:
-            decided = decided_at(replicator, other)
-            if other in kept or (decided is not None and decided >= before):
+            decided = read_decision_time(replicator, other)
+            if other in keep or (decided is not None and decided >= before):
                 break
             older.append(other)
             if decided is not None:
-                for gone in older:
-                    _clean_batches(replicator, gone)
-                    store.delete(change_log.run_plan_path(gone).removesuffix("/plan.json"))
+                for removable in older:
+                    _clean_batches(replicator, removable)
+                    store.delete(change_log.run_plan_path(removable).removesuffix("/plan.json"))
                 older.clear()

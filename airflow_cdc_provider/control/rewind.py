@@ -1,7 +1,8 @@
-"""A table taken back to an earlier state of its own, so that the change log brings it forward again.
+"""Rewinds a table to an earlier version of its own, so that the change log is applied again from there.
 
-Three commits: a fence that says where the data go back to, which shuts out every attempt under way; the data going
-back; a fence with the cursor that counts there. Dies between them: whoever finds ``rewinding`` does the rest anew.
+Three commits: a fence with the state ``rewinding`` and the version to restore, which rejects every running attempt; the
+restore of the data; a fence with the cursor of that version. After a crash, the next process that reads the state
+``rewinding`` repeats the remaining commits.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import replace
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.core.decisions.commands import Command
-from airflow_cdc_provider.core.decisions.pause_resume import Order, TableStatus
+from airflow_cdc_provider.core.decisions.pause_resume import StateChange, TableStatus
 from airflow_cdc_provider.core.decisions.rewinds import refusal, target_window
 from airflow_cdc_provider.core.errors import Blocked, CommandRefused, Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -20,68 +21,80 @@ from airflow_cdc_provider.core.table.states import State, TableState, require_mo
 from airflow_cdc_provider.targets.target import TargetState
 
 
-def rewind(replicator: Replicator, command: Command, standing: TableStatus, held: TargetState, by: str) -> Order:
-    """Carry out a request for one table that has a control record. Raises Fenced where somebody moved the table
-    meanwhile, TargetUnavailable where the target does not answer."""
-    control = standing.control
+def rewind(
+    replicator: Replicator, command: Command, status: TableStatus, current: TargetState, actor: str
+) -> StateChange:
+    """Carry out the command for one table that has a control record. Raises Fenced if the table has a newer commit,
+    TargetUnavailable if the target does not answer."""
+    control = status.control
     assert control is not None
     if control.state.command == command.id and control.state.name is TableState.REPLICATING:
-        return Order(standing.table)
+        return StateChange(status.table)
     if control.state.command != command.id:
         try:
-            require_move(standing.table, control.state.name, TableState.REWINDING)
-            _announce(replicator, command, standing, held, by)
+            require_move(status.table, control.state.name, TableState.REWINDING)
+            _commit_rewinding(replicator, command, status, current, actor)
         except CommandRefused as refused:
-            return Order(standing.table, refusal=refused.problems[0])
+            return StateChange(status.table, refusal=refused.problems[0])
     try:
-        return Order(standing.table, finish(replicator, standing.table, standing.target, by).state)
+        return StateChange(status.table, finish_rewind(replicator, status.table, status.target, actor).state)
     except Blocked as blocked:
-        return Order(standing.table, refusal=blocked.problems[0])
+        return StateChange(status.table, refusal=blocked.problems[0])
 
 
-def finish(replicator: Replicator, table: str, target_table: str, by: str) -> ControlRecord:
-    """The rest of a rewind that was announced. Raises Blocked where the target cannot go back; then the table stands as
-    it stood before. Raises Fenced where another process ends it."""
+def finish_rewind(replicator: Replicator, table: str, target_table: str, actor: str) -> ControlRecord:
+    """Finish a rewind whose state ``rewinding`` is committed. Raises Blocked if the target cannot restore the version;
+    the table is then replicating as before. Raises Fenced if another process has finished the rewind."""
     failpoint("rewind.after_fence")
-    held = replicator.target.state(table, target_table)
-    announced = held.control
-    assert announced is not None
-    told = announced.state
-    assert told.version is not None
-    past = replicator.target.control_at(table, target_table, told.version)
+    current = replicator.target.state(table, target_table)
+    rewinding = current.control
+    assert rewinding is not None
+    version = rewinding.state.version
+    assert version is not None
+    past_control = replicator.target.control_at(table, target_table, version)
     try:
-        assert past is not None, "a version is announced only with its record"
-        replicator.target.restore_version(target_table, held, told.version)
+        assert past_control is not None, "a version is named only with its control record"
+        replicator.target.restore_version(target_table, current, version)
     except Blocked:
-        state = State(TableState.REPLICATING, utc_now(), "the target could not be taken back", set_by=by)
-        commit_fence(replicator, table, target_table, held, by, state)
+        state = State(TableState.REPLICATING, utc_now(), "the target could not be restored", set_by=actor)
+        commit_fence(replicator, table, target_table, current, actor, state)
         raise
     failpoint("rewind.after_cut")
-    state = State(TableState.REPLICATING, utc_now(), told.reason, set_by=told.set_by, command=told.command)
-    held = replicator.target.state(table, target_table)
-    if held.control is None or held.control.nonce != announced.nonce:
-        raise Fenced(Problem("FEN004", f"another process has ended the rewind of {table}", table, do="nothing"))
-    back = replace(past, owner=announced.owner, fence=announced.fence)
-    record = back.fenced(state, attempt=by, committed_at=utc_now())
-    record = replicator.target.fence(target_table, held, record)
-    detail = {"table": table, "fence": record.fence, "window": record.window, "from_window": announced.window}
-    replicator.state.note(replicator.name, by, "rewind", detail)
+    begun = rewinding.state
+    state = State(TableState.REPLICATING, utc_now(), begun.reason, set_by=begun.set_by, command=begun.command)
+    current = replicator.target.state(table, target_table)
+    if current.control is None or current.control.nonce != rewinding.nonce:
+        raise Fenced(
+            Problem(
+                "FEN004",
+                f"another process has finished the rewind of {table}",
+                table,
+                do="nothing: the rewind is complete",
+            )
+        )
+    restored = replace(past_control, owner=rewinding.owner, fence=rewinding.fence)
+    record = restored.fenced(state, attempt=actor, committed_at=utc_now())
+    record = replicator.target.fence(target_table, current, record)
+    detail = {"table": table, "fence": record.fence, "window": record.window, "from_window": rewinding.window}
+    replicator.state.write_audit(replicator.name, actor, "rewind", detail)
     return record
 
 
-def _announce(replicator: Replicator, command: Command, standing: TableStatus, held: TargetState, by: str) -> None:
-    """Raises CommandRefused, with nothing done, where the table cannot go back so far."""
-    control, log = standing.control, replicator.log
+def _commit_rewinding(
+    replicator: Replicator, command: Command, status: TableStatus, current: TargetState, actor: str
+) -> None:
+    """Raises CommandRefused before any change if the table cannot be restored that far back."""
+    control, log = status.control, replicator.log
     assert control is not None
     oldest = log.oldest()
     window = target_window(str(command.arguments["to"]), log.manifests(oldest))
-    past = replicator.target.version_at_or_before(standing.table, standing.target, window)
+    past = replicator.target.version_at_or_before(status.table, status.target, window)
     if problem := refusal(command, control, window, past.control if past else None, oldest):
         raise CommandRefused(problem)
-    assert past is not None, "without a version to go back to it is refused"
+    assert past is not None, "refused above without a version"
     reason = str(command.arguments.get("reason") or f"rewind to window {window} by {command.requested_by}")
-    remedy = "the next run ends it"
+    remedy = "the next run finishes it"
     state = State(
         TableState.REWINDING, utc_now(), reason, remedy, command.requested_by, command.id, version=past.version
     )
-    commit_fence(replicator, standing.table, standing.target, held, by, state)
+    commit_fence(replicator, status.table, status.target, current, actor, state)

@@ -1,5 +1,5 @@
-"""What the index keeps of a table: made from what was decided at the beginning of a run, and from what stood in the
-target at its end. Pure."""
+"""Rows of the table index: from the decision at the start of a run, and from the target's state at its end. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableSt
 def opening_rows(
     decision: RunDecision, rules: Iterable[TableRule], read: Collection[str], before: Mapping[str, TableRow]
 ) -> Iterable[TableRow]:
-    """What is known when a run begins: new tables, copies that start, and tables that cannot move. ``read``: tables
-    whose control record was read from the target; that of the others is as old as it was."""
+    """The rows at the start of a run: new tables, copies that start, and blocked tables. ``read``: the tables whose
+    control record was read from the target; the others keep their ``seen_at``."""
     copied = set(decision.plan.copy)
     tasks = {task.table: task for task in decision.plan.tables}
-    for verdict in decision.verdicts:
+    for verdict in decision.table_decisions:
         task, row = tasks[verdict.table], before.get(verdict.table)
         if task.control is not None:
             seen_at = row.seen_at if row and task.table not in read else decision.at
             row = current_row(task.table, task.target, task.control, row, seen_at)
-            yield blocked_row(row, verdict.problem, decision.at) if verdict.move is TableAction.BLOCKED else row
-        elif verdict.move is TableAction.COPYING:
+            yield blocked_row(row, verdict.problem, decision.at) if verdict.action is TableAction.BLOCKED else row
+        elif verdict.action is TableAction.COPYING:
             continue
-        elif verdict.move is TableAction.BLOCKED:
+        elif verdict.action is TableAction.BLOCKED:
             fresh = row or TableRow(task.table, task.target, TableState.PENDING, decision.at)
             yield blocked_row(fresh, verdict.problem, decision.at)
         else:
@@ -43,28 +43,28 @@ def opening_rows(
     for table, row in before.items():
         if table not in known and row.state is not TableState.DROPPED and decision.stop is None:
             pattern = next((rule.source for rule in rules if matches(rule.source, table)), "")
-            reason, remedy = _dropped(pattern) if pattern else ("the YAML no longer names it", "")
+            reason, remedy = _dropped_reason(pattern) if pattern else ("the YAML no longer selects it", "")
             yield replace(row, state=TableState.DROPPED, since=decision.at, reason=reason, remedy=remedy)
 
 
-def _dropped(pattern: str) -> tuple[str, str]:
-    reason = f"the source has it no longer, or the connection may not see it; {pattern} of the YAML still names it"
-    return reason, "nothing, where it was dropped; else grant access to it: the next run goes on with it"
+def _dropped_reason(pattern: str) -> tuple[str, str]:
+    reason = f"the source no longer lists it: it was dropped, or access was revoked; `{pattern}` still selects it"
+    return reason, "if access was revoked, grant it again: the next run continues. If it was dropped, nothing to do"
 
 
 def current_row(table: str, target: str, control: ControlRecord, before: TableRow | None, at: str) -> TableRow:
-    """What stands in the target. A table that was failing stays so until it has moved."""
+    """The row for the target's state. A failing table stays failing until it has a new commit."""
     state = control.state
     row = before or TableRow(table, target, state.name)
     moved = (row.window, row.fence) != (control.window, control.fence)
-    other_data = control.window > row.passed or control.window < row.window
+    data_changed = control.window > row.passed or control.window < row.window
     failing = row.state is TableState.FAILING and state.name in TAKES_CHANGES and not moved
     return replace(
         row,
         target=target,
         state=TableState.FAILING if failing else state.name,
         since=row.since if failing else state.since,
-        reason=row.reason if failing else reason_now(state),
+        reason=row.reason if failing else displayed_reason(state),
         remedy=row.remedy if failing else state.remedy,
         failing_since=row.failing_since if failing else "",
         attempts=row.attempts if failing else 0,
@@ -72,22 +72,22 @@ def current_row(table: str, target: str, control: ControlRecord, before: TableRo
         window=control.window,
         fence=control.fence,
         passed=control.window if moved else max(row.passed, control.window),
-        rows_current=row.rows_current and not other_data,
+        rows_current=row.rows_current and not data_changed,
         seen_at=at,
         control=control,
     )
 
 
 def blocked_row(row: TableRow, problem: Problem | None, at: str) -> TableRow:
-    what = problem or Problem("TBL003", "blocked")
+    shown = problem or Problem("TBL003", "blocked")
     since = row.since if row.state is TableState.BLOCKED and row.since else at
     return replace(
         row,
         state=TableState.BLOCKED,
         since=since,
-        reason=what.what,
-        remedy=what.do,
-        error=str(what),
+        reason=shown.what,
+        remedy=shown.do,
+        error=str(shown),
         failing_since="",
         attempts=0,
         seen_at=at,
@@ -109,13 +109,13 @@ def failing_row(row: TableRow, problem: Problem, at: str) -> TableRow:
 
 
 def recovered_row(row: TableRow, at: str) -> TableRow:
-    """The run ended well for a table that had been failing, though nothing of it had to be committed."""
+    """For a failing table whose run succeeded without a commit."""
     state = row.control.state if row.control else State(TableState.REPLICATING, at)
     return replace(
         row,
         state=state.name,
         since=at,
-        reason=reason_now(state),
+        reason=displayed_reason(state),
         remedy=state.remedy,
         failing_since="",
         attempts=0,
@@ -123,14 +123,14 @@ def recovered_row(row: TableRow, at: str) -> TableRow:
     )
 
 
-def reason_now(state: State) -> str:
-    """How a table came to be replicated explains nothing of how it is."""
+def displayed_reason(state: State) -> str:
+    """A replicating table shows no reason: that of its last state change does not apply any more."""
     return "" if state.name is TableState.REPLICATING else state.reason
 
 
-def counted(row: TableRow, run_id: str, results: Iterable[TableResult], at: str) -> TableRow:
-    """Rows of the last copy and changes applied since, by operation, from what the steps of a run said. Counting a run
-    again changes nothing."""
+def with_counts(row: TableRow, run_id: str, results: Iterable[TableResult], at: str) -> TableRow:
+    """With the rows of the last copy and the changes applied since, by operation, from the run's step results. The same
+    run is counted once."""
     if row.counted_run == run_id:
         return row
     changes, rows, rows_at, current = dict(row.changes), row.rows, row.rows_at, row.rows_current

@@ -1,18 +1,18 @@
-"""Every failure the provider raises on purpose, named by what the caller should do.
+"""The exceptions that the provider raises, named by what the caller should do.
 
     CdcError
-    ├── DefinitionInvalid     mend the YAML; all problems of a file at once
-    ├── CheckFailed           mend a system outside (grants, settings); all problems at once
+    ├── DefinitionInvalid     correct the YAML; carries all problems of a file
+    ├── CheckFailed           correct an external system (grants, settings); carries all problems
     ├── NotInstalled          install the named extra
-    ├── CommandRefused        the operator asked for something that cannot be done
-    ├── Blocked               no retry cures it; an operator must decide
-    │   ├── PositionLost      the source no longer serves our position
-    │   ├── IdentityChanged   the source or the log is not the one we knew
-    │   ├── ForeignTarget     the target table is not ours, or is gone
-    │   ├── SchemaRefused     a schema change that must not be applied by itself
-    │   ├── IntegrityBroken   log and target contradict each other
-    │   │   └── RowMissing    a change of some columns meets no row
-    │   ├── BadRecordMet      a record that cannot be read, or that the target cannot hold
+    ├── CommandRefused        the requested command is not possible
+    ├── Blocked               no retry can help; an operator must decide
+    │   ├── PositionLost      the source no longer serves the position
+    │   ├── IdentityChanged   the source or the change log has been replaced
+    │   ├── ForeignTarget     the target table belongs to another writer, or is missing
+    │   ├── SchemaRefused     a schema change that requires a decision
+    │   ├── IntegrityBroken   change log and target contradict each other
+    │   │   └── RowMissing    a partial change has no row in the target
+    │   ├── BadRecordFound    a record that cannot be decoded, or that the target cannot hold
     │   └── StagingInvalid    a file of the change log is missing or damaged
     ├── Retryable             try again later
     │   ├── SourceUnavailable
@@ -20,9 +20,9 @@
     │   ├── StagingUnavailable
     │   ├── StateUnavailable
     │   └── StepFailed        a Spark job ended without a usable result
-    └── Fenced                somebody newer owns the table or lane; end quietly
+    └── Fenced                a newer owner has the table or lane; exit without an error
 
-``retryable`` decides whether Airflow tries the task again; ``exit_code`` is what the command line returns.
+``retryable`` decides whether Airflow retries the task; ``exit_code`` is the exit status of the command line.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong, in the words an operator needs. No field may ever hold a secret."""
+    """One problem, as shown to an operator. No field may contain a secret."""
 
     code: str
     what: str
@@ -57,7 +57,7 @@ class Problem:
 
 
 class CdcError(Exception):
-    """Base of all. Holds one or more problems; ``str()`` shows one per line."""
+    """Base class. Carries one or more problems; ``str()`` shows one per line."""
 
     retryable = False
     exit_code = 70
@@ -114,7 +114,7 @@ class RowMissing(IntegrityBroken):
     pass
 
 
-class BadRecordMet(Blocked):
+class BadRecordFound(Blocked):
     pass
 
 

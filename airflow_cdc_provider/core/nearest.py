@@ -1,4 +1,4 @@
-"""The known name somebody most likely meant."""
+"""Suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from difflib import get_close_matches
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name closest to ``name`` (case does not count), or an empty string where none is close."""
-    by_folded = {candidate.lower(): candidate for candidate in sorted(known)}
-    close = get_close_matches(name.lower(), by_folded, n=1, cutoff=0.6)
-    return by_folded[close[0]] if close else ""
+    """The known name closest to ``name``, ignoring case; an empty string if none is close."""
+    by_lower_case = {candidate.lower(): candidate for candidate in sorted(known)}
+    close = get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.6)
+    return by_lower_case[close[0]] if close else ""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A sentence for ``Problem.do``; empty where no name is close."""
+    """A sentence for ``Problem.do``; empty if no name is close."""
     candidate = nearest(name, known)
     return f"did you mean {candidate!r}?" if candidate else ""

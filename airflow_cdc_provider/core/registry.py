@@ -1,4 +1,4 @@
-"""From the name of a kind to the class that stands for it, imported when first asked for."""
+"""Registries of classes by type name. A class is imported on first use."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from airflow_cdc_provider.core.errors import NotInstalled, Problem
 from airflow_cdc_provider.core.nearest import did_you_mean
 
 
-def class_of(what: str, kind: str, ours: Mapping[str, str]) -> Any:
-    """``what`` is "source", "target", …; ``ours`` names our own classes as ``module:Class``; a kind of another package
-    is found by its entry point. Raises NotInstalled: ENV010 where the vendor's library is missing, ENV013 where
-    nobody brings the kind."""
+def load_class(what: str, kind: str, built_in: Mapping[str, str]) -> Any:
+    """``what`` is "source", "target", …; ``built_in`` maps types to ``module:Class``; the types of other packages are
+    entry points. Raises NotInstalled: ENV010 if a library that the type requires is missing, ENV013 if no package
+    provides the type."""
     try:
-        if kind in ours:
-            module, _, name = ours[kind].partition(":")
+        if kind in built_in:
+            module, _, name = built_in[kind].partition(":")
             return getattr(import_module(module), name)
-        for found in entry_points(group=f"airflow_cdc_provider.{what}s", name=kind):
-            return found.load()
+        for entry_point in entry_points(group=f"airflow_cdc_provider.{what}s", name=kind):
+            return entry_point.load()
     except ModuleNotFoundError as error:
         raise NotInstalled(
             Problem(
@@ -30,7 +30,7 @@ def class_of(what: str, kind: str, ours: Mapping[str, str]) -> Any:
                 do=f"pip install 'airflow-cdc-provider[{kind}]'",
             )
         ) from error
-    known = sorted({*ours, *entry_points(group=f"airflow_cdc_provider.{what}s").names})
+    known = sorted({*built_in, *entry_points(group=f"airflow_cdc_provider.{what}s").names})
     raise NotInstalled(
         Problem(
             "ENV013",
@@ -38,6 +38,6 @@ def class_of(what: str, kind: str, ours: Mapping[str, str]) -> Any:
             where=f"entry points airflow_cdc_provider.{what}s",
             found=kind,
             allowed=", ".join(known),
-            do=did_you_mean(kind, known) or "install the package that brings it, here and where the jobs run",
+            do=did_you_mean(kind, known) or "install the package that provides it, here and where the jobs run",
         )
     )

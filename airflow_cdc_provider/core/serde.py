@@ -1,4 +1,5 @@
-"""Frozen dataclasses to JSON-able values and back. The form of every step file, result and control record."""
+"""Conversion between frozen dataclasses and JSON-compatible values: the format of step files, results and control
+records."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ T = TypeVar("T")
 
 
 def to_plain(value: Any) -> Any:
-    """Dataclasses become dicts in field order, tuples lists, durations seconds, times ISO text."""
+    """Dataclasses become dicts in field order, tuples lists, durations seconds, times ISO 8601 text."""
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, tuple | list):
@@ -29,9 +30,9 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], value: Any) -> T:
-    """Rebuild a ``kind`` from what ``to_plain`` made of it.
+    """Rebuild a ``kind`` from the output of ``to_plain``.
 
-    Members that ``kind`` does not know are left out: an older reader accepts a newer file of the same format.
+    Members without a field in ``kind`` are ignored: an older reader accepts a newer file of the same format.
     """
     return typing.cast(T, _build(kind, value))
 
@@ -60,13 +61,13 @@ def _build(kind: Any, value: Any) -> Any:
 
 @cache
 def _hints(kind: type[Any]) -> dict[str, Any]:
-    """Field name -> type. Kept: resolving annotations costs more than all the rest."""
+    """Field name -> type. Cached: resolving annotations is the most expensive part of a conversion."""
     hints = typing.get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
 
 
 def _member(members: tuple[Any, ...], value: Any) -> Any:
-    """Which member of a union a JSON value belongs to: a list goes to the tuple, a dict to the dataclass or mapping."""
+    """The member of a union that a JSON value belongs to: the tuple for a list, the dataclass or mapping for a dict."""
     for member in members:
         shape = typing.get_origin(member) or member
         if isinstance(value, list) and shape in (tuple, list):

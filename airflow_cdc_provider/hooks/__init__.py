@@ -1,1 +1,1 @@
-"""What reaches outside on behalf of an operator: Airflow connections, spark-submit, the state store."""
+"""Connections to the outside: Airflow connections, spark-submit, the state store."""

@@ -1,4 +1,4 @@
-"""From an Airflow connection to what connectors, targets and staging are given; its secrets are masked on the way."""
+"""Airflow connections as ConnectionInfo, for connectors, targets and staging. Secrets are masked in the task log."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.spec.definition import Definition
 
 
-def find_connection(connection_id: str) -> Connection:
-    """The Airflow connection. Raises CheckFailed (CON001) where there is none of this name."""
+def get_connection(connection_id: str) -> Connection:
+    """The Airflow connection. Raises CheckFailed (CON001) if there is none of this id."""
     try:
         return BaseHook.get_connection(connection_id)
     except AirflowNotFoundException:
@@ -24,35 +24,35 @@ def find_connection(connection_id: str) -> Connection:
                 "CON001",
                 f"Airflow has no connection {connection_id}",
                 where=f"connection {connection_id}",
-                allowed="the id of a connection in Airflow's metadata, environment or secrets backend",
-                do=f"airflow connections add {connection_id} …, or name another connection in the YAML",
+                allowed="a connection in Airflow's metadata database, environment variables or secrets backend",
+                do=f"airflow connections add {connection_id} …, or set another connection in the YAML",
             )
         ) from None
 
 
 def connection_info(connection_id: str) -> ConnectionInfo:
-    """The fields of a connection; an empty id gives an empty one. Raises CheckFailed: CON001 unknown id, CON002 an
-    ``extra`` that is not a JSON object."""
+    """The fields of a connection; empty for an empty id. Raises CheckFailed: CON001 unknown id, CON002 ``extra`` is not
+    a JSON object."""
     if not connection_id:
         return ConnectionInfo()
-    found = find_connection(connection_id)
-    extra = _extra(connection_id, found)
-    if found.password:
-        mask_secret(found.password)
+    connection = get_connection(connection_id)
+    extra = _extra(connection_id, connection)
+    if connection.password:
+        mask_secret(connection.password)
     mask_secret(extra)
     return ConnectionInfo(
         connection_id=connection_id,
-        host=found.host or "",
-        port=found.port,
-        login=found.login or "",
-        password=found.password or "",
-        schema=found.schema or "",
+        host=connection.host or "",
+        port=connection.port,
+        login=connection.login or "",
+        password=connection.password or "",
+        schema=connection.schema or "",
         extra=extra,
     )
 
 
 def secrets_of(definition: Definition) -> Secrets:
-    """The connections of both ends and of staging."""
+    """The connections of source, target and staging."""
     return Secrets(
         source=connection_info(definition.source.connection),
         target=connection_info(definition.target.connection),
@@ -60,10 +60,10 @@ def secrets_of(definition: Definition) -> Secrets:
     )
 
 
-def _extra(connection_id: str, found: Connection) -> dict[str, Any]:
-    """Airflow's own reading of a damaged ``extra`` is an empty one; a wrong setting must not be lost in silence."""
+def _extra(connection_id: str, connection: Connection) -> dict[str, Any]:
+    """Airflow reads an invalid ``extra`` as empty. Here it is an error, so that no setting is ignored."""
     try:
-        extra = json.loads(found.extra or "{}")
+        extra = json.loads(connection.extra or "{}")
     except ValueError:
         extra = None
     if isinstance(extra, dict):
@@ -71,9 +71,9 @@ def _extra(connection_id: str, found: Connection) -> dict[str, Any]:
     raise CheckFailed(
         Problem(
             "CON002",
-            f"the extra of connection {connection_id} cannot be read",
+            f"the extra of connection {connection_id} is not valid",
             where=f"connection {connection_id}",
-            allowed="a JSON object, or nothing",
-            do="mend the extra of the connection",
+            allowed="a JSON object, or empty",
+            do="correct the extra of the connection",
         )
     )

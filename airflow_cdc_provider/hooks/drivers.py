@@ -1,7 +1,7 @@
-"""Spark drivers on this worker: a submission is known by its command line, which ends with the path of its step file.
+"""Spark drivers on this worker, found by their command line, which ends with the path of the step file.
 
-This holds for the launching shell, the JVM and the Python driver alike, and from the first moment on; no file of pids
-has to be right. (Executors and Python workers end by themselves when their driver's JVM is gone.)
+This is true for the launching shell, the JVM and the Python driver, from their start on, and needs no pid file.
+(Executors and Python workers exit when their driver's JVM exits.)
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ STEP_FILE = "step.json"
 
 
 def process_space() -> str:
-    """The process table this worker sees, as text equal for two workers only where they see the same one. Empty where
-    the system does not tell (no Linux): then no attempt's end can be seen from its processes."""
+    """An identifier of the worker's process table: equal for two workers only if they see the same processes. Empty if
+    the system has none (not Linux); then the end of an attempt cannot be seen from its processes."""
     try:
         boot = Path(PROC, "sys/kernel/random/boot_id").read_text().strip()
         return f"{socket.gethostname()} {boot} {os.readlink(PROC / 'self/ns/pid')}"
@@ -29,16 +29,16 @@ def process_space() -> str:
 
 
 def running(folder_url: str) -> dict[str, list[int]]:
-    """Step file → pids, for all submissions whose step file is under this folder."""
-    found: dict[str, list[int]] = {}
+    """Step file → pids, for all submissions whose step file is below this folder."""
+    pids_by_step: dict[str, list[int]] = {}
     for pid, arguments in _processes():
         if _is_submission(arguments, folder_url):
-            found.setdefault(arguments[-1], []).append(pid)
-    return found
+            pids_by_step.setdefault(arguments[-1], []).append(pid)
+    return pids_by_step
 
 
 def end(step_url: str, timeout_s: float = 30.0) -> bool:
-    """SIGKILL every process of a submission and wait until none is left. False where some survive the timeout."""
+    """SIGKILL every process of a submission and wait until none is left. False if some are left after the timeout."""
     folder = step_url.removesuffix(STEP_FILE)
     deadline = time.monotonic() + timeout_s
     while pids := running(folder).get(step_url):
@@ -57,13 +57,13 @@ def _processes() -> Iterator[tuple[int, list[str]]]:
         if entry.name.isdigit():
             try:
                 content = Path(entry.path, "cmdline").read_bytes()
-            except OSError:  # ended meanwhile
+            except OSError:  # the process has ended
                 continue
             yield int(entry.name), content.decode(errors="replace").rstrip("\0").split("\0")
 
 
 def _is_submission(arguments: list[str], folder_url: str) -> bool:
-    """``… spark_jobs/<kind>.py <step file>``: an editor or a pager on the step file is none."""
+    """``… spark_jobs/<kind>.py <step file>``; not an editor or a pager on the step file."""
     return (
         len(arguments) > 2
         and arguments[-1].startswith(folder_url)
@@ -73,8 +73,8 @@ def _is_submission(arguments: list[str], folder_url: str) -> bool:
 
 
 def _kill(pid: int) -> None:
-    """The whole group where the process leads one: its children may not show the step file. A process that has ended,
-    or that we may not kill, shows in the next look at who is left."""
+    """Kill the process, or its group if it leads one: children may lack the step file in their command line. The caller
+    checks again whether the process has ended."""
     with suppress(ProcessLookupError, PermissionError):
         if os.getpgid(pid) == pid:
             os.killpg(pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The file by which a driver on this worker gets its secrets: 0600 in a 0700 folder of its own, read once, deleted."""
+"""The file with the secrets of one driver on this worker: mode 0600 in a 0700 folder; the driver deletes it on read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write(secrets: Secrets) -> Path:
 
 
 def remove(path: Path) -> None:
-    """The file, if the driver left it, and its folder. A path that ``write`` did not make is left alone."""
+    """Remove the file, if the driver has not, and its folder. A path that ``write`` did not create is ignored."""
     if not path.parent.name.startswith(FOLDER_PREFIX) or path.parent.parent != Path(tempfile.gettempdir()):
         return
     path.unlink(missing_ok=True)

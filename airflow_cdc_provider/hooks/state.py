@@ -1,4 +1,4 @@
-"""Which database holds the state store: the Airflow connection ``cdc_state``, else a SQLite file of this host."""
+"""The database of the state store: the Airflow connection ``cdc_state``, else a SQLite file on this host."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from airflow_cdc_provider.core.connections.allowed_extras import followed
+from airflow_cdc_provider.core.connections.allowed_extras import allowed_options
 from airflow_cdc_provider.core.connections.postgres_access import libpq_parameters, unverified
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.hooks.connections import connection_info
@@ -18,26 +18,26 @@ from airflow_cdc_provider.state.store import StateStore
 
 CONNECTION = "cdc_state"
 VARIABLE = "AIRFLOW_CONN_CDC_STATE"
-ONE_HOST = frozenset({"LocalExecutor", "SequentialExecutor"})
+SINGLE_HOST_EXECUTORS = frozenset({"LocalExecutor", "SequentialExecutor"})
 
 
 def open_state() -> StateStore:
-    """The state store of this Airflow. Raises CheckFailed (STA020) where tasks may run on several hosts and no
-    connection ``cdc_state`` says where they share one, STA022 where Airflow cannot read the variable that holds it,
-    CON040 where it says what is not allowed."""
+    """The state store of this Airflow installation. Raises CheckFailed: STA020 if tasks may run on several hosts and
+    there is no connection ``cdc_state``, STA022 if Airflow cannot parse its environment variable, CON040 for an extra
+    that is not allowed."""
     try:
         connection = BaseHook.get_connection(CONNECTION)
     except AirflowNotFoundException:
         if os.environ.get(VARIABLE):
-            raise _unread() from None
+            raise _unreadable() from None
         return StateStore(_file_url())
     try:
         url = make_url(connection.get_uri())
     except ArgumentError:
-        return StateStore(connection.get_uri())  # which says so when it is opened
+        return StateStore(connection.get_uri())  # its first use raises the error
     info, postgres = connection_info(CONNECTION), url.drivername.startswith("postgres")
-    query = libpq_parameters(info) if postgres else followed(info, frozenset())
-    # SQLAlchemy's own choice of driver for a plain postgresql:// is psycopg2; psycopg 3 is what this provider brings.
+    query = libpq_parameters(info) if postgres else allowed_options(info, frozenset())
+    # SQLAlchemy's default driver for postgresql:// is psycopg2; this provider depends on psycopg 3.
     return StateStore(
         url.set(
             drivername="postgresql+psycopg" if postgres else url.drivername,
@@ -47,39 +47,39 @@ def open_state() -> StateStore:
 
 
 def unverified_state() -> list[Problem]:
-    """How the connection ``cdc_state`` leads to its server without TLS being verified. Asks nobody."""
+    """A warning if the connection ``cdc_state`` does not verify the server's TLS certificate. Opens no connection."""
     try:
-        found = BaseHook.get_connection(CONNECTION)
+        connection = BaseHook.get_connection(CONNECTION)
     except AirflowNotFoundException:
         return []
-    return unverified(connection_info(CONNECTION)) if (found.conn_type or "").startswith("postgres") else []
+    return unverified(connection_info(CONNECTION)) if (connection.conn_type or "").startswith("postgres") else []
 
 
-def _unread() -> CheckFailed:
-    """Airflow reports a variable that it cannot read as a connection that it does not have."""
+def _unreadable() -> CheckFailed:
+    """Airflow reports a variable that it cannot parse as a missing connection."""
     return CheckFailed(
         Problem(
             "STA022",
-            f"Airflow cannot read the connection {CONNECTION}",
+            f"Airflow cannot parse the connection {CONNECTION}",
             where=f"environment variable {VARIABLE}",
-            found="neither a URL nor the JSON form of a connection",
+            found="neither a URI nor the JSON form of a connection",
             do=f"export {VARIABLE}=postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or unset it",
-            data="nothing was read or written; no other state store is used in its place",
+            data="nothing was read or written; no other state store is used instead",
         )
     )
 
 
 def _file_url() -> str:
     executors = [name.split("=")[-1].split(":")[-1].split(".")[-1] for name in conf.get("core", "executor").split(",")]
-    elsewhere = [name for name in executors if name.strip() not in ONE_HOST]
-    if elsewhere:
+    multi_host_executors = [name for name in executors if name.strip() not in SINGLE_HOST_EXECUTORS]
+    if multi_host_executors:
         raise CheckFailed(
             Problem(
                 "STA020",
-                "tasks may run on several hosts, and nothing says where they share a state store",
+                "tasks may run on several hosts, which requires a shared state store",
                 where="[core] executor",
-                found=", ".join(elsewhere),
-                allowed=f"{', '.join(sorted(ONE_HOST))}, or a connection {CONNECTION}",
+                found=", ".join(multi_host_executors),
+                allowed=f"{', '.join(sorted(SINGLE_HOST_EXECUTORS))}, or a connection {CONNECTION}",
                 do=f"airflow connections add {CONNECTION} --conn-uri postgresql://USER@HOST/DATABASE",
             )
         )

@@ -1,1 +1,1 @@
-"""Links on a task's page."""
+"""Operator extra links."""

@@ -1,4 +1,4 @@
-"""From a task to the folder in which its Spark job left what it was told and what it said."""
+"""The link from a Spark task to the folder with its step file and result file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class StagingLink(BaseOperatorLink):
-    """Empty until a job was submitted, or its earlier result found."""
+    """Empty until a job is submitted or an earlier result is taken."""
 
     name = "Step files"
 

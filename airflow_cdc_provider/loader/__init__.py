@@ -1,10 +1,10 @@
-"""YAML text to definitions. Strict: every mistake of a file is reported at once, with line and column.
+"""Loads definitions from YAML. All problems of a file are reported at once, with line and column.
 
-load_file(path)      one replicator, or DefinitionInvalid with all problems
-load_folder(path)    all replicators of a folder; a broken file costs only itself
-clashes(loaded)      what replicators share that each must have alone
+load_file(path)        one replicator; raises DefinitionInvalid with all problems
+load_folder(path)      all replicators of a folder; files with problems are omitted
+find_clashes(loaded)   names and target tables that several replicators use
 """
 
-from airflow_cdc_provider.loader.files import Loaded, ReplicatorFolder, clashes, load_file, load_folder, load_text
+from airflow_cdc_provider.loader.files import Loaded, ReplicatorFolder, find_clashes, load_file, load_folder, load_text
 
-__all__ = ["Loaded", "ReplicatorFolder", "clashes", "load_file", "load_folder", "load_text"]
+__all__ = ["Loaded", "ReplicatorFolder", "find_clashes", "load_file", "load_folder", "load_text"]

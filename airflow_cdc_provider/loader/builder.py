@@ -1,6 +1,6 @@
-"""A tree of nodes to the dataclasses of the definition, by their fields.
+"""Builds the dataclasses of the definition from a tree of nodes, by their fields.
 
-What does not fit is reported; what does fit is built all the same, so that one run finds every mistake of a file.
+Invalid parts are reported, and valid parts are still built, so that one run finds all problems of a file.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any, NoReturn
 
 from airflow_cdc_provider.core.nearest import did_you_mean, nearest
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.loader.messages import advice, expected, found
+from airflow_cdc_provider.loader.messages import describe_expected, describe_found, suggest_fix
 from airflow_cdc_provider.loader.report import SECRET_KEY, Report, YamlLocation, shown
-from airflow_cdc_provider.loader.spark_conf import lacks_unit, misshapen, refused
+from airflow_cdc_provider.loader.spark_conf import expected_format, lacks_unit, refusal_reason
 from airflow_cdc_provider.loader.text_formats import FORMS, duration
 from airflow_cdc_provider.loader.types import known_kinds, options_class
 from airflow_cdc_provider.loader.yaml_tree import Broken, Mapping, Node, Scalar, Sequence
@@ -33,20 +33,21 @@ NOTHING_MORE: Map[str, Any] = types.MappingProxyType({})
 
 
 class Unusable(Exception):
-    """A part of the tree that cannot be built. The reason stands in the report."""
+    """A part of the tree cannot be built. The reason is in the report."""
 
 
 @dataclass
 class Builder:
-    """``built``: every dataclass that could be built, by its path. ``places``: where each value stands."""
+    """``built``: the dataclasses that could be built, by path. ``locations``: of all values, by path."""
 
     report: Report
     built: dict[Path, Any] = field(default_factory=dict)
-    places: dict[Path, YamlLocation] = field(default_factory=dict)
+    locations: dict[Path, YamlLocation] = field(default_factory=dict)
 
     def build(self, kind: Any, node: Node, path: Path = (), more: Map[str, Any] = NOTHING_MORE) -> Any:
-        """``node`` as a ``kind``; ``more`` is the metadata of the field. Raises Unusable after reporting why not."""
-        self.places[path] = node.at
+        """``node`` as a ``kind``; ``more`` is the metadata of the field. Raises Unusable after reporting the
+        problem."""
+        self.locations[path] = node.at
         if isinstance(node, Broken):
             raise Unusable
         if is_dataclass(kind):
@@ -67,53 +68,55 @@ class Builder:
             self._mismatch(kind, node, more)
         given: Given = {key.text: (key, value) for key, value in node.entries}
         own, inline = _fields(kind)
-        values, sound = self._members(kind, own, given, path)
+        values, valid = self._build_members(kind, own, given, path)
         known: dict[str, Field[Any]] = dict(own)
         if inline and "type" in values:
-            chosen, options, options_sound = self._options(own["type"], values["type"], given, path)
+            chosen, options, options_valid = self._build_options(own["type"], values["type"], given, path)
             values[inline] = {name: to_plain(value) for name, value in chosen.items()}
             known |= options
-            sound = sound and options_sound
+            valid = valid and options_valid
         unknown = [key for text, (key, _) in given.items() if text not in known]
-        if inline and not _settled(known, values | values.get(inline, {})):
-            unknown = [key for key in unknown if _never_of_a_type(key, known, given)]
-        meant = self._unknown_keys(unknown, known)
+        if inline and not _all_types_known(known, values | values.get(inline, {})):
+            unknown = [key for key in unknown if _is_no_option(key, known, given)]
+        intended = self._unknown_keys(unknown, known)
         missing = [name for name, f in known.items() if name not in given and _required(f)]
         for name in missing:
-            if name not in meant:
+            if name not in intended:
                 self._missing(name, known[name], node, path)
-        if not sound or missing or given.keys() - known:
+        if not valid or missing or given.keys() - known:
             raise Unusable
         self.built[path] = kind(**values)
         return self.built[path]
 
-    def _options(
-        self, chooser: Field[Any], kind: str, given: Given, path: Path
+    def _build_options(
+        self, type_field: Field[Any], kind: str, given: Given, path: Path
     ) -> tuple[dict[str, Any], dict[str, Field[Any]], bool]:
-        """The values of the keys that a type brings, these keys, and whether all could be built. A key of a type may
-        name a type in its turn."""
-        extra = options_class(chooser.metadata["choices"], kind)
-        known, _ = _fields(extra)
+        """The values of a type's options, the fields of these options, and whether all could be built. An option may be
+        a type field itself."""
+        options = options_class(type_field.metadata["choices"], kind)
+        known, _ = _fields(options)
         known = dict(known)
-        values, sound = self._members(extra, known, given, path)
+        values, valid = self._build_members(options, known, given, path)
         for name, field_ in list(known.items()):
             if "choices" in field_.metadata and name in values:
-                more, keys, more_sound = self._options(field_, values[name], given, path)
-                values, known, sound = values | more, known | keys, sound and more_sound
-        return values, known, sound
+                more, keys, more_valid = self._build_options(field_, values[name], given, path)
+                values, known, valid = values | more, known | keys, valid and more_valid
+        return values, known, valid
 
-    def _members(self, kind: Any, known: Map[str, Field[Any]], given: Given, path: Path) -> tuple[dict[str, Any], bool]:
-        """The values of the fields that are given, and whether all of them could be built."""
-        values, sound, hints = {}, True, _hints(kind)
+    def _build_members(
+        self, kind: Any, known: Map[str, Field[Any]], given: Given, path: Path
+    ) -> tuple[dict[str, Any], bool]:
+        """The values of the given fields, and whether all of them could be built."""
+        values, valid, hints = {}, True, _hints(kind)
         for name in (name for name in known if name in given):
             try:
                 values[name] = self.build(hints[name], given[name][1], (*path, name), known[name].metadata)
             except Unusable:
-                sound = False
-        return values, sound
+                valid = False
+        return values, valid
 
     def _unknown_keys(self, unknown: list[Scalar], known: Map[str, Field[Any]]) -> set[str]:
-        """Report them. Returns the known keys that they probably stand for, so that none is reported as missing too."""
+        """Report unknown keys. Returns the known keys that are probably intended, which are not reported as missing."""
         for key in unknown:
             if not self._secret_key(key):
                 self.report.problem(
@@ -156,60 +159,63 @@ class Builder:
         if not isinstance(node, Scalar):
             self._mismatch(str, node, more)
         plain = [m for m in members if m is not types.NoneType and m not in lists]
-        return self._scalar(plain[0] if len(plain) == 1 else _read_as(node), node, more)
+        return self._scalar(plain[0] if len(plain) == 1 else _yaml_type(node), node, more)
 
     def _list(self, kind: Any, node: Node, path: Path, more: Map[str, Any]) -> tuple[Any, ...]:
         if not isinstance(node, Sequence):
             self._mismatch(tuple, node, more)
-        if not node.items and more.get("filled"):
-            self._refuse("DEF020", "an empty list", node, allowed="at least one entry", do="fill it or leave it out")
-        values, sound = [], True
+        if not node.items and more.get("non_empty"):
+            self._refuse(
+                "DEF020", "the list is empty", node, allowed="at least one entry", do="add one or remove the key"
+            )
+        values, valid = [], True
         for index, item in enumerate(node.items):
             try:
                 values.append(self.build(kind, item, (*path, index), more))
             except Unusable:
-                sound = False
+                valid = False
         for index, item in enumerate(node.items):
             if isinstance(item, Scalar) and any(item.text == getattr(i, "text", None) for i in node.items[:index]):
-                sound = False
+                valid = False
                 self.report.problem("DEF045", "listed twice", item.at, found=shown(item.text))
-        if not sound:
+        if not valid:
             raise Unusable
         return tuple(values)
 
     def _settings(self, node: Node, path: Path, more: Map[str, Any]) -> dict[str, str]:
-        """A mapping of free keys to texts; numbers and true/false stand for their own text."""
+        """A mapping of arbitrary keys to texts; numbers and true/false are used as text."""
         if not isinstance(node, Mapping):
             self._mismatch(dict, node, more)
-        values, sound = {}, True
+        values, valid = {}, True
         for key, value in node.entries:
-            self.places[(*path, key.text)] = key.at
+            self.locations[(*path, key.text)] = key.at
             try:
                 values[key.text] = self._setting(key, value, more)
             except Unusable:
-                sound = False
-        if not sound:
+                valid = False
+        if not valid:
             raise Unusable
         return values
 
     def _setting(self, key: Scalar, value: Node, more: Map[str, Any]) -> str:
         if self._secret_key(key) or isinstance(value, Broken):
             raise Unusable
-        reason = refused(key.text) if more.get("form") == "spark" else ""
+        reason = refusal_reason(key.text) if more.get("form") == "spark" else ""
         if reason:
             self._refuse("DEF030", f"Spark setting {shown(key.text)} is not allowed: {reason}", key)
         if not isinstance(value, Scalar):
             self._mismatch(str, value, NOTHING_MORE)
-        text = value.text if _stands_for_itself(value) else str(self._scalar(str, value, NOTHING_MORE))
+        text = value.text if _is_unambiguous(value) else str(self._scalar(str, value, NOTHING_MORE))
         if more.get("form") == "spark" and lacks_unit(key.text, text):
             self._refuse(
-                "DEF031", f"{shown(key.text)} needs a unit", value, found=shown(text), allowed="k, m, g or t: `2g`"
+                "DEF031", f"{shown(key.text)} requires a unit", value, found=shown(text), allowed="k, m, g or t: `2g`"
             )
         if more.get("form") == "cast" and FORMS["cast"].error(text):
             allowed = FORMS["cast"].allowed
-            self._refuse("DEF055", f"{shown(key.text)} cannot be cast so", value, found=shown(text), allowed=allowed)
-        if more.get("form") == "spark" and (allowed := misshapen(key.text, text)):
-            what = f"{shown(key.text)} says what is not allowed: a value must not name code"
+            what = f"{shown(key.text)} cannot be cast to this type"
+            self._refuse("DEF055", what, value, found=shown(text), allowed=allowed)
+        if more.get("form") == "spark" and (allowed := expected_format(key.text, text)):
+            what = f"the value of {shown(key.text)} is not allowed: it might name code"
             self._refuse("DEF030", what, value, found=shown(text), allowed=allowed)
         return text
 
@@ -223,7 +229,7 @@ class Builder:
         if kind is timedelta:
             length = duration(node.text)
             return length if length else self._mismatch(kind, node, more, code="DEF017")
-        return self._member(kind, node) if issubclass(kind, StrEnum) else self._text(node, more)
+        return self._enum_member(kind, node) if issubclass(kind, StrEnum) else self._text(node, more)
 
     def _boolean(self, node: Scalar, more: Map[str, Any]) -> bool:
         if node.kind != "bool" or node.text not in ("true", "false"):
@@ -245,7 +251,7 @@ class Builder:
             self._refuse(rule.code if rule else "DEF046", "out of range", node, found=shown(node.text), allowed=allowed)
         return value
 
-    def _member(self, kind: type[StrEnum], node: Scalar) -> StrEnum:
+    def _enum_member(self, kind: type[StrEnum], node: Scalar) -> StrEnum:
         values = [member.value for member in kind]
         if node.text not in values:
             self._unknown_value(node, values, "DEF046")
@@ -253,9 +259,9 @@ class Builder:
 
     def _text(self, node: Scalar, more: Map[str, Any]) -> str:
         form = FORMS.get(more.get("form", ""))
-        complaint = form.error(node.text) if form else ""
-        if form and complaint:
-            self._refuse(form.code, complaint, node, found=f"text {shown(node.text)}", allowed=form.allowed)
+        error = form.error(node.text) if form else ""
+        if form and error:
+            self._refuse(form.code, error, node, found=f"text {shown(node.text)}", allowed=form.allowed)
         if not node.text.strip() or not node.text.isprintable():
             self._refuse("DEF018", "empty text or control characters", node, found=f"text {shown(node.text)}")
         if "choices" in more and node.text not in (known := known_kinds(more["choices"])):
@@ -273,11 +279,13 @@ class Builder:
         )
 
     def _mismatch(self, kind: Any, node: Node, more: Map[str, Any], code: str = "DEF018") -> NoReturn:
-        name, allowed = expected(kind)
+        name, allowed = describe_expected(kind)
         form = FORMS.get(more.get("form", ""))
         if form:
             code, allowed = form.code, form.allowed
-        self._refuse(code, f"expected {name}", node, found=found(node), allowed=allowed, do=advice(kind, node))
+        self._refuse(
+            code, f"expected {name}", node, found=describe_found(node), allowed=allowed, do=suggest_fix(kind, node)
+        )
 
     def _refuse(
         self, code: str, what: str, node: Node, *, found: str = "", allowed: str = "", do: str = ""
@@ -288,18 +296,18 @@ class Builder:
 
 @cache
 def _fields(kind: Any) -> tuple[dict[str, Field[Any]], str]:
-    """The fields that the YAML names, and the one that takes the keys of a type (empty where there is none)."""
+    """The fields with YAML keys, and the name of the field for the options of a type (empty if there is none)."""
     inline = [f.name for f in fields(kind) if f.metadata.get("inline")]
     return {f.name: f for f in fields(kind) if f.name not in inline}, inline[0] if inline else ""
 
 
-def _never_of_a_type(key: Scalar, known: Map[str, Field[Any]], given: Given) -> bool:
-    """Where a type is not known, other keys may belong to it; but not a secret, nor what stands for `type` itself."""
+def _is_no_option(key: Scalar, known: Map[str, Field[Any]], given: Given) -> bool:
+    """Whether a key is certainly no option of an unknown type: a secret, or a misspelled `type`."""
     return bool(SECRET_KEY.search(key.text)) or ("type" not in given and nearest(key.text, known) == "type")
 
 
-def _settled(known: Map[str, Field[Any]], values: Map[str, Any]) -> bool:
-    """Every type is named that brings keys."""
+def _all_types_known(known: Map[str, Field[Any]], values: Map[str, Any]) -> bool:
+    """Whether all type fields have values."""
     return all(name in values for name, member in known.items() if "choices" in member.metadata)
 
 
@@ -312,13 +320,13 @@ def _hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
-def _read_as(node: Scalar) -> type:
-    """The kind of a free scalar, as YAML reads it. Dates stay unread: they must be quoted."""
+def _yaml_type(node: Scalar) -> type:
+    """The type of a scalar in YAML. Dates are rejected as text: they must be quoted."""
     return {"bool": bool, "int": int, "float": float}.get(node.kind, str)
 
 
-def _stands_for_itself(node: Scalar) -> bool:
-    """Whether everybody reads the plain text as what YAML reads: ``4`` and ``true``, but not ``010`` or ``on``."""
+def _is_unambiguous(node: Scalar) -> bool:
+    """Whether the plain text equals its YAML value: ``4`` and ``true``, but not ``010`` or ``on``."""
     if node.kind == "bool":
         return node.text in ("true", "false")
     return node.kind in ("int", "float") and DECIMAL.fullmatch(node.text) is not None

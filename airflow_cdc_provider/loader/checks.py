@@ -1,4 +1,4 @@
-"""What the fields of a definition must be to each other."""
+"""Checks of relations between the fields of a definition."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from airflow_cdc_provider.loader.types import (
     table_naming,
 )
 
-PLACES = ("location", "catalog", "connection")
+LOCATION_KEYS = ("location", "catalog", "connection")
 
 
 def check(builder: Builder) -> None:
-    """Check everything that could be built, also where the definition as a whole could not."""
+    """Check all parts that could be built, even if the definition as a whole could not."""
     rules = {path: value for path, value in builder.built.items() if isinstance(value, TableRule)}
     for path, value in builder.built.items():
         at = _finder(builder, path)
@@ -58,15 +58,15 @@ def check(builder: Builder) -> None:
 
 
 def _finder(builder: Builder, base: Path) -> Callable[..., YamlLocation]:
-    """Where the value of a path below ``base`` stands; where it was left out, the mapping that should hold it."""
+    """The location of the value at a path below ``base``; if it is missing, of the mapping that it belongs to."""
 
     def find(*below: str | int) -> YamlLocation:
         path = (*base, *below)
         missing: list[str | int] = []
-        while path not in builder.places:
+        while path not in builder.locations:
             missing.insert(0, path[-1])
             path = path[:-1]
-        return builder.places[path].below(*missing)
+        return builder.locations[path].below(*missing)
 
     return find
 
@@ -81,14 +81,14 @@ def _check_columns(columns: Columns, at: Callable[..., YamlLocation], report: Re
 def _check_condition(condition: Condition, at: Callable[..., YamlLocation], report: Report) -> None:
     op, value = condition.op, condition.value
     if op in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
-        wanted, right = "no value", value is None
+        allowed, valid = "no value", value is None
     elif op in (Comparison.IN, Comparison.NOT_IN):
-        wanted, right = "a list with at least one entry", isinstance(value, tuple) and bool(value)
+        allowed, valid = "a list with at least one entry", isinstance(value, tuple) and bool(value)
     else:
-        wanted, right = "one value", value is not None and not isinstance(value, tuple)
-    if not right:
+        allowed, valid = "one value", value is not None and not isinstance(value, tuple)
+    if not valid:
         kind = "no value" if value is None else "a list" if isinstance(value, tuple) else "one value"
-        report.problem("DEF027", f"`{op}` takes {wanted}", at("value"), found=kind, allowed=wanted)
+        report.problem("DEF027", f"`{op}` requires {allowed}", at("value"), found=kind, allowed=allowed)
 
 
 def _check_source(source: Source, at: Callable[..., YamlLocation], report: Report) -> None:
@@ -98,91 +98,92 @@ def _check_source(source: Source, at: Callable[..., YamlLocation], report: Repor
             "DEF011",
             "required key `connection` of `source` is missing",
             at("connection"),
-            do="name an Airflow connection",
+            do="set the id of an Airflow connection",
         )
-    misfits = getattr(options, "misfits", None)
-    for code, key, what, found, allowed in misfits(source) if misfits else ():
+    option_conflicts = getattr(options, "option_conflicts", None)
+    for code, key, what, found, allowed in option_conflicts(source) if option_conflicts else ():
         report.problem(code, what, at(key), found=found, allowed=allowed)
 
 
 def _check_target(target: Target, at: Callable[..., YamlLocation], report: Report) -> None:
-    """Each type says by which of the common keys it is told its place: one of them is needed, others mislead."""
-    places = location_keys(target.type)
-    given = [name for name in PLACES if getattr(target, name)]
-    allowed = ", ".join(f"`{name}`" for name in places.any_of)
-    if not set(places.any_of) & set(given):
-        report.problem("DEF011", "the target has no place", at(), allowed=allowed, do="say where the tables live")
+    """Each target type defines which of the common keys set its location. One of them is required; other keys would be
+    ignored, so they are rejected."""
+    keys = location_keys(target.type)
+    given = [name for name in LOCATION_KEYS if getattr(target, name)]
+    allowed = ", ".join(f"`{name}`" for name in keys.any_of)
+    if not set(keys.any_of) & set(given):
+        report.problem("DEF011", "the target has no location", at(), allowed=allowed, do="set one of the allowed keys")
     for name in given:
-        if name not in places.taken:
+        if name not in keys.allowed:
             report.problem(
                 "DEF010",
-                f"a {target.type} target takes no `{name}`",
+                f"a {target.type} target has no key `{name}`",
                 at(name),
                 found=f"key {shown(name)}",
                 allowed=allowed,
             )
-    misfits = getattr(options_class("targets", target.type), "misfits", None)
-    for key, what, allowed in misfits(target) if misfits else ():
+    option_conflicts = getattr(options_class("targets", target.type), "option_conflicts", None)
+    for key, what, allowed in option_conflicts(target) if option_conflicts else ():
         report.problem("DEF051", what, at(key), found=shown(str(getattr(target, key))), allowed=allowed)
 
 
 def _check_texts(rules: Mapping[Path, TableRule], builder: Builder) -> None:
-    """Not every source tells what the values of a column are as text."""
+    """Not every source can deliver the values of a column as text."""
     source = builder.built.get(("source",))
     if not isinstance(source, Source) or getattr(options_class("sources", source.type), KEEPS_TEXTS, False):
         return
     for path, rule in rules.items():
-        asked: list[tuple[str, ...]] = [("columns", "cast")] if rule.columns.cast else []
-        asked += [("on_unrepresentable",)] if rule.on_unrepresentable is not OnUnrepresentable.STOP else []
-        for field in asked:
+        fields: list[tuple[str, ...]] = [("columns", "cast")] if rule.columns.cast else []
+        fields += [("on_unrepresentable",)] if rule.on_unrepresentable is not OnUnrepresentable.STOP else []
+        for field in fields:
             builder.report.problem(
                 "DEF056",
-                f"a {source.type} source has no values that a target lacks, or does not tell their texts",
+                f"a {source.type} source has no unrepresentable values, or cannot deliver them as text",
                 _finder(builder, path)(*field),
                 found=f"`{'.'.join(field)}`",
-                allowed="sources that do: " + ", ".join(_keeping_texts()),
-                do="remove it; leave out columns whose values the target cannot hold",
+                allowed="source types that can: " + ", ".join(_types_with_texts()),
+                do="remove it; exclude columns whose values the target cannot hold",
             )
 
 
-def _keeping_texts() -> list[str]:
+def _types_with_texts() -> list[str]:
     return [kind for kind in known_kinds("sources") if getattr(options_class("sources", kind), KEEPS_TEXTS, False)]
 
 
 def _check_bucket(builder: Builder) -> None:
-    """Spark is told its credentials bucket by bucket."""
+    """Spark has one set of credentials per bucket."""
     target, staging = builder.built.get(("target",)), builder.built.get(("staging",))
     if not isinstance(target, Target) or not isinstance(staging, Staging):
         return
-    one, other = parse_location(target.location), parse_location(staging.location)
-    if one.scheme == FOLDER or (one.scheme, one.bucket) != (other.scheme, other.bucket):
+    of_target, of_staging = parse_location(target.location), parse_location(staging.location)
+    if of_target.scheme == FOLDER or (of_target.scheme, of_target.bucket) != (of_staging.scheme, of_staging.bucket):
         return
     if target.connection != staging.connection:
         builder.report.problem(
             "DEF050",
-            "target and staging reach one bucket by different connections",
+            "target and staging use different connections for the same bucket",
             _finder(builder, ("staging",))("connection"),
             found=f"{shown(target.connection)} and {shown(staging.connection)}",
             allowed="one connection per bucket",
-            do="name the same `connection` twice, or use two buckets",
+            do="use the same `connection` for both, or two buckets",
         )
 
 
 def _check_retain(builder: Builder) -> None:
-    """What a source tells twice is known by the windows that are kept."""
+    """A change that the source delivers again is recognised by the windows in the change log."""
     source, staging = builder.built.get(("source",)), builder.built.get(("staging",))
     if not isinstance(source, Source) or not isinstance(staging, Staging):
         return
-    least = getattr(options_class("sources", source.type), "repeats_within", timedelta())
+    least = getattr(options_class("sources", source.type), "duplicates_within", timedelta())
     if staging.retain < least:
         hours = int(least.total_seconds() // 3600)
         builder.report.problem(
             "DEF054",
-            f"a {source.type} source may tell a change again after {hours} hours, and staging keeps it for less",
+            f"a {source.type} source may deliver a change again after {hours} hours, which is longer than `retain`",
             _finder(builder, ("staging",))("retain"),
             found=f"`retain` of {staging.retain.total_seconds() / 3600:g} hours",
             allowed=f"{hours}h or more",
-            do="keep windows for longer: a change that is taken for a new one would take its row back",
+            do="raise `retain`: a duplicate that is not recognised would set its row back",
         )
 
 
@@ -190,15 +191,15 @@ def _check_rule(rule: TableRule, at: Callable[..., YamlLocation], report: Report
     if is_pattern(rule.source) and rule.target:
         report.problem(
             "DEF049",
-            "one target name for a pattern",
+            "a pattern has a single target name",
             at("target"),
             found=shown(rule.source),
-            do="remove `target`, or name the tables one by one",
+            do="remove `target`, or list the tables one by one",
         )
     if rule.on_bad_record is OnBadRecord.STOP and rule.quarantine != Quarantine():
         report.problem(
             "DEF052",
-            "limits of a quarantine that is not there",
+            "quarantine limits without a quarantine",
             at("quarantine"),
             found=f"`on_bad_record: {rule.on_bad_record}`",
             do="add `on_bad_record: quarantine`, or remove the limits",
@@ -207,22 +208,23 @@ def _check_rule(rule: TableRule, at: Callable[..., YamlLocation], report: Report
         if not selects(rule, column):
             report.problem(
                 "DEF021",
-                f"`cast` column {shown(column)} is left out by `columns`",
+                f"`cast` column {shown(column)} is omitted by `columns`",
                 at("columns", "cast", column),
                 found=shown(column),
-                do="take the column, or remove it from `cast`",
+                do="include the column, or remove it from `cast`",
             )
-    for name, index, column in _needed(rule):
+    for name, index, column in _required_columns(rule):
         if not selects(rule, column):
             report.problem(
                 "DEF021",
-                f"`{name}` column {shown(column)} is left out by `columns`",
+                f"`{name}` column {shown(column)} is omitted by `columns`",
                 at(name, index, *(["column"] if name == "where" else [])),
                 found=shown(column),
-                do="take the column, or name another one",
+                do="include the column, or use another one",
             )
-    taken = [(("columns", "include", index), column) for index, column in enumerate(rule.columns.include)]
-    for path, column in (*(((name, index), column) for name, index, column in _needed(rule)), *taken):
+    included = [(("columns", "include", index), column) for index, column in enumerate(rule.columns.include)]
+    required = [((name, index), column) for name, index, column in _required_columns(rule)]
+    for path, column in (*required, *included):
         if column.lower().startswith(RESERVED_PREFIX):
             report.problem(
                 "DEF026",
@@ -233,8 +235,8 @@ def _check_rule(rule: TableRule, at: Callable[..., YamlLocation], report: Report
             )
 
 
-def _needed(rule: TableRule) -> Iterable[tuple[str, int, str]]:
-    """Field, index and name of every column that the rule cannot do without."""
+def _required_columns(rule: TableRule) -> Iterable[tuple[str, int, str]]:
+    """Field, index and name of every column that the rule requires."""
     for name in ("key", "cluster_by"):
         for index, column in enumerate(getattr(rule, name)):
             yield name, index, column
@@ -243,7 +245,7 @@ def _needed(rule: TableRule) -> Iterable[tuple[str, int, str]]:
 
 
 def _check_twice(rules: Mapping[Path, TableRule], builder: Builder) -> None:
-    """No source table twice, and no target table, as far as names tell without asking the source."""
+    """No source table and no target table is listed twice, judged by names without the source."""
     target = builder.built.get(("target",))
     name_of = table_naming(target.type) if target else None
     sources: dict[str, Path] = {}
@@ -269,5 +271,5 @@ def _check_twice(rules: Mapping[Path, TableRule], builder: Builder) -> None:
                 at("target"),
                 found=f"{shown(rule.source)} and {shown(rules[first].source)}",
                 allowed="one source table per target table",
-                do="give `target` names that differ by more than case",
+                do="set `target` names that differ by more than case",
             )

@@ -1,4 +1,4 @@
-"""Files and folders of replicators."""
+"""Loads definitions from files and folders, and finds clashes between them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from airflow_cdc_provider.loader.yaml_tree import MAX_BYTES, read_tree
 
 @dataclass(frozen=True)
 class Loaded:
-    """A definition, where it was read, and what is odd but allowed in it. ``line`` is where its name stands."""
+    """A definition with its location and warnings. ``line``: the line of its name."""
 
     definition: Definition
     file: str
@@ -31,14 +31,14 @@ class Loaded:
 
 @dataclass(frozen=True)
 class ReplicatorFolder:
-    """``loaded`` by name; ``problems`` of the files that are left out."""
+    """``loaded``: by name. ``problems``: of the omitted files."""
 
     loaded: dict[str, Loaded]
     problems: tuple[Problem, ...] = ()
 
 
 def load_text(data: bytes, file: str) -> Loaded:
-    """The definition in ``data``; ``file`` is its name in messages. Raises DefinitionInvalid with every problem."""
+    """The definition in ``data``; ``file`` is its name in messages. Raises DefinitionInvalid with all problems."""
     report = Report(file)
     tree = read_tree(data, report)
     if tree is None:
@@ -51,11 +51,12 @@ def load_text(data: bytes, file: str) -> Loaded:
     check(builder)
     if report.problems or definition is None:
         raise DefinitionInvalid(*report.problems)
-    return Loaded(definition, file, builder.places["name",].line, report.warnings)
+    return Loaded(definition, file, builder.locations["name",].line, report.warnings)
 
 
 def load_file(path: str | Path) -> Loaded:
-    """The definition in a file. Raises DefinitionInvalid with every problem, also where it cannot be read."""
+    """The definition in a file. Raises DefinitionInvalid with all problems; also if the file cannot be read
+    (DEF009)."""
     try:
         with Path(path).open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
@@ -67,7 +68,7 @@ def load_file(path: str | Path) -> Loaded:
 
 
 def load_folder(folder: str | Path) -> ReplicatorFolder:
-    """Every ``*.yaml`` and ``*.yml`` of a folder. Replicators that share a name or a target table are left out."""
+    """All ``*.yaml`` and ``*.yml`` files of a folder. Replicators that share a name or a target table are omitted."""
     loaded: list[Loaded] = []
     problems: list[Problem] = []
     for path in _files(Path(folder)):
@@ -75,16 +76,16 @@ def load_folder(folder: str | Path) -> ReplicatorFolder:
             loaded.append(load_file(path))
         except DefinitionInvalid as invalid:
             problems += invalid.problems
-    shared = _clashes(loaded)
-    problems += [problem for found in shared.values() for problem in found]
+    clashes = _clashes(loaded)
+    problems += [problem for file_problems in clashes.values() for problem in file_problems]
     return ReplicatorFolder(
-        {entry.definition.name: entry for entry in loaded if entry.file not in shared}, tuple(problems)
+        {entry.definition.name: entry for entry in loaded if entry.file not in clashes}, tuple(problems)
     )
 
 
-def clashes(loaded: Iterable[Loaded]) -> dict[str, list[Problem]]:
-    """By file: a name or a target table that it shares with another of these files, or with any other of its folder.
-    Neighbours that cannot be read are passed over; whoever validates them is told why."""
+def find_clashes(loaded: Iterable[Loaded]) -> dict[str, list[Problem]]:
+    """By file: problems of a name or target table that it shares with another of these files, or with any file in their
+    folders. Files that cannot be loaded are skipped."""
     known = {Path(entry.file).resolve(): entry for entry in loaded}
     given = {entry.file for entry in known.values()}
     neighbours = {path.resolve() for folder in {path.parent for path in known} for path in _files(folder)}
@@ -99,10 +100,10 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _clashes(loaded: list[Loaded]) -> dict[str, list[Problem]]:
-    found: defaultdict[str, list[Problem]] = defaultdict(list)
+    problems: defaultdict[str, list[Problem]] = defaultdict(list)
     for file, problem in (*_same_name(loaded), *_same_target(loaded)):
-        found[file].append(problem)
-    return dict(found)
+        problems[file].append(problem)
+    return dict(problems)
 
 
 def _same_name(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
@@ -120,72 +121,71 @@ def _same_name(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
                         f"replicator {name} is defined more than once; none of them is loaded",
                         f"{entry.file}:{entry.line} name",
                         found="also in " + ", ".join(others),
-                        do="give each replicator a name of its own",
+                        do="use a different name for each replicator",
                     ),
                 )
 
 
 def _same_target(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
-    for one, other in combinations(loaded, 2):
-        if _share_a_place(one.definition.target, other.definition.target):
-            shared = _shared_table(one.definition, other.definition)
-            if shared and one.definition.name != other.definition.name:
-                yield _clash(one, other, shared)
-                yield _clash(other, one, shared)
+    for first, second in combinations(loaded, 2):
+        if _shared_location_keys(first.definition.target, second.definition.target):
+            shared = _shared_table(first.definition, second.definition)
+            if shared and first.definition.name != second.definition.name:
+                yield _clash(first, second, shared)
+                yield _clash(second, first, shared)
 
 
-def _share_a_place(one: Target, other: Target) -> bool:
-    """The same folder, catalog or schema: a name in it can stand for one table only."""
-    return one.type == other.type and bool(_shared_places(one, other))
-
-
-def _shared_places(one: Target, other: Target) -> list[str]:
-    """The keys by which two targets of one type say the same place."""
-    places = location_keys(one.type)
-    if places.within and _said(one, places.within) != _said(other, places.within):
+def _shared_location_keys(first: Target, second: Target) -> list[str]:
+    """The keys by which two targets have the same folder, catalog or schema; empty if they do not."""
+    if first.type != second.type:
         return []
-    shared = [key for key in places.any_of if _said(one, key) and _said(one, key) == _said(other, key)]
-    return [key for key in (places.within, *shared) if key and _said(one, key)] if shared else []
+    keys = location_keys(first.type)
+    if keys.scope and _normalized(first, keys.scope) != _normalized(second, keys.scope):
+        return []
+    shared = [
+        key for key in keys.any_of if _normalized(first, key) and _normalized(first, key) == _normalized(second, key)
+    ]
+    return [key for key in (keys.scope, *shared) if key and _normalized(first, key)] if shared else []
 
 
-def _said(target: Target, key: str) -> str:
-    """What a target says its place is, as far as spelling makes no difference."""
-    said = str(getattr(target, key, "") or target.options.get(key, ""))
-    return said.lower() if key == "catalog" else said.rstrip("/")
+def _normalized(target: Target, key: str) -> str:
+    """The value of a location key, without differences in spelling that do not matter."""
+    value = str(getattr(target, key, "") or target.options.get(key, ""))
+    return value.lower() if key == "catalog" else value.rstrip("/")
 
 
 def _clash(entry: Loaded, other: Loaded, table: str) -> tuple[str, Problem]:
-    mine, theirs = entry.definition.target, other.definition.target
-    key = _shared_places(mine, theirs)[0]
-    said = getattr(mine, key, "") or mine.options.get(key)
-    place = said if key == "location" else f"{key} {said}"
+    target = entry.definition.target
+    key = _shared_location_keys(target, other.definition.target)[0]
+    value = getattr(target, key, "") or target.options.get(key)
+    location = value if key == "location" else f"{key} {value}"
     return (
         entry.file,
         Problem(
             "DEF015",
             f"{entry.definition.name} and {other.definition.name} would write the same target table",
             f"{entry.file}:{entry.line} name",
-            found=f"{table} in {place}, also in {other.file}",
+            found=f"{table} in {location}, also in {other.file}",
             allowed="one writer per table",
-            do="give one of them another location or another target name",
+            do="set another location or another target name in one of them",
         ),
     )
 
 
-def _shared_table(one: Definition, other: Definition) -> str:
-    """A target table that both would write, as far as names tell without asking the sources; empty where none."""
-    name_of = table_naming(one.target.type)
-    for mine in one.tables:
-        for theirs in other.tables:
-            if _overlap(mine, theirs) or _overlap(theirs, mine):
-                return mine.source if mine.source == theirs.source else f"{mine.source} and {theirs.source}"
-            if not is_pattern(mine.source) and not is_pattern(theirs.source):
-                names = [(rule.target or name_of(rule.source)).lower() for rule in (mine, theirs)]
+def _shared_table(first: Definition, second: Definition) -> str:
+    """A target table that both would write, judged by names without the sources; empty if there is none."""
+    name_of = table_naming(first.target.type)
+    for rule in first.tables:
+        for other in second.tables:
+            if _overlap(rule, other) or _overlap(other, rule):
+                return rule.source if rule.source == other.source else f"{rule.source} and {other.source}"
+            if not is_pattern(rule.source) and not is_pattern(other.source):
+                names = [(each.target or name_of(each.source)).lower() for each in (rule, other)]
                 if names[0] == names[1]:
                     return names[0]
     return ""
 
 
 def _overlap(pattern: TableRule, rule: TableRule) -> bool:
-    """Whether a pattern of one replicator takes in a table, or the pattern, of the other."""
+    """Whether a pattern of one replicator matches a table, or the pattern, of the other."""
     return is_pattern(pattern.source) and not rule.target and matches(pattern.source, rule.source)

@@ -1,4 +1,4 @@
-"""How a value that was found, and the kind that was expected, are put into words."""
+"""Descriptions of found and expected values for error messages."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ EXPECTED: Map[Any, tuple[str, str]] = {
 KINDS = {"int": "number", "float": "number", "bool": "boolean", "timestamp": "date"}
 
 
-def expected(kind: Any) -> tuple[str, str]:
-    """A name for what should stand there, and how it is written."""
+def describe_expected(kind: Any) -> tuple[str, str]:
+    """A name of the expected type, and its notation."""
     if is_dataclass(kind):
         return "a mapping", "`key: value` pairs"
     return EXPECTED[kind]
 
 
-def found(node: Node) -> str:
-    """What stands there; of a value that YAML reads as something else than its text, both."""
+def describe_found(node: Node) -> str:
+    """A description of a node. If YAML reads the text as another value, the description has both."""
     match node:
         case Mapping():
             return "a mapping"
@@ -45,12 +45,12 @@ def found(node: Node) -> str:
         case Scalar(kind="str"):
             return f"text {shown(node.text)}"
         case Scalar():
-            read = shown(str(read_by_yaml(node)))[1:-1]
-            written = "" if read == node.text else f", written {shown(node.text)}"
-            return f"{KINDS.get(node.kind, node.kind)} {read.lower() if node.kind == 'bool' else read}{written}"
+            value = shown(str(yaml_value(node)))[1:-1]
+            text = "" if value == node.text else f", written as {shown(node.text)}"
+            return f"{KINDS.get(node.kind, node.kind)} {value.lower() if node.kind == 'bool' else value}{text}"
 
 
-def advice(kind: Any, node: Node) -> str:
+def suggest_fix(kind: Any, node: Node) -> str:
     if kind is str and isinstance(node, Scalar) and node.kind != "null":
         return "quote it"
     if kind is tuple and isinstance(node, Scalar) and node.kind == "str":
@@ -58,8 +58,8 @@ def advice(kind: Any, node: Node) -> str:
     return ""
 
 
-def read_by_yaml(node: Scalar) -> Any:
-    """``0015`` is 13 to YAML 1.1, ``no`` is false, ``22:22`` is 1342: the reader of a message wants to know."""
+def yaml_value(node: Scalar) -> Any:
+    """The value in YAML 1.1, which may be unexpected: 13 for ``0015``, false for ``no``, 1342 for ``22:22``."""
     try:
         return yaml.load(node.text, Loader=yaml.CSafeLoader)
     except ValueError:

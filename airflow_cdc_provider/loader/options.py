@@ -1,4 +1,4 @@
-"""Keys of a type that are given one by one, as they would stand in the YAML."""
+"""Loads options of a type that are given as single names and values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from airflow_cdc_provider.loader.yaml_tree import Mapping, read_tree
 
 
 def load_options(registry: str, kind: str, given: Sequence[tuple[str, str]], where: str) -> dict[str, Any]:
-    """``given``: names and values. Raises DefinitionInvalid with every problem; ``where`` they were given."""
+    """``given``: names and values in YAML notation. ``where``: their origin, for messages. Raises DefinitionInvalid
+    with all problems."""
     if not given:
         return {}
     report = Report(where)

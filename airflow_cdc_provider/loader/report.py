@@ -1,4 +1,4 @@
-"""What is wrong with a file, collected while it is read, and how a value may be shown without telling a secret."""
+"""Collects the problems of a file, and formats values for messages without revealing secrets."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 
 
 class YamlLocation(NamedTuple):
-    """Line and column of a file, both from 1. ``path``: the key that stands there (``tables[1].on_delete``)."""
+    """Line and column in a file, both from 1. ``path``: the key at this location (``tables[1].on_delete``)."""
 
     line: int
     column: int
     path: str = ""
 
     def below(self, *steps: str | int) -> YamlLocation:
-        """Of a key inside of this one, which has no place of its own."""
+        """The location of a nested key that is not in the file."""
         return self._replace(path=path_text(self.path, *steps))
 
 
 @dataclass
 class Report:
-    """The problems and warnings of one file, in the order they were met."""
+    """The problems and warnings of one file, ordered by location."""
 
     file: str
     _problems: list[tuple[YamlLocation, Problem]] = field(default_factory=list)
@@ -62,25 +62,26 @@ class Report:
         return f"{self.file}:{at.line}:{at.column} {at.path}".rstrip()
 
 
-def path_text(above: str, *steps: str | int) -> str:
-    """A step is a key, or a place in a list. A key that is no plain word is quoted."""
+def path_text(parent: str, *steps: str | int) -> str:
+    """A step is a key or a list index. A key that is not a plain word is quoted."""
+    path = parent
     for step in steps:
         if isinstance(step, int):
-            above += f"[{step}]"
+            path += f"[{step}]"
         elif WORD.fullmatch(step) and not SECRET_VALUE.search(step):
-            above += f".{step}" if above else step
+            path += f".{step}" if path else step
         else:
-            above += f"[{shown(step)}]"
-    return above
+            path += f"[{shown(step)}]"
+    return path
 
 
 def shown(text: str) -> str:
-    """At most 40 printable characters of ``text``; of what may hold a secret, nothing but its length."""
+    """At most 40 printable characters of ``text``; only the length if it may contain a secret."""
     if SECRET_VALUE.search(text):
         return f"{len(text)} characters, not shown"
     safe = "".join(c if c.isprintable() else "?" for c in text)
     return repr(safe) if len(safe) <= SHOWN_CHARACTERS else repr(safe[: SHOWN_CHARACTERS - 1] + "…")
 
 
-def _in_order(collected: list[tuple[YamlLocation, Problem]]) -> tuple[Problem, ...]:
-    return tuple(problem for _, problem in sorted(collected, key=lambda entry: entry[0]))
+def _in_order(entries: list[tuple[YamlLocation, Problem]]) -> tuple[Problem, ...]:
+    return tuple(problem for _, problem in sorted(entries, key=lambda entry: entry[0]))

@@ -1,6 +1,6 @@
-"""The JSON Schema of the YAML, for editors. Made from the same fields as the loader's own checks.
+"""The JSON Schema of the YAML, for editors, derived from the fields of the definition.
 
-It says what an editor can say while one types; what fields must be to each other only the loader says.
+It covers single fields; only the loader checks relations between fields.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.core.spec.definition import Definition, Source, written
+from airflow_cdc_provider.core.spec.definition import Definition, Source, format_duration
 from airflow_cdc_provider.loader.text_formats import DURATION, FORMS
 from airflow_cdc_provider.loader.types import NEEDS, known_kinds, options_class
 
@@ -27,7 +27,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _object(kind: Any) -> dict[str, Any]:
-    """A class with keys of a type becomes one variant per type."""
+    """A class with a type field becomes one variant per type."""
     members = {f.name: f for f in fields(kind)}
     inline = [name for name, f in members.items() if f.metadata.get("inline")]
     if not inline:
@@ -40,16 +40,16 @@ def _object(kind: Any) -> dict[str, Any]:
 def _variants(
     kinds: tuple[Any, ...], members: Mapping[str, Field[Any]], chosen: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """One per type that a key may name; where the keys of a type name a type in their turn, one for each of both."""
-    open_ = [name for name, f in members.items() if "choices" in f.metadata and name not in chosen]
-    if not open_:
+    """One variant per type, or per combination of types if the options of a type have a type field, too."""
+    undecided = [name for name, f in members.items() if "choices" in f.metadata and name not in chosen]
+    if not undecided:
         yield _closed(kinds, members, chosen)
         return
-    registry = members[open_[0]].metadata["choices"]
+    registry = members[undecided[0]].metadata["choices"]
     for name in known_kinds(registry):
-        extra = options_class(registry, name)
-        more = {f.name: f for f in fields(extra)}
-        yield from _variants((*kinds, extra), {**members, **more}, {**chosen, open_[0]: name})
+        options = options_class(registry, name)
+        option_fields = {f.name: f for f in fields(options)}
+        yield from _variants((*kinds, options), {**members, **option_fields}, {**chosen, undecided[0]: name})
 
 
 def _closed(kinds: tuple[Any, ...], members: Mapping[str, Field[Any]], chosen: Mapping[str, str]) -> dict[str, Any]:
@@ -70,13 +70,13 @@ def _required(member: Field[Any]) -> bool:
 def _described(kind: Any, member: Field[Any]) -> dict[str, Any]:
     schema = {**_schema(kind, member.metadata), "description": member.metadata.get("doc", "")}
     if member.default is not MISSING and member.default not in ("", None):
-        schema["default"] = written_default(member.default)
+        schema["default"] = yaml_default(member.default)
     return schema
 
 
-def written_default(value: Any) -> Any:
-    """A default as the YAML would write it."""
-    return written(value) if isinstance(value, timedelta) else to_plain(value)
+def yaml_default(value: Any) -> Any:
+    """A default value in the notation of the YAML."""
+    return format_duration(value) if isinstance(value, timedelta) else to_plain(value)
 
 
 def _schema(kind: Any, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _schema(kind: Any, more: Mapping[str, Any]) -> dict[str, Any]:
     if kind is types.NoneType:
         return {"type": "null"}
     if origin is tuple:
-        least = {"minItems": 1} if more.get("filled") else {}
+        least = {"minItems": 1} if more.get("non_empty") else {}
         return {"type": "array", "items": _schema(arguments[0], more), **least}
     if origin is dict and more.get("form") == "cast":
         return {"type": "object", "additionalProperties": {"enum": ["text"]}}

@@ -1,8 +1,8 @@
-"""Which Spark settings a definition may carry, and what they may say.
+"""The Spark settings that a definition may contain, and their values.
 
-An allow-list: a setting can load code, open ports, write files or undo what exactness rests on (commit tokens, time
-zone, class path). Most of what is allowed is a figure: numbers, sizes, times, true and false name no class. Where words
-are taken, they are listed or have a form. What is refused is told with the reason where there is a particular one.
+An allow-list, because a setting can load code, open ports, write files or change settings on which exact copies depend
+(commit tokens, time zone, class path). Most allowed values are figures: numbers, sizes, times, true and false cannot
+name a class. Other values must be listed or match a format.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 
 @dataclass(frozen=True)
 class ValueFormat:
-    """What a value must be: as a pattern, and in words."""
+    """The format of a value, as a pattern and in words."""
 
     pattern: str
     words: str
@@ -28,7 +28,7 @@ CODEC = ValueFormat("lz4|lzf|snappy|zstd", "lz4, lzf, snappy, zstd")
 NAME = ValueFormat(r"[a-z0-9][a-z0-9._/@-]*", "a name: letters, digits, `.`, `_`, `-`, `/`, `@`")
 FOLDER = ValueFormat(r"(file:/{0,2}|s3a?:/)?/[a-z0-9._/+@=~-]*", "a folder: /path, file:///path, s3a://bucket/path")
 
-FORMS = {
+FORMATS = {
     "spark.eventLog.compression.codec": CODEC,
     "spark.eventLog.dir": FOLDER,
     "spark.hadoop.hive.metastore.kerberos.principal": NAME,
@@ -94,39 +94,40 @@ FIGURES = (
 )
 
 CODE = "it loads code"
+S3_CONNECTION = "an Airflow connection sets the access to a bucket"
 
 REFUSED = {
     "spark.*extraListeners": CODE,
     "spark.hadoop.*.impl": CODE,
     "spark.hadoop.*.class": CODE,
-    "spark.hadoop.fs.s3a.*credential*": "an Airflow connection says how a bucket is reached",
-    "spark.hadoop.fs.s3a.bucket.*": "an Airflow connection says how a bucket is reached",
-    "spark.hadoop.fs.s3a.connection.ssl.*": "an Airflow connection says how a bucket is reached",
-    "spark.jars*": "jars come from the provider's own list",
-    "spark.master": "the Spark connection says where jobs run",
-    "spark.submit.*": "the Spark connection says how jobs are submitted",
-    "spark.*.extraClassPath": "the class path is the provider's",
-    "spark.*.extraJavaOptions": "Java options are the provider's",
-    "spark.*.extraLibraryPath": "the library path is the provider's",
+    "spark.hadoop.fs.s3a.*credential*": S3_CONNECTION,
+    "spark.hadoop.fs.s3a.bucket.*": S3_CONNECTION,
+    "spark.hadoop.fs.s3a.connection.ssl.*": S3_CONNECTION,
+    "spark.jars*": "the provider sets the jars",
+    "spark.master": "the Spark connection sets it",
+    "spark.submit.*": "the Spark connection sets it",
+    "spark.*.extraClassPath": "the provider sets it",
+    "spark.*.extraJavaOptions": "the provider sets it",
+    "spark.*.extraLibraryPath": "the provider sets it",
     "spark.sql.extensions": "the target sets it",
     "spark.sql.catalog.*": "the target sets it",
     "spark.plugins*": CODE,
     "spark.serializer": CODE,
     "spark.shuffle.manager": CODE,
     "spark.shuffle.sort.io.plugin.*": CODE,
-    "spark.sql.files.ignore*": "a copy must not leave out files in silence",
+    "spark.sql.files.ignore*": "copies must not ignore files",
     "spark.sql.hive.metastore.*": CODE,
     "spark.sql.queryExecutionListeners": CODE,
     "spark.sql.streaming.streamingQueryListeners": CODE,
-    "spark.ui.*": "jobs show no page; their progress is in the task's log",
-    "spark.sql.session.timeZone": "copies are exact in UTC only",
-    "spark.sql.ansi.enabled": "copies are exact under the provider's setting only",
-    "spark.sql.datetime.java8API.enabled": "copies are exact under the provider's setting only",
-    "spark.databricks.delta.write.*": "commit tokens are the provider's",
-    "spark.databricks.delta.commitInfo.*": "commit metadata is the provider's",
-    "spark.databricks.delta.merge.*": "merges are the provider's",
-    "spark.sql.iceberg.snapshot-property.*": "commit metadata is the provider's",
-    "spark.hadoop.hadoop.security.credential.provider.path": "secrets belong into an Airflow connection",
+    "spark.ui.*": "jobs have no web UI; their progress is in the task's log",
+    "spark.sql.session.timeZone": "copies are exact only in UTC",
+    "spark.sql.ansi.enabled": "copies are exact only under the provider's setting",
+    "spark.sql.datetime.java8API.enabled": "copies are exact only under the provider's setting",
+    "spark.databricks.delta.write.*": "the provider sets the commit token",
+    "spark.databricks.delta.commitInfo.*": "the provider sets the commit metadata",
+    "spark.databricks.delta.merge.*": "the provider configures merges",
+    "spark.sql.iceberg.snapshot-property.*": "the provider sets the commit metadata",
+    "spark.hadoop.hadoop.security.credential.provider.path": "secrets belong in an Airflow connection",
 }
 
 KEY = re.compile(r"[\w./-]+")
@@ -137,29 +138,31 @@ SIZES = re.compile(
 SIZE = re.compile(r"[1-9][0-9]{0,8}[kmgt]b?", re.IGNORECASE)
 
 
-def refused(key: str) -> str:
-    """Why a setting may not be set; empty where it may."""
+def refusal_reason(key: str) -> str:
+    """Why a setting is not allowed; empty if it is."""
     for pattern, reason in REFUSED.items():
         if fnmatchcase(key, pattern):
             return reason
-    return "" if _form(key) else "it is not on the list"
+    return "" if _format(key) else "it is not in the list of allowed settings"
 
 
-def misshapen(key: str, value: str) -> str:
-    """What an allowed setting may say, where it says something else; empty where it does not."""
-    form = _form(key)
-    return "" if form is None or re.fullmatch(form.pattern, value, re.IGNORECASE) else form.words
+def expected_format(key: str, value: str) -> str:
+    """The format of an allowed setting, in words, if ``value`` violates it; otherwise empty."""
+    value_format = _format(key)
+    if value_format is None or re.fullmatch(value_format.pattern, value, re.IGNORECASE):
+        return ""
+    return value_format.words
 
 
-def _form(key: str) -> ValueFormat | None:
+def _format(key: str) -> ValueFormat | None:
     if KEY.fullmatch(key) is None:
         return None
-    for pattern, form in FORMS.items():
+    for pattern, value_format in FORMATS.items():
         if fnmatchcase(key, pattern):
-            return form
+            return value_format
     return FIGURE if any(fnmatchcase(key, pattern) for pattern in FIGURES) else None
 
 
 def lacks_unit(key: str, value: str) -> bool:
-    """Whether a memory size is written without the unit that Spark would guess (and guess differently by setting)."""
+    """Whether a memory size has no unit. Spark's default unit differs between settings."""
     return SIZES.fullmatch(key) is not None and SIZE.fullmatch(value) is None

@@ -1,4 +1,4 @@
-"""The forms that texts of a definition take: names, connection ids, places, cron expressions, durations."""
+"""Formats of texts in a definition: names, connection ids, locations, cron expressions, durations."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ DURATION = r"^[1-9][0-9]{0,8}[smhd]$"
 
 @dataclass(frozen=True)
 class TextFormat:
-    """``refuse`` says why a text that fits ``pattern`` is refused all the same, or returns an empty string."""
+    """``check`` returns why a text that matches ``pattern`` is invalid, or an empty string."""
 
     code: str
     allowed: str
     pattern: str = ""
-    refuse: Callable[[str], str] = lambda text: ""
+    check: Callable[[str], str] = lambda text: ""
 
     def error(self, text: str) -> str:
-        """Why ``text`` is not of this form; empty where it is."""
+        """Why ``text`` is invalid; empty if it is valid."""
         if self.pattern and not re.fullmatch(self.pattern, text):
-            return "not of the allowed form"
-        return self.refuse(text)
+            return "invalid format"
+        return self.check(text)
 
 
 def _name(text: str) -> str:
@@ -57,11 +57,11 @@ def _cron(text: str) -> str:
         return f"{fields} fields: the shortest interval is 60 seconds"
     words = set(re.findall("[A-Z]+", text.upper()))
     if not re.fullmatch(r"[0-9*/,\-\sA-Za-z]+", text) or words - {*MONTHS, *WEEKDAYS} or not croniter.is_valid(text):
-        return "no cron expression"
+        return "not a cron expression"
     try:
         croniter(text, datetime(2024, 1, 1, tzinfo=UTC)).get_next()
     except ValueError:
-        return "a date that never comes"
+        return "a date that does not exist"
     return ""
 
 
@@ -87,22 +87,21 @@ FORMS: dict[str, TextFormat] = {
     "cron": TextFormat(
         "DEF016",
         "five fields: minute hour day month weekday; or one of " + ", ".join(PRESETS),
-        refuse=_cron,
+        check=_cron,
     ),
     "tag": TextFormat("DEF013", "1 to 100 characters", r"^.{1,100}$"),
     "asset": TextFormat(
         "DEF013", "the name of an Airflow asset: 1 to 1,500 characters of ASCII", r"^[!-~]([ -~]{0,1498}[!-~])?$"
     ),
-    "filter": TextFormat("DEF027", "a list of {column, op, value}; SQL text is not taken"),
+    "filter": TextFormat("DEF027", "a list of {column, op, value}; SQL text is not allowed"),
     "cast": TextFormat("DEF055", "`text`", "^text$"),
     "spark": TextFormat("DEF030", "a mapping of Spark settings"),
-    "version": TextFormat("DEF012", "1; a later version needs a later airflow-cdc-provider"),
+    "version": TextFormat("DEF012", "1; a higher version requires a newer airflow-cdc-provider"),
 }
 
 
 def duration(text: str) -> timedelta | None:
-    """``7d``, ``10m``, ``30s``, ``2h``; None where the unit is missing or the length is not positive or above ten
-    years."""
+    """``7d``, ``10m``, ``30s``, ``2h``; None if the unit is missing, or the length is zero or above ten years."""
     if not re.fullmatch(DURATION, text):
         return None
     length = timedelta(seconds=int(text[:-1]) * SECONDS[text[-1]])

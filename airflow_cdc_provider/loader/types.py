@@ -1,4 +1,4 @@
-"""The types of source and target that are there, the options class of each, and how a target names its tables."""
+"""The source, format and target types, their options classes, and the table naming of targets."""
 
 from __future__ import annotations
 
@@ -25,46 +25,46 @@ GROUPS = {
 }
 
 NEEDS = "needs_connection"
-"""What the options of a source say that can do without a connection: False."""
+"""Attribute of a source's options class: False if the source needs no connection."""
 
 KEEPS_TEXTS = "keeps_texts"
-"""What the options of a source say that can tell a value of any type as the source's own text: True."""
+"""Attribute of a source's options class: True if the source can deliver values of any type as its own text."""
 
 
 def known_kinds(registry: str) -> list[str]:
     """Names of the types in ``registry`` (``sources``, ``formats`` or ``targets``), sorted."""
-    return sorted({*BUILT_IN[registry], *_outsiders(registry)})
+    return sorted({*BUILT_IN[registry], *_external_types(registry)})
 
 
 def options_class(registry: str, kind: str) -> Any:
-    """The dataclass of the keys that a type takes beside the common ones."""
+    """The dataclass of the options of a type."""
     return _load(registry, kind)
 
 
 def table_naming(kind: str) -> Callable[[str], str]:
-    """The function that makes a target's table name from a source table's name."""
+    """The function that derives a target table name from a source table name."""
     return cast(Callable[[str], str], _load("naming", kind))
 
 
 @dataclass(frozen=True)
 class LocationKeys:
-    """``any_of``: the common keys, of which one must say where a target of a type keeps its tables. ``within``: the key
-    that says where inside of it, empty where there is none. Two targets hold the same tables where both are equal."""
+    """The keys that determine the location of a target's tables. ``any_of``: common keys, of which one is required.
+    ``scope``: the key of the catalog or schema within, if any. Targets with equal values of both share their tables."""
 
     any_of: tuple[str, ...] = ("location", "catalog")
-    within: str = ""
+    scope: str = ""
 
     @property
-    def taken(self) -> frozenset[str]:
-        """What lies in an object store is reached by a connection."""
-        return frozenset({*self.any_of, self.within, *(("connection",) if "location" in self.any_of else ())})
+    def allowed(self) -> frozenset[str]:
+        """The allowed common keys. A location in an object store may require a connection."""
+        return frozenset({*self.any_of, self.scope, *(("connection",) if "location" in self.any_of else ())})
 
 
 def location_keys(kind: str) -> LocationKeys:
-    """As the options of the type say it. One that says nothing keeps its tables in folders."""
+    """The attributes ``location_keys`` and ``scope_key`` of the options class; by default tables are in folders."""
     options = options_class("targets", kind)
     return LocationKeys(
-        getattr(options, "places", LocationKeys.any_of), getattr(options, "within", LocationKeys.within)
+        getattr(options, "location_keys", LocationKeys.any_of), getattr(options, "scope_key", LocationKeys.scope)
     )
 
 
@@ -72,11 +72,11 @@ def _load(registry: str, kind: str) -> Any:
     if kind in BUILT_IN[registry]:
         module, _, name = BUILT_IN[registry][kind].partition(":")
         return getattr(import_module(module), name)
-    return _outsiders(registry)[kind].load()
+    return _external_types(registry)[kind].load()
 
 
 @cache
-def _outsiders(registry: str) -> dict[str, EntryPoint]:
-    """What other packages bring, by entry points of these groups. Looked up once: it reads the metadata of every
-    installed package."""
+def _external_types(registry: str) -> dict[str, EntryPoint]:
+    """Types of other packages, registered as entry points. Cached, because the lookup reads the metadata of all
+    installed packages."""
     return {point.name: point for point in entry_points(group=f"airflow_cdc_provider.{GROUPS[registry]}")}

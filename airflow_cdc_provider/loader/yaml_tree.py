@@ -1,7 +1,7 @@
-"""YAML text to a tree of nodes that know their place.
+"""Parses YAML text to a tree of nodes with their locations.
 
-The parser's events are read one by one, so nothing is expanded, constructed or imported: tags, anchors, aliases, second
-documents and deep nesting are met as events and reported as what they are.
+The tree is built from the parser's events, so that nothing is expanded, constructed or imported: tags, anchors,
+aliases, further documents and deep nesting are reported as problems.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ MAX_BYTES = 256 * 1024
 MAX_DEPTH = 20
 START = YamlLocation(1, 1)
 EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
-"""A number to everybody but YAML 1.1, which wants a dot and a sign."""
+"""A number in most languages, but not in YAML 1.1, which requires a dot and a sign."""
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """``kind`` is what YAML 1.1 makes of the text: str, int, float, bool, null, timestamp … Quoted text is str."""
+    """``kind``: the type of the text in YAML 1.1: str, int, float, bool, null, timestamp … Quoted text is str."""
 
     text: str
     kind: str
@@ -46,7 +46,7 @@ class Mapping:
 
 @dataclass(frozen=True)
 class Broken:
-    """Something that was reported already."""
+    """A node with a problem that is reported already."""
 
     at: YamlLocation
 
@@ -55,7 +55,7 @@ Node = Scalar | Sequence | Mapping | Broken
 
 
 def read_tree(data: bytes, report: Report) -> Node | None:
-    """The one document of ``data``. None where the text as a whole cannot be used; ``report`` says why."""
+    """The single document in ``data``. None if the text as a whole is unusable, with the reason in ``report``."""
     text = _decode(data, report)
     if text is None:
         return None
@@ -66,7 +66,7 @@ def read_tree(data: bytes, report: Report) -> Node | None:
     except yaml.YAMLError as error:
         _syntax(error, text, report, reader.path if reader else "")
     except _TooDeep as error:
-        report.problem("DEF007", "the file is nested too deep", error.at, allowed=f"{MAX_DEPTH} levels")
+        report.problem("DEF007", "the file is nested too deeply", error.at, allowed=f"{MAX_DEPTH} levels")
     return None
 
 
@@ -77,45 +77,47 @@ def _decode(data: bytes, report: Report) -> str | None:
     try:
         text = data.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
-        report.problem("DEF008", f"not UTF-8 at byte {error.start}", _place(data, error.start), do="save it as UTF-8")
+        report.problem(
+            "DEF008", f"not UTF-8 at byte {error.start}", _location(data, error.start), do="save it as UTF-8"
+        )
         return None
     if "\0" in text:
         at = data.index(b"\0")
-        report.problem("DEF008", f"a NUL character at byte {at}", _place(data, at), do="save it as UTF-8 text")
+        report.problem("DEF008", f"a NUL character at byte {at}", _location(data, at), do="save it as UTF-8 text")
         return None
     return text
 
 
-def _place(data: bytes, offset: int) -> YamlLocation:
+def _location(data: bytes, offset: int) -> YamlLocation:
     before = data[:offset]
     return YamlLocation(before.count(b"\n") + 1, offset - (before.rfind(b"\n") + 1) + 1)
 
 
 def _syntax(error: yaml.YAMLError, text: str, report: Report, path: str) -> None:
-    """``path``: the last key that could be read."""
+    """``path``: the last key that was read."""
     mark = getattr(error, "problem_mark", None)
     if mark is None:
         offset = int(getattr(error, "position", 0))
-        at, reason = _place(text.encode(), len(text[:offset].encode())), str(getattr(error, "reason", error))
+        at, reason = _location(text.encode(), len(text[:offset].encode())), str(getattr(error, "reason", error))
     else:
         at, reason = YamlLocation(mark.line + 1, mark.column + 1), str(getattr(error, "problem", error))
     report.problem(
-        "DEF002", f"not valid YAML: {reason}", at._replace(path=path), found=_line(text, at), do=_advice(text, at)
+        "DEF002", f"invalid YAML: {reason}", at._replace(path=path), found=_line(text, at), do=_suggest_fix(text, at)
     )
 
 
 def _line(text: str, at: YamlLocation) -> str:
-    """The offending line with a caret under the place; not shown where it may hold a secret."""
+    """The line with a caret at the column; not shown if it may contain a secret."""
     lines = text.splitlines()
     line = lines[at.line - 1] if at.line <= len(lines) else ""
     if SECRET_KEY.search(line) or SECRET_VALUE.search(line):
-        return "a line that may hold a secret, not shown"
+        return "a line that may contain a secret, not shown"
     return (
         f"\n  {line[:120]}\n  {' ' * (at.column - 1)}^" if line.strip() and at.column <= 120 else "the end of the text"
     )
 
 
-def _advice(text: str, at: YamlLocation) -> str:
+def _suggest_fix(text: str, at: YamlLocation) -> str:
     lines = text.splitlines()
     line = lines[at.line - 1] if at.line <= len(lines) else ""
     if "\t" in line:
@@ -146,10 +148,10 @@ class _Reader:
             return None
         root = self._node(next(self._events), 1)
         next(self._events)
-        after = next(self._events)
-        if not isinstance(after, yaml.StreamEndEvent):
+        following = next(self._events)
+        if not isinstance(following, yaml.StreamEndEvent):
             more = 1 + sum(isinstance(event, yaml.DocumentStartEvent) for event in self._events)
-            at = _start(after)
+            at = _start(following)
             self._report.problem(
                 "DEF003",
                 "more than one document in a file",
@@ -203,7 +205,7 @@ class _Reader:
             elif key.text in entries:
                 first = entries[key.text][0].at.line
                 self._report.problem(
-                    "DEF004", f"key {shown(key.text)} repeated at lines {first} and {key.at.line}", key.at,
+                    "DEF004", f"duplicate key {shown(key.text)} at lines {first} and {key.at.line}", key.at,
                     do="keep one of them",
                 )  # fmt: skip
             else:
@@ -240,10 +242,10 @@ class _Reader:
         return True
 
     def _secret(self, event: Any, at: YamlLocation) -> bool:
-        """Also warns of templates: both are met in any text."""
+        """Whether a scalar may contain a secret, which is reported. Also warns of templates."""
         if "{{" in event.value or "{%" in event.value:
             self._report.warning(
-                "DEFW01", "templates are not evaluated here; taken as plain text", at, found=shown(event.value)
+                "DEFW01", "templates are not rendered here; used as plain text", at, found=shown(event.value)
             )
         if not SECRET_VALUE.search(event.value):
             return False

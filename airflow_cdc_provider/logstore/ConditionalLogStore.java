@@ -14,11 +14,11 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.s3a.RemoteFileChangedException;
 
 /**
- * Delta's log on S3 for any number of drivers: a commit is one PUT with "If-None-Match: *", and of two writers of one
- * version the store refuses the later, whoever they are. (Delta's own log store looks whether the file is there and
- * then writes over whatever has come between, and S3A's plain create does no better.)
+ * Delta log store on S3 for concurrent drivers: a commit is one PUT with "If-None-Match: *", and the store rejects the
+ * second writer of a version. (Delta's own log store checks whether the file exists and then overwrites a commit made
+ * in between, and S3A's plain create does the same.)
  *
- * Compiled by the Janino that Spark brings, which knows no type arguments: hence the casts.
+ * Compiled with Spark's Janino, which does not support generics: hence the casts.
  */
 public final class ConditionalLogStore extends S3SingleDriverLogStore {
     private static final String ONLY_IF_NEW = "fs.option.create.conditional.overwrite";
@@ -27,7 +27,7 @@ public final class ConditionalLogStore extends S3SingleDriverLogStore {
         super(configuration);
     }
 
-    /** Raises FileAlreadyExistsException where the version is taken, also where our own lost answer took it. */
+    /** Raises FileAlreadyExistsException if the version exists, even if this call created it and lost the reply. */
     public void write(Path path, Iterator actions, Boolean overwrite, Configuration configuration) throws IOException {
         if (overwrite.booleanValue()) {
             super.write(path, actions, overwrite, configuration);

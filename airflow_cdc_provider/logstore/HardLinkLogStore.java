@@ -17,53 +17,53 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Delta's log in a folder for any number of drivers: a commit is written beside the log under a name of its own, then
- * linked to its version. link(2) fails where the name is taken, over NFS too. (Delta's own log store looks whether the
- * file is there and then renames, which on a local file system replaces whatever came between.)
+ * Delta log store for a folder with concurrent drivers: a commit is written to a temporary file next to the log, then
+ * linked to the name of its version. link(2) fails if the name exists, over NFS too. (Delta's own log store checks
+ * whether the file exists and then renames, which on a local file system replaces a commit made in between.)
  *
- * Compiled by the Janino that Spark brings, which knows no type arguments: hence the casts.
+ * Compiled with Spark's Janino, which does not support generics: hence the casts.
  */
 public final class HardLinkLogStore extends HadoopFileSystemLogStore {
     public HardLinkLogStore(Configuration configuration) {
         super(configuration);
     }
 
-    /** Raises FileAlreadyExistsException where the version is taken. */
+    /** Raises FileAlreadyExistsException if the version exists. */
     public void write(Path path, Iterator actions, Boolean overwrite, Configuration configuration) throws IOException {
         java.nio.file.Path file = Paths.get(path.toUri().getPath(), new String[0]);
-        java.nio.file.Path unnamed = file.resolveSibling("." + path.getName() + "." + UUID.randomUUID() + ".tmp");
+        java.nio.file.Path temporary = file.resolveSibling("." + path.getName() + "." + UUID.randomUUID() + ".tmp");
         try {
-            writeDurably(unnamed, actions);
+            writeDurably(temporary, actions);
             if (overwrite.booleanValue()) {
-                replace(unnamed, file);
+                replace(temporary, file);
             } else {
-                name(unnamed, file);
+                name(temporary, file);
             }
             sync(file.getParent());
         } finally {
-            Files.deleteIfExists(unnamed);
+            Files.deleteIfExists(temporary);
         }
     }
 
-    /** Of a checkpoint, which is written past this class: Delta then writes it beside, too, and renames it. */
+    /** True lets Delta write checkpoints, which bypass this class, to a temporary file and rename it. */
     public Boolean isPartialWriteVisible(Path path, Configuration configuration) {
         return Boolean.TRUE;
     }
 
-    private static void name(java.nio.file.Path unnamed, java.nio.file.Path file) throws IOException {
+    private static void name(java.nio.file.Path temporary, java.nio.file.Path file) throws IOException {
         try {
-            Files.createLink(file, unnamed);
+            Files.createLink(file, temporary);
         } catch (FileAlreadyExistsException taken) {
-            if (!Files.isSameFile(file, unnamed)) { // else NFS has done it and lost its answer
+            if (!Files.isSameFile(file, temporary)) { // else NFS created the link and lost its reply
                 throw taken;
             }
         }
     }
 
-    /** Hadoop's file system may have left a checksum of the old content, by which the new one would be damaged. */
-    private static void replace(java.nio.file.Path unnamed, java.nio.file.Path file) throws IOException {
+    /** Deletes Hadoop's checksum file of the old content, with which the new content could not be read. */
+    private static void replace(java.nio.file.Path temporary, java.nio.file.Path file) throws IOException {
         Files.deleteIfExists(file.resolveSibling("." + file.getFileName() + ".crc"));
-        Files.move(unnamed, file, new StandardCopyOption[] {StandardCopyOption.ATOMIC_MOVE});
+        Files.move(temporary, file, new StandardCopyOption[] {StandardCopyOption.ATOMIC_MOVE});
     }
 
     private static void writeDurably(java.nio.file.Path file, Iterator lines) throws IOException {

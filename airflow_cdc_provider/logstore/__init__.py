@@ -1,4 +1,4 @@
-"""The jars with our log stores for Delta: one class each, compiled on first use by the compiler that Spark brings."""
+"""Jars with log stores for Delta: one class each, compiled on first use with the compiler that Spark includes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from airflow_cdc_provider.jars import ensure, user_cache
 from airflow_cdc_provider.java import find_java
 
 STORES = {"HardLinkLogStore": ("delta",), "ConditionalLogStore": ("delta", "s3")}
-"""Class → the groups of jars that it is compiled against. Jobs that have these groups get it."""
+"""Class → the jar groups that it is compiled against. It is on the class path of every job that uses these groups."""
 
 COMPILE_LIMIT_S = 120
-# In a child, because this module must not import pyspark; it writes the jar itself.
+# Runs in a child process, because this module must not import pyspark.
 COMPILE = """
 import sys, zipfile
 from pyspark.java_gateway import launch_gateway
@@ -35,13 +35,15 @@ gateway.shutdown()
 
 
 def class_path(groups: Sequence[str]) -> list[Path]:
-    """The class path of jobs with these groups of jars. Raises CheckFailed (ENV015), and what ``jars.ensure`` does."""
+    """The class path of jobs with these jar groups. Raises CheckFailed (ENV015), and what ``jars.ensure`` raises."""
     return [*ensure(groups), *stores(groups)]
 
 
 def stores(groups: Collection[str]) -> list[Path]:
-    """The log stores that make Delta safe where it is used with these groups."""
-    return [build(source_of(name), ensure(needed)) for name, needed in STORES.items() if set(needed) <= set(groups)]
+    """The log stores that make concurrent Delta commits safe for jobs with these groups."""
+    return [
+        build(source_of(name), ensure(required)) for name, required in STORES.items() if set(required) <= set(groups)
+    ]
 
 
 def source_of(name: str) -> Path:
@@ -49,9 +51,9 @@ def source_of(name: str) -> Path:
 
 
 def build(source: Path, jars: Sequence[Path]) -> Path:
-    """``jars``: what it is compiled against. Raises CheckFailed (ENV015) where that fails."""
-    facts = [source.read_text(encoding="utf-8"), *(jar.name for jar in jars)]
-    digest = hashlib.sha256("\0".join(facts).encode()).hexdigest()
+    """Compile ``source`` against ``jars`` into a jar in the cache. Raises CheckFailed (ENV015) if that fails."""
+    inputs = [source.read_text(encoding="utf-8"), *(jar.name for jar in jars)]
+    digest = hashlib.sha256("\0".join(inputs).encode()).hexdigest()
     built = user_cache() / "logstore" / f"cdc-logstore-{digest[:16]}.jar"
     if not built.exists():
         built.parent.mkdir(parents=True, exist_ok=True)
@@ -68,13 +70,13 @@ def _compile(source: Path, jars: Sequence[Path], jar: Path, output: Path) -> Non
         "PYSPARK_SUBMIT_ARGS": f"--driver-class-path {os.pathsep.join(map(str, jars))} pyspark-shell",
     }
     try:
-        with output.open("wb") as said:
+        with output.open("wb") as output_file:
             subprocess.run(
                 [sys.executable, "-c", COMPILE, str(source), str(jar)],
                 env=os.environ | spark,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=output_file,
+                stderr=output_file,
                 timeout=COMPILE_LIMIT_S,
                 check=True,
             )
@@ -82,10 +84,11 @@ def _compile(source: Path, jars: Sequence[Path], jar: Path, output: Path) -> Non
         raise CheckFailed(
             Problem(
                 "ENV015",
-                "a log store of Delta could not be compiled",
+                "a Delta log store could not be compiled",
                 where=str(source),
                 found="\n".join(output.read_text(errors="replace").splitlines()[-15:]) or str(error),
                 allowed="Spark 4.1 with its own Janino, and the jars of jars.lock.json",
-                do="install the pyspark of constraints.txt; without the log store two drivers could lose a commit",
+                do="install the pyspark version of constraints.txt; without the log store, concurrent drivers could "
+                "overwrite each other's commits",
             )
         ) from error

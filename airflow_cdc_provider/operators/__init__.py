@@ -1,1 +1,1 @@
-"""The tasks of a replicator's DAG."""
+"""Operators of a replicator's DAG."""

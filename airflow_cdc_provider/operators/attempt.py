@@ -1,8 +1,9 @@
-"""One attempt at a Spark step, from the run's plan to the job's result.
+"""One attempt at a Spark step, from the run plan to the job's result.
 
-Several may be alive at once, because a killed task leaves its driver running. Before it submits, an attempt therefore
-takes the result of an earlier one that stands, kills earlier drivers it can reach, and shuts out the others by the
-fence in the target tables. Each submission is recorded before it happens and closed once its driver's end was seen.
+Several attempts may run at once, because a killed task leaves its driver running. Before it submits a job, an attempt
+therefore takes the result of an earlier attempt if it is still valid, kills the earlier drivers on this worker, and
+fences the target tables of the others. A submission is recorded before it happens, and closed once its driver has
+ended.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.spark import SparkJob, submission
 from airflow_cdc_provider.operators.lease import RenewedLease, lane_of
 from airflow_cdc_provider.operators.stale_attempts import end_stale_attempts, raise_fences
-from airflow_cdc_provider.operators.step_inputs import Inputs, committed, inputs_of, still_to_do, with_target_state
+from airflow_cdc_provider.operators.step_inputs import Inputs, applicable, find_committed, inputs_of, with_target_state
 from airflow_cdc_provider.staging.run_files import StepFolder
 from airflow_cdc_provider.state.store import StateStore
 
@@ -33,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Attempt:
-    """``folder`` is set once the attempt has one: then a job was submitted, or an earlier result taken."""
+    """``folder`` is None until a job is submitted or an earlier result is taken."""
 
     def __init__(
         self, kind: StepKind, definition: Definition, run_id: str, task_id: str, try_number: int, state: StateStore
@@ -52,13 +53,12 @@ class Attempt:
     def result(self) -> StepResult:
         """The step's result, from this attempt or an earlier one.
 
-        Raises AirflowSkipException where there is nothing to do, Fenced where somebody newer took over the lane or
-        every table, StateUnavailable where the lane could not be kept, StepFailed or Blocked where the step as a whole
-        failed.
+        Raises AirflowSkipException if there is nothing to do, Fenced if a newer run took the lane or every table,
+        StateUnavailable if the lease could not be renewed, StepFailed or Blocked if the step as a whole failed.
         """
         lane = lane_of(self.kind)
         with RenewedLease(self.replicator.state, self.definition.name, lane, self.run.run_id, self.kill) as lease:
-            result = self._taken_or_made(lease)
+            result = self._take_or_run(lease)
         if result.problem is not None:
             raise lease.lost or _failure(result.problem, result.retryable)
         if result.tables and all(table.outcome is Outcome.FENCED for table in result.tables):
@@ -66,32 +66,34 @@ class Attempt:
         return result
 
     def kill(self) -> None:
-        """End the driver now. Safe from any thread, and more than once."""
+        """Kill the driver. Thread-safe, and may be called more than once."""
         if self._job is not None:
             self._job.kill()
         if self.folder is not None:
             drivers.end(self.folder.step_url, timeout_s=10.0)
 
-    def _taken_or_made(self, lease: RenewedLease) -> StepResult:
+    def _take_or_run(self, lease: RenewedLease) -> StepResult:
         plan = self.run.plan()
         inputs = self._required(inputs_of(self.kind, plan, self.run, self.replicator.log), plan)
-        found = end_stale_attempts(self.kind, inputs.tables, self.task_id, self.run, self.replicator)
+        stale_attempts = end_stale_attempts(self.kind, inputs.tables, self.task_id, self.run, self.replicator)
         if self.kind is not StepKind.EXTRACT:
             inputs = with_target_state(inputs, self.replicator.target)
-        standing = self._standing(self._step(plan, inputs))
-        if standing is not None:
-            return standing
-        done = committed(self.kind, inputs, self._earlier_attempts(inputs.merge_of))
-        left = inputs.only(task for task in inputs.tables if task.table not in {table.table for table in done})
-        if any(rival.may_write for rival in found):
-            by = f"{self.run.run_id} {self.task_id}"
-            left = self._after_fences(left, raise_fences(found, left.tables, by, self.replicator))
-        left = still_to_do(self.kind, left)
-        if done and not left.tables:
-            return self._brought_in(self._step(plan, inputs), done)
+        earlier_result = self._find_current_result(self._step(plan, inputs))
+        if earlier_result is not None:
+            return earlier_result
+        committed_results = find_committed(self.kind, inputs, self._earlier_attempts(inputs.merge_of))
+        committed_tables = {result.table for result in committed_results}
+        remaining = inputs.only(task for task in inputs.tables if task.table not in committed_tables)
+        if any(stale.may_write for stale in stale_attempts):
+            actor = f"{self.run.run_id} {self.task_id}"
+            fenced = raise_fences(stale_attempts, remaining.tables, actor, self.replicator)
+            remaining = self._after_fencing(remaining, fenced)
+        remaining = applicable(self.kind, remaining)
+        if committed_results and not remaining.tables:
+            return self._write_committed_result(self._step(plan, inputs), committed_results)
         lease.require()
-        result = self._submitted(self._step(plan, self._required(left, plan)))
-        return self._with(result, done) if done else result
+        result = self._submit(self._step(plan, self._required(remaining, plan)))
+        return self._with_committed(result, committed_results) if committed_results else result
 
     def _required(self, inputs: Inputs, plan: RunPlan) -> Inputs:
         if not inputs.tables:
@@ -99,55 +101,56 @@ class Attempt:
             raise AirflowSkipException(f"nothing to {self.kind} in this run. {reasons}".rstrip(". "))
         return inputs
 
-    def _standing(self, now: Step) -> StepResult | None:
+    def _find_current_result(self, current_step: Step) -> StepResult | None:
         for folder in self.run.submissions(self.task_id):
             step, result = folder.step(), folder.result()
-            if step is not None and result is not None and result_is_current(step, result, now):
-                log.info("Attempt %s has done this step, its result is taken: %s", step.attempt, folder.step_url)
+            if step is not None and result is not None and result_is_current(step, result, current_step):
+                log.info("Attempt %s has finished this step; using its result: %s", step.attempt, folder.step_url)
                 self.folder = folder
                 return result
         return None
 
-    def _after_fences(self, inputs: Inputs, fenced: frozenset[str]) -> Inputs:
-        """What was staged below a fence is void: there the next run stages again."""
+    def _after_fencing(self, inputs: Inputs, fenced: frozenset[str]) -> Inputs:
+        """A merge leaves out the fenced tables: their batches are void, and the next run stages again. Other steps
+        continue with the new control records."""
         if self.kind is not StepKind.MERGE:
             return with_target_state(inputs, self.replicator.target)
-        rest = inputs.only(task for task in inputs.tables if task.table not in fenced)
-        if fenced and not rest.tables:
+        unfenced = inputs.only(task for task in inputs.tables if task.table not in fenced)
+        if fenced and not unfenced.tables:
             raise Fenced(
                 Problem(
                     "FEN001",
-                    "an earlier merge may still be running, and its end could not be seen",
+                    "an earlier merge may still be running: its driver could not be found or stopped",
                     where=f"{self.definition.name}: {', '.join(sorted(fenced))}",
-                    do="nothing: the fence was raised, the next run stages these tables again",
-                    data="the change log holds everything",
+                    do="nothing: the fence was raised, and the next run stages these tables again",
+                    data="no change is lost: the change log contains all of them",
                 )
             )
-        return rest
+        return unfenced
 
     def _earlier_attempts(self, merge_of: str) -> frozenset[str]:
-        """At the same work: what a run stages anew after it was cleared is another merge."""
+        """Of the same merge: what a run stages after it was cleared is a different one."""
         steps = (folder.step() for folder in self.run.submissions(self.task_id))
         return frozenset(step.attempt for step in steps if step is not None and step.merge_of == merge_of)
 
-    def _brought_in(self, step: Step, done: tuple[TableResult, ...]) -> StepResult:
-        """Every commit is in the target: there is nothing left to run, only to say."""
-        folder = self._claimed()
+    def _write_committed_result(self, step: Step, committed_results: tuple[TableResult, ...]) -> StepResult:
+        """Earlier attempts have committed every table: write a result without a job."""
+        folder = self._claim_folder()
         folder.write_step(replace(step, folder=folder.path))
-        log.info("Earlier attempts have committed all tables of this step.")
-        return self._with(StepResult(self.kind, self.id), done)
+        log.info("Earlier attempts have committed all tables of this step; no job is submitted")
+        return self._with_committed(StepResult(self.kind, self.id), committed_results)
 
-    def _with(self, result: StepResult, done: tuple[TableResult, ...]) -> StepResult:
-        """Later tasks read the newest result of a step: it must name the tables of earlier attempts too."""
+    def _with_committed(self, result: StepResult, committed_results: tuple[TableResult, ...]) -> StepResult:
+        """Later tasks read only the newest result of a step, so it includes the tables of earlier attempts."""
         assert self.folder is not None
-        whole = replace(result, tables=(*done, *result.tables))
+        whole = replace(result, tables=(*committed_results, *result.tables))
         self.folder.write_result(whole)
         return whole
 
-    def _submitted(self, step: Step) -> StepResult:
-        folder = self._claimed()
+    def _submit(self, step: Step) -> StepResult:
+        folder = self._claim_folder()
         failpoint("submit.claimed")
-        job = SparkJob(submission(self.definition, self.kind, folder.step_url, self._rows(step)))
+        job = SparkJob(submission(self.definition, self.kind, folder.step_url, self._row_count(step)))
         secrets_path = secrets.write(self.secrets)
         try:
             folder.write_step(replace(step, folder=folder.path, secrets_path=str(secrets_path), jars=job.jars))
@@ -173,17 +176,16 @@ class Attempt:
         finally:
             secrets.remove(secrets_path)
         result = folder.result()
-        return result or StepResult(self.kind, self.id, problem=self._no_result(folder, "it cannot be killed"))
+        return result or StepResult(self.kind, self.id, problem=self._no_result(folder, "the driver cannot be killed"))
 
-    def _rows(self, step: Step) -> int | None:
-        """As last counted."""
+    def _row_count(self, step: Step) -> int | None:
+        """Rows of the step's tables as last counted; None if one was never counted."""
         known = self.replicator.state.tables(self.definition.name)
         counts = [known[task.table].rows if task.table in known else None for task in step.tables]
         return None if None in counts else sum(filter(None, counts))
 
     def _write_end(self, folder: StepFolder, ending: str) -> None:
-        """No process of the driver is left. Where it could not say how it ended, that is written down here, so that
-        nobody takes it for alive."""
+        """After the driver's last process has ended: close the attempt, with a result if the driver wrote none."""
         result = folder.result()
         if result is None:
             result = StepResult(self.kind, self.id, problem=self._no_result(folder, ending))
@@ -196,15 +198,15 @@ class Attempt:
             f"the {self.kind} job ended without a result",
             where=f"{self.definition.name}, {folder.step_url}",
             found=ending,
-            do="see the driver's output above; another attempt goes on from what the target tables hold",
-            data="sealed windows are unchanged; each target table has a commit whole or not at all",
+            do="see the driver's output above; the next attempt continues from the state of the target tables",
+            data="sealed windows are unchanged; no target table has a partial commit",
         )
 
-    def _claimed(self) -> StepFolder:
-        """A folder nobody has submitted from: that of this try, or the next free one."""
-        mark = Submission(self.id, drivers.process_space())
+    def _claim_folder(self) -> StepFolder:
+        """The first folder, from that of this try on, from which no job was submitted."""
+        claim = Submission(self.id, drivers.process_space())
         number = self.try_number
-        while not (folder := self.run.folder(self.task_id, number)).claim(mark):
+        while not (folder := self.run.folder(self.task_id, number)).claim(claim):
             number += 1
         self.folder = folder
         return folder
@@ -237,4 +239,4 @@ def _failure(problem: Problem, retryable: bool) -> CdcError:
 
 
 def _fenced(table: TableResult) -> Problem:
-    return Problem("FEN002", f"somebody newer owns {table.table}", where=table.table)
+    return Problem("FEN002", f"{table.table} was taken over by a newer attempt", where=table.table)

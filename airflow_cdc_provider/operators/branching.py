@@ -1,4 +1,4 @@
-"""Taking some roads of a run."""
+"""Base of the operators that choose the branches of a run."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ if TYPE_CHECKING:
 
 
 class BranchingTask(BaseOperator, BranchMixIn):
-    """A task that decides which of the tasks behind it run."""
+    """An operator that decides which of its downstream tasks run."""
 
     inherits_from_skipmixin = True
 
-    def follow_branches(self, context: Context, roads: Sequence[str]) -> None:
-        """Let only these tasks, directly behind this one, and what follows them run. To be called last.
+    def follow_branches(self, context: Context, branches: Sequence[str]) -> None:
+        """Follow only these direct downstream tasks, and skip all other downstream tasks at once. Call it last.
 
-        Everything else behind this task is skipped at once. Airflow itself would skip the nearest tasks only and leave
-        the next generation to each next turn of the scheduler, seconds apart.
+        Airflow itself skips only the direct downstream tasks; each further level takes another scheduler loop.
         """
         try:
-            self.do_branch(context, list(roads))
-        except DownstreamTasksSkipped as nearest:
-            reached = set(roads).union(*(self.dag.get_task(road).get_flat_relative_ids() for road in roads))
-            beyond = self.get_flat_relative_ids() - reached
-            raise DownstreamTasksSkipped(tasks=[*nearest.tasks, *sorted(beyond)]) from None  # type: ignore[no-untyped-call]
+            self.do_branch(context, list(branches))
+        except DownstreamTasksSkipped as skipped:
+            reached = set(branches).union(*(self.dag.get_task(branch).get_flat_relative_ids() for branch in branches))
+            unreachable = self.get_flat_relative_ids() - reached
+            raise DownstreamTasksSkipped(tasks=[*skipped.tasks, *sorted(unreachable)]) from None  # type: ignore[no-untyped-call]

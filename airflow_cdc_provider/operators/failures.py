@@ -1,4 +1,4 @@
-"""How the provider's errors end an Airflow task: skipped, failed for good, or failed to be tried again."""
+"""Maps the provider's errors to Airflow's exceptions: skip, fail, or fail with retries."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from airflow_cdc_provider.core.errors import CdcError, Fenced
 
 
 class TaskFailed(AirflowException):
-    """The task failed and may be tried again."""
+    """The task failed and may be retried."""
 
 
 def airflow_exception(error: CdcError) -> AirflowException:
-    """*Fenced* ends quietly; what a retry can cure is retried as often as the DAG says; all else fails at once."""
+    """Fenced skips the task, a retryable error fails it with retries, any other error fails it without retries."""
     if isinstance(error, Fenced):
         return AirflowSkipException(str(error))
     if error.retryable:
@@ -25,7 +25,7 @@ def airflow_exception(error: CdcError) -> AirflowException:
 
 @contextmanager
 def as_airflow_failures() -> Iterator[None]:
-    """Wrap the body of ``execute``. The task log then shows the problem's own words, not a stack of ours."""
+    """Wraps the body of ``execute``: the task log shows the problem's text without a stack trace of the provider."""
     try:
         yield
     except CdcError as error:

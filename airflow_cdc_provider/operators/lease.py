@@ -1,4 +1,4 @@
-"""A lane held while a step runs."""
+"""Holds the lease of a lane while a step runs."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane
 from airflow_cdc_provider.state.store import StateStore
 
 RENEW_EVERY_S = 60.0
-AGAIN_S = 1.0
+KILL_EVERY_S = 1.0
 EXIT_S = 15.0
-"""How long the end of the work waits for a call that is under way."""
+"""How long the exit waits for a running call."""
 
 log = logging.getLogger(__name__)
 
 
 def lane_of(kind: StepKind) -> Lane:
-    """Reconciling belongs to the copy lane: its tables take nothing from the stream meanwhile."""
+    """Reconciling belongs to the copy lane: its tables are out of the stream."""
     return Lane.COPY if kind in COPIES or kind is StepKind.REPLAY else Lane.STREAM
 
 
 class RenewedLease:
-    """Takes the lane on entry and renews it every minute. The lane is lost where another run took it, where the renewal
-    fails for a reason that is not the state store's, and where no renewal has come back for as long as a lease lasts.
-    Then ``lost`` says why, and ``on_lost`` is called again and again until the exit. The lane is not given back on
-    exit: it belongs to the run, and close_window ends that.
+    """Acquires the lease on entry and renews it every minute. The lease is lost if another run takes the lane, if the
+    renewal fails with an unexpected error, or if no renewal succeeds within the duration of a lease. Then ``lost`` is
+    the error, and ``on_lost`` is called every second until the exit. The lease is not released on exit: it belongs to
+    the run, and close_window releases it.
 
-    Raises Fenced (LSE001) on entry where another run holds the lane.
+    Raises Fenced (LSE001) on entry if another run holds the lane.
     """
 
     def __init__(self, store: StateStore, replicator: str, lane: Lane, run_id: str, on_lost: Callable[[], None]):
@@ -41,14 +41,16 @@ class RenewedLease:
         self._lease = (replicator, lane.value, run_id)
         self._on_lost = on_lost
         self._done = threading.Event()
-        self._losing = threading.Lock()
-        self._until = 0.0
-        self._last = ""
-        self._threads = [threading.Thread(target=one, name="lease", daemon=True) for one in (self._renew, self._watch)]
+        self._lost_lock = threading.Lock()
+        self._valid_until = 0.0
+        self._last_error = ""
+        self._threads = [
+            threading.Thread(target=target, name="lease", daemon=True) for target in (self._renew, self._watch)
+        ]
         self.lost: CdcError | None = None
 
     def __enter__(self) -> RenewedLease:
-        self._until = time.monotonic() + LEASE_S
+        self._valid_until = time.monotonic() + LEASE_S
         if not self._store.acquire(*self._lease, LEASE_S):
             raise self._taken()
         for thread in self._threads:
@@ -63,51 +65,51 @@ class RenewedLease:
             thread.join(EXIT_S)
 
     def require(self) -> None:
-        """Raises what ``lost`` says."""
+        """Raises ``lost`` if the lease is lost."""
         if self.lost is not None:
             raise self.lost
 
     def _renew(self) -> None:
         while not self._done.wait(RENEW_EVERY_S):
-            asked = time.monotonic()
+            requested_at = time.monotonic()
             try:
-                held = self._store.renew(*self._lease, LEASE_S)
-                lost = None if held else self._gone()
+                renewed = self._store.renew(*self._lease, LEASE_S)
+                lost = None if renewed else self._renewal_refused()
             except StateUnavailable as error:
-                log.warning("The lease could not be renewed, it is ours for %.0f s more: %s", self._left(), error)
-                self._last = str(error)
+                log.warning("Could not renew the lease, it expires in %.0f s: %s", self._seconds_left(), error)
+                self._last_error = str(error)
                 continue
-            # Whatever it is: nobody would renew the lease from here on.
+            # Any error ends this thread, and no other thread renews the lease.
             except Exception as error:
                 lost = self._not_renewed(f"{type(error).__name__} {error}")
             if lost is not None:
                 self._lose(lost)
                 return
-            self._until = asked + LEASE_S
+            self._valid_until = requested_at + LEASE_S
 
     def _watch(self) -> None:
-        """Apart from the renewal: that may hang."""
-        while (left := self._left()) > 0:
-            if self._done.wait(left):
+        """In a thread of its own, because a renewal may hang."""
+        while (seconds_left := self._seconds_left()) > 0:
+            if self._done.wait(seconds_left):
                 return
-        self._lose(self._not_renewed(self._last or f"no answer of the state store for {LEASE_S:.0f} s"))
+        self._lose(self._not_renewed(self._last_error or f"no answer of the state store for {LEASE_S:.0f} s"))
 
-    def _left(self) -> float:
-        return self._until - time.monotonic()
+    def _seconds_left(self) -> float:
+        return self._valid_until - time.monotonic()
 
-    def _lose(self, why: CdcError) -> None:
-        with self._losing:
+    def _lose(self, error: CdcError) -> None:
+        with self._lost_lock:
             if self.lost is not None:
                 return
-            self.lost = why
-        log.error("The work ends: %s", why)
+            self.lost = error
+        log.error("Lost the lease, stopping the step: %s", error)
         while not self._done.is_set():
             self._on_lost()
-            self._done.wait(AGAIN_S)
+            self._done.wait(KILL_EVERY_S)
 
-    def _gone(self) -> CdcError:
+    def _renewal_refused(self) -> CdcError:
         replicator, lane, _ = self._lease
-        return self._taken() if self._store.holder(replicator, lane) else self._not_renewed("it had run out")
+        return self._taken() if self._store.holder(replicator, lane) else self._not_renewed("the lease had expired")
 
     def _taken(self) -> Fenced:
         replicator, lane, run_id = self._lease
@@ -116,20 +118,20 @@ class RenewedLease:
                 "LSE001",
                 f"another run holds the {lane} lane of {replicator}",
                 where=f"run {run_id}",
-                found=f"run {self._store.holder(replicator, lane) or 'unknown, already gone'}",
-                data="nothing is lost: that run, or the next, goes on from the cursors of the target tables",
+                found=f"run {self._store.holder(replicator, lane) or 'unknown, already released'}",
+                data="nothing is lost: that run or the next continues from the cursors of the target tables",
             )
         )
 
-    def _not_renewed(self, found: str) -> StateUnavailable:
+    def _not_renewed(self, reason: str) -> StateUnavailable:
         replicator, lane, run_id = self._lease
         return StateUnavailable(
             Problem(
                 "LSE002",
                 f"the lease on the {lane} lane of {replicator} could not be renewed",
                 where=f"run {run_id}",
-                found=found,
-                do="bring the state store back; a retry takes the lane again",
-                data="nothing is lost: a retry, or the next run, goes on from the cursors of the target tables",
+                found=reason,
+                do="restore the state store; a retry acquires the lane again",
+                data="nothing is lost: a retry or the next run continues from the cursors of the target tables",
             )
         )

@@ -1,4 +1,4 @@
-"""Around a new copy: the table leaves the stream before it, and comes back to it after."""
+"""Operators around a new copy: they take the tables out of the stream before it and put them back after it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class PauseStreamOperator(ReplicatorTask):
-    """Fence the tables that are to be copied again into ``resyncing``: from then on no stream commit reaches them,
-    whoever is still running. Skipped where there is none, or another run copies now.
+    """Fence the tables to be copied again into state ``resyncing``: the target then rejects stream commits of any
+    running attempt. Skipped if there is no such table, or if another run holds the copy lane.
     """
 
     ui_color = "#f3ecdf"
@@ -25,13 +25,13 @@ class PauseStreamOperator(ReplicatorTask):
         with as_airflow_failures():
             tables = pause_stream(self.replicator(), context["dag_run"].run_id, self.log.info)
         if not tables:
-            raise AirflowSkipException("no table is to be copied again in this run")
+            raise AirflowSkipException("no table to copy again in this run")
         return list(tables)
 
 
 class ResumeStreamOperator(ReplicatorTask):
-    """Fence the tables whose new copy is in back to ``replicating``. The others stay ``resyncing``: the next run copies
-    them.
+    """Fence the tables whose new copy is committed back to ``replicating``. The others stay ``resyncing``: the next run
+    copies them.
     """
 
     ui_color = "#f3ecdf"

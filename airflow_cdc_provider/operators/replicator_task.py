@@ -1,4 +1,4 @@
-"""A task of a replicator that needs no Spark."""
+"""Base of the operators that need no Spark."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class ReplicatorTask(BaseOperator):
-    """Base of the worker's own tasks.
+    """A task of a replicator that runs on the worker.
 
-    :param definition: the replicator's definition as ``core.plain.to_plain`` gives it; connections are ids in it
+    :param definition: the replicator's definition, as ``airflow_cdc_provider.factory.definition_of`` returns it
     """
 
     template_fields = ("definition",)
@@ -31,7 +31,7 @@ class ReplicatorTask(BaseOperator):
         self.definition = definition
 
     def render_template_fields(self, context: Context, jinja_env: jinja2.Environment | None = None) -> None:
-        """The definition is data: what looks like a template in it stays as it is, and is shown so."""
+        """Does nothing: the definition is shown as a rendered field, but its text is never rendered as a template."""
 
     def replicator(self) -> Replicator:
         definition = from_plain(Definition, self.definition)

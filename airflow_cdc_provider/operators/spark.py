@@ -1,4 +1,4 @@
-"""The Spark steps of a replicator's DAG: write a step file, submit the job, read its result file."""
+"""The operator of a replicator's Spark steps: write the step file, submit the job, read its result file."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 class CdcSparkOperator(BaseOperator):
     """Run one step of a replicator as a Spark application. Returns a summary: tables by outcome, rows, window.
 
-    The task is skipped where there is nothing to do, or where somebody newer took over. A table that fails does not
-    fail the task: it stands in the result, and ``close_window`` fails for it. Killed before its commit, a step has
-    changed nothing; killed after it, the next attempt finds the commit in the target.
+    The task is skipped if there is nothing to do, or if a newer attempt has taken over. A failing table does not fail
+    the task: the result contains the problem, and ``close_window`` fails. A step killed before its commit has changed
+    nothing; if it is killed after the commit, the next attempt finds the commit in the target.
 
     :param step: ``snapshot``, ``extract``, ``stage``, ``merge``, ``resync``, ``replay`` or ``verify``
-    :param definition: the replicator's definition as ``core.plain.to_plain`` gives it; connections are ids in it
+    :param definition: the replicator's definition, as ``airflow_cdc_provider.factory.definition_of`` returns it
     """
 
     template_fields = ("step", "definition")
@@ -44,7 +44,7 @@ class CdcSparkOperator(BaseOperator):
         self._attempt: Attempt | None = None
 
     def render_template_fields(self, context: Context, jinja_env: jinja2.Environment | None = None) -> None:
-        """The definition is data: what looks like a template in it stays as it is, and is shown so."""
+        """Does nothing: the definition is shown as a rendered field, but its text is never rendered as a template."""
 
     def execute(self, context: Context) -> dict[str, Any]:
         ti = context["ti"]
@@ -56,23 +56,23 @@ class CdcSparkOperator(BaseOperator):
             finally:
                 if self._attempt.folder is not None:
                     self.step_folder_url = self._attempt.folder.url
-        self._tell(result)
+        self._log_tables(result)
         return summary(result)
 
     def on_kill(self) -> None:
-        """Ends the driver at once. The attempt stays open until the end was seen: by this task, or by the next."""
+        """Kill the driver. The attempt stays open until this task or the next one has seen the driver's end."""
         if self._attempt is not None:
             self._attempt.kill()
 
-    def _tell(self, result: StepResult) -> None:
-        """One line per table. Failing and blocked ones are for close_window to fail on."""
+    def _log_tables(self, result: StepResult) -> None:
+        """One line per table. Failing and blocked tables fail close_window, not this task."""
         for table in result.tables:
-            say = self.log.warning if table.outcome in (Outcome.FAILING, Outcome.BLOCKED) else self.log.info
-            say("%s: %s, %d rows %s", table.table, table.outcome, table.rows, table.problem or "")
+            log = self.log.warning if table.outcome in (Outcome.FAILING, Outcome.BLOCKED) else self.log.info
+            log("%s: %s, %d rows %s", table.table, table.outcome, table.rows, table.problem or "")
 
 
 def summary(result: StepResult) -> dict[str, Any]:
-    """What goes into XCom: figures only."""
+    """The XCom value: numbers only, no row values."""
     window = {"window": result.window.window, "records": result.window.records} if result.window else {}
     return {
         "step": result.kind.value,

@@ -1,7 +1,7 @@
-"""Attempts that came before ours: a killed task leaves its Spark driver behind, and that driver may still write.
+"""Earlier attempts of a step: a killed task leaves its Spark driver running, and that driver may still write.
 
-What can be reached on this worker is killed. Of the rest, those that write to target tables are shut out by raising the
-fence in the target; those that do not may finish, nobody reads what they leave.
+Drivers on this worker are killed. Of the others, those that write to target tables are fenced; those that do not may
+finish, because no process reads their output.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class StaleAttempt:
-    """An earlier attempt over some of our tables. ``ended``: its driver is gone, it can write no more."""
+    """An earlier attempt at some of the step's tables. ``ended``: its driver has ended and cannot write any more."""
 
     folder: StepFolder
     attempt: str
@@ -39,52 +39,54 @@ class StaleAttempt:
 def end_stale_attempts(
     kind: StepKind, tables: Iterable[TableTask], task_id: str, run: RunFiles, replicator: Replicator
 ) -> list[StaleAttempt]:
-    """Find the rivals of a step, kill what runs on this worker, and close in the state store those that have ended.
+    """Find the stale attempts of a step, kill their drivers on this worker, and close the ended ones in the store.
 
-    They are known from the state store, from the folders of this task in this run, and from the command lines of this
-    worker's processes: each finds some that the others do not know.
+    They are found in the state store, in the folders of this task in this run, and in the command lines of this
+    worker's processes. Each of the three may list attempts that the others lack.
     """
-    ours = frozenset(task.table for task in tables)
-    found = []
-    for folder, attempt, their_kind, their_tables in _earlier(task_id, run, replicator):
-        common = conflicting_tables(kind, ours, their_kind, their_tables)
-        if not common:
+    own_tables = frozenset(task.table for task in tables)
+    stale_attempts = []
+    for folder, attempt, their_kind, their_tables in _earlier_attempts(task_id, run, replicator):
+        common_tables = conflicting_tables(kind, own_tables, their_kind, their_tables)
+        if not common_tables:
             continue
-        ended = _end(folder)
+        ended = _end_driver(folder)
         if ended:
             replicator.state.close_attempt(attempt, "ended")
-        found.append(StaleAttempt(folder, attempt, their_kind, common, ended))
-    return found
+        stale_attempts.append(StaleAttempt(folder, attempt, their_kind, common_tables, ended))
+    return stale_attempts
 
 
 def raise_fences(
-    found: Iterable[StaleAttempt], tables: Iterable[TableTask], by: str, replicator: Replicator
+    stale_attempts: Iterable[StaleAttempt], tables: Iterable[TableTask], actor: str, replicator: Replicator
 ) -> frozenset[str]:
-    """Shut out every rival that may still write. Returns the tables fenced: what was staged for them is void.
+    """Fence the tables of every stale attempt that may still write. Returns the fenced tables: their batches are void.
 
-    A table that is not in the target yet has no fence to raise: there the rivals meet at the table's creation. Raises
-    Fenced where somebody newer than us raises fences too.
+    A table that does not exist in the target yet has no fence; there the table's creation has one winner. Raises Fenced
+    if a newer attempt has fenced a table meanwhile.
     """
-    writing = [rival for rival in found if rival.may_write]
-    names = frozenset[str]().union(*(rival.tables for rival in writing))
-    fenced = frozenset(task.table for task in tables if task.table in names and _fence(task, by, replicator))
-    for rival in writing:
-        detail = {"attempt": rival.attempt, "step": rival.kind, "tables": sorted(fenced & rival.tables)}
-        replicator.state.note(replicator.name, by, "shut out", detail)
-        replicator.state.close_attempt(rival.attempt, "shut out")
-        log.warning("The end of attempt %s was not seen, its tables are fenced: %s", rival.attempt, detail)
+    writers = [stale for stale in stale_attempts if stale.may_write]
+    writable_tables = frozenset[str]().union(*(stale.tables for stale in writers))
+    fenced = frozenset(
+        task.table for task in tables if task.table in writable_tables and _fence(task, actor, replicator)
+    )
+    for stale in writers:
+        detail = {"attempt": stale.attempt, "step": stale.kind, "tables": sorted(fenced & stale.tables)}
+        replicator.state.write_audit(replicator.name, actor, "shut out", detail)
+        replicator.state.close_attempt(stale.attempt, "shut out")
+        log.warning("Attempt %s may still be running; fenced its tables: %s", stale.attempt, detail)
     return fenced
 
 
-def _fence(task: TableTask, by: str, replicator: Replicator) -> bool:
-    held = replicator.target.state(task.table, task.target)
-    if held.control is None:
+def _fence(task: TableTask, actor: str, replicator: Replicator) -> bool:
+    current = replicator.target.state(task.table, task.target)
+    if current.control is None:
         return False
-    commit_fence(replicator, task.table, task.target, held, by)
+    commit_fence(replicator, task.table, task.target, current, actor)
     return True
 
 
-def _earlier(
+def _earlier_attempts(
     task_id: str, run: RunFiles, replicator: Replicator
 ) -> Iterable[tuple[StepFolder, str, str, frozenset[str]]]:
     seen = set()
@@ -93,22 +95,22 @@ def _earlier(
         yield StepFolder(run.store, row.folder), row.id, row.kind, frozenset(row.tables)
     root = run.store.url("")
     urls = drivers.running(f"{root}steps/")
-    here = [StepFolder(run.store, url.removeprefix(root).rpartition("/")[0]) for url in urls]
-    for folder in (*run.submissions(task_id), *here):
+    local_folders = [StepFolder(run.store, url.removeprefix(root).rpartition("/")[0]) for url in urls]
+    for folder in (*run.submissions(task_id), *local_folders):
         step = None if folder.path in seen else folder.step()
         seen.add(folder.path)
-        if step is not None and (folder in here or folder.result() is None):
+        if step is not None and (folder in local_folders or folder.result() is None):
             yield folder, step.attempt, step.kind, frozenset(task.table for task in step.tables)
 
 
-def _end(folder: StepFolder) -> bool:
-    """True where the attempt's driver is known to be gone. Its secrets file goes with it."""
-    gone = drivers.end(folder.step_url)
+def _end_driver(folder: StepFolder) -> bool:
+    """Kill the attempt's driver. True if it is known to have ended; its secrets file is then removed."""
+    ended = drivers.end(folder.step_url)
     submission = folder.submission()
-    ours = submission is not None and bool(submission.place) and submission.place == drivers.process_space()
-    if not gone or not (ours or folder.result() is not None):
+    local = submission is not None and bool(submission.place) and submission.place == drivers.process_space()
+    if not ended or not (local or folder.result() is not None):
         return False
     step = folder.step()
-    if ours and step is not None:
+    if local and step is not None:
         secrets.remove(Path(step.secrets_path))
     return True

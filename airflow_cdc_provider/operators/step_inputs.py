@@ -1,5 +1,5 @@
-"""What a step of this run works on: taken from the run's plan, from what earlier steps of the run said, and from the
-target tables, which win over both."""
+"""The inputs of a step: from the run plan, from the results of earlier steps, and from the target tables, which take
+precedence over both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMITS_ONCE = frozenset({StepKind.SNAPSHOT, StepKind.RESYNC, StepKind.MERGE})
 
 @dataclass(frozen=True)
 class Inputs:
-    """The part of a Step that differs from kind to kind; its fields are those of Step."""
+    """The fields of Step that differ between kinds."""
 
     tables: tuple[TableTask, ...]
     window: int = 0
@@ -34,19 +34,18 @@ class Inputs:
 
 
 def inputs_of(kind: StepKind, plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
-    """No tables means nothing to do."""
+    """Without tables there is nothing to do."""
     return _INPUTS[kind](plan, run, log)
 
 
 def with_target_state(inputs: Inputs, target: TargetTables) -> Inputs:
-    """With the control records that stand in the target tables now. Every step but extract asks for them just before it
-    starts."""
-    return inputs.only(_as_held(task, target) for task in inputs.tables)
+    """With the current control records of the target tables. Every step but extract reads them before it starts."""
+    return inputs.only(_with_control(task, target) for task in inputs.tables)
 
 
-def still_to_do(kind: StepKind, inputs: Inputs) -> Inputs:
-    """Without the tables that the step may not touch as they now are: paused since the plan was made, or, for a resync,
-    left to the stream."""
+def applicable(kind: StepKind, inputs: Inputs) -> Inputs:
+    """Without the tables whose state does not allow the step: paused since the plan was made, or, for a resync, back in
+    the stream."""
     match kind:
         case StepKind.STAGE | StepKind.MERGE:
             return inputs.only(task for task in inputs.tables if task.control is None or _state(task) in TAKES_CHANGES)
@@ -56,8 +55,8 @@ def still_to_do(kind: StepKind, inputs: Inputs) -> Inputs:
             return inputs
 
 
-def committed(kind: StepKind, inputs: Inputs, earlier: Collection[str]) -> tuple[TableResult, ...]:
-    """What earlier attempts at a merge or copy have brought in, and died before they could say so."""
+def find_committed(kind: StepKind, inputs: Inputs, earlier: Collection[str]) -> tuple[TableResult, ...]:
+    """Results for the tables that earlier attempts at a merge or copy have committed, but not reported."""
     if kind not in COMMITS_ONCE:
         return ()
     return tuple(
@@ -72,7 +71,7 @@ def _snapshot(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
 
 
 def _extract(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
-    """A window captures every table of the replicator, also those whose copy is still to come."""
+    """A window captures every table of the replicator, including those without a copy yet."""
     tables = plan.tables if plan.extract else ()
     return Inputs(tables, window=plan.sealed + 1, lo=plan.lo, limit=plan.limit)
 
@@ -97,16 +96,16 @@ def _resync(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
 
 
 def _replay(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
-    """The log behind a copy leads on from that copy only: tables whose resync failed take nothing."""
+    """Only tables whose resync succeeded: the log after a copy's anchor continues that copy alone."""
     resynced = run.latest("reconcile.resync")
     copied = resynced[1].tables if resynced else ()
     names = tuple(table.table for table in copied if table.outcome is Outcome.DONE)
-    tasks = (replace(task, identity=None) for task in plan.named(names))  # that of the new copy is a later one
+    tasks = (replace(task, identity=None) for task in plan.named(names))  # the new copy has a later identity
     return Inputs(tuple(tasks), window=log.sealed())
 
 
 def _verify(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
-    """A window of its own, from the end of the log to where both sides are compared. It captures every table."""
+    """A window of its own, from the end of the log to the position of the comparison. It captures every table."""
     sealed = log.sealed()
     return Inputs(
         plan.tables if plan.compare else (),
@@ -129,7 +128,7 @@ _INPUTS: dict[StepKind, Callable[[RunPlan, RunFiles, ChangeLog], Inputs]] = {
 }
 
 
-def _as_held(task: TableTask, target: TargetTables) -> TableTask:
+def _with_control(task: TableTask, target: TargetTables) -> TableTask:
     control = target.state(task.table, task.target).control
     if control is None:
         return replace(task, control=None)

@@ -1,4 +1,4 @@
-"""The ends of a run and the look between them. They run on a worker and start no JVM."""
+"""Operators that open and close a run and find holes. They run on a worker and start no JVM."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from airflow_cdc_provider.operators.replicator_task import ReplicatorTask
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-LANE_PAUSE = timedelta(seconds=10)
-"""How long a run that waits for a lane leaves its worker slot to others before it asks again."""
+LANE_RETRY_DELAY = timedelta(seconds=10)
+"""How long a run that waits for a lane frees its worker slot before it tries again."""
 
 
 class OpenWindowOperator(ReplicatorTask, BranchingTask):
-    """Ask the source and the targets, decide what this run does, and follow only those roads.
+    """Read the state of source and targets, decide what this run does, and follow only the branches it needs.
 
-    Pauses, resumes and empty windows are done here. Nothing new and nobody behind: only ``close_window`` follows. A run
-    of type backfill applies the windows of its data interval again and reads nothing new; while another run holds the
-    stream lane it is rescheduled, which costs no retry.
+    Carries out pauses, resumes and empty windows itself. If there are no changes and every table is up to date, only
+    ``close_window`` follows. A backfill run applies the windows of its data interval again and reads no new changes; it
+    is rescheduled, without using a retry, while another run holds the stream lane.
     """
 
     ui_color = "#dfe9f3"
@@ -42,24 +42,24 @@ class OpenWindowOperator(ReplicatorTask, BranchingTask):
     def execute(self, context: Context) -> None:
         with as_airflow_failures():
             decision = open_window(self.replicator(), run_of(context), self.log.info)
-        self._tell(decision)
+        self._log_decision(decision)
         if decision.stop:
             raise AirflowFailException(str(decision.stop))
         if decision.wait:
-            raise AirflowRescheduleException(datetime.now(UTC) + LANE_PAUSE)  # type: ignore[no-untyped-call]
+            raise AirflowRescheduleException(datetime.now(UTC) + LANE_RETRY_DELAY)  # type: ignore[no-untyped-call]
         self.follow_branches(context, decision.follow)
 
-    def _tell(self, decision: RunDecision) -> None:
+    def _log_decision(self, decision: RunDecision) -> None:
         for line in decision.notes:
             self.log.info("%s", line)
-        for verdict in decision.verdicts:
-            self.log.info("%s: %s. %s", verdict.table, verdict.move, verdict.problem or verdict.reason)
+        for verdict in decision.table_decisions:
+            self.log.info("%s: %s. %s", verdict.table, verdict.action, verdict.problem or verdict.reason)
         for problem in decision.unselected:
             self.log.warning("%s", problem)
 
 
 def run_of(context: Context) -> RunContext:
-    """A backfill takes its bounds from the data interval; every other run from the change log."""
+    """A backfill is bounded by its data interval; any other run continues from the change log."""
     dag_run = context["dag_run"]
     start, end = dag_run.data_interval_start, dag_run.data_interval_end
     if dag_run.run_type == "backfill" and start is not None and end is not None:
@@ -68,23 +68,23 @@ def run_of(context: Context) -> RunContext:
 
 
 class FindHolesOperator(ReplicatorTask, BranchingTask):
-    """Send tables to be copied again that met a hole in what this run landed, where the definition lets them."""
+    """Find holes in the window that this run extracted. Follows ``reconcile`` if the definition allows a new copy."""
 
     ui_color = "#dfe9f3"
 
     def execute(self, context: Context) -> None:
         with as_airflow_failures():
             replicator, run_id = self.replicator(), context["dag_run"].run_id
-            found = find_holes(replicator, run_id, self.log.info)
+            tables_with_holes = find_holes(replicator, run_id, self.log.info)
             planned = replicator.run(run_id).plan().reconcile
-        self.follow_branches(context, [PAUSE_STREAM if found or planned else CLOSE_WINDOW])
+        self.follow_branches(context, [PAUSE_STREAM if tables_with_holes or planned else CLOSE_WINDOW])
 
 
 class CloseWindowOperator(ReplicatorTask):
-    """Prove from the target tables what moved, let the source forget it, clean up, give the lanes back.
+    """Read the progress from the target tables, acknowledge the source, clean up, and release the lanes.
 
-    Fails, without a retry, while a table is failing or blocked: green means that the copy moved, or had nothing to do.
-    Emits an asset event for every table whose data changed, through the alias in its outlets.
+    Fails without a retry while a table is failing or blocked. Emits an asset event for every table whose data changed,
+    through the alias in its outlets.
     """
 
     ui_color = "#dfe9f3"
@@ -93,30 +93,30 @@ class CloseWindowOperator(ReplicatorTask):
         run_id = context["dag_run"].run_id
         with as_airflow_failures():
             replicator = self.replicator()
-            closing = close_window(replicator, run_id, failed_tasks(context), self.log.info)
-        self._tell(replicator.definition, closing, context)
-        if closing.problems:
-            raise AirflowFailException("\n".join(str(problem) for problem in closing.problems))
-        return {"moved": list(closing.moved), "acknowledged": closing.acknowledged}
+            result = close_window(replicator, run_id, failed_tasks(context), self.log.info)
+        self._report(replicator.definition, result, context)
+        if result.problems:
+            raise AirflowFailException("\n".join(str(problem) for problem in result.problems))
+        return {"moved": list(result.moved), "acknowledged": result.acknowledged}
 
-    def _tell(self, definition: Definition, closing: CloseResult, context: Context) -> None:
-        for row in closing.rows:
+    def _report(self, definition: Definition, result: CloseResult, context: Context) -> None:
+        for row in result.rows:
             self.log.info("%s: %s, window %d, fresh at %s", row.table, row.state, row.window, row.fresh_at or "-")
-        for row in closing.rows:
+        for row in result.rows:
             tags = {"replicator": definition.name, "table": row.table}
             stats.gauge("cdc.window", row.window, tags=tags)
             stats.gauge("cdc.failing_attempts", row.attempts, tags=tags)
-        for step, phases in closing.phases.items():
+        for step, phases in result.phases.items():
             for phase, seconds in phases.items():
                 stats.timing(f"cdc.{step}.{phase}", seconds * 1000, tags={"replicator": definition.name})
         alias = AssetAlias(asset_alias(definition.name))
-        for table in closing.moved if alias in self.outlets else ():
+        for table in result.moved if alias in self.outlets else ():
             asset = Asset(name=asset_name(definition.name, table), uri=asset_uri(definition, table))
             context["outlet_events"][alias].add(asset)
 
 
 def failed_tasks(context: Context) -> Sequence[str]:
-    """Tasks of this run that failed by themselves, in alphabetical order."""
+    """Task ids of this run in state ``failed``, sorted."""
     ti, run_id = context["ti"], context["dag_run"].run_id
     states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[run_id]).get(run_id, {})
     return sorted(task for task, state in states.items() if state == "failed" and task != ti.task_id)

@@ -1,1 +1,1 @@
-"""Tasks that wait for a replicator."""
+"""Sensors that wait for a replicator."""

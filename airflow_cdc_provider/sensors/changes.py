@@ -1,4 +1,4 @@
-"""Wait until the source of a replicator has something new."""
+"""The sensor that waits for work for a replicator."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class ChangesAvailableSensor(BaseSensorOperator):
-    """Succeeds once a run of the replicator would have something to do: changes at the source, a table that is not
-    copied yet, a request of an operator. Where the next run could only fail again, it goes on waiting.
+    """Waits until a run of the replicator would make progress: changes at the source, a table without a copy, or a
+    pending command. Does not succeed while the next run could only fail again.
 
-    Put it before a ``TriggerDagRunOperator``, or give it an asset as outlet that the replicator's ``triggered_by``
-    names::
+    Place it before a ``TriggerDagRunOperator``, or give it an outlet asset that ``triggered_by`` of the replicator
+    lists::
 
         ChangesAvailableSensor(
             task_id="changes",
@@ -30,8 +30,8 @@ class ChangesAvailableSensor(BaseSensorOperator):
             deferrable=True,
         )
 
-    :param definition: what ``airflow_cdc_provider.factory.definition_of`` reads from the replicator's YAML
-    :param deferrable: wait in the triggerer instead of on a worker
+    :param definition: the replicator's definition, as ``airflow_cdc_provider.factory.definition_of`` returns it
+    :param deferrable: run the sensor in deferrable mode
     """
 
     template_fields = ("definition",)
@@ -50,20 +50,20 @@ class ChangesAvailableSensor(BaseSensorOperator):
         self.deferrable = deferrable
 
     def render_template_fields(self, context: Context, jinja_env: jinja2.Environment | None = None) -> None:
-        """The definition is data: what looks like a template in it stays as it is, and is shown so."""
+        """Does nothing: the definition is shown as a rendered field, but its text is never rendered as a template."""
 
     def execute(self, context: Context) -> Any:
         if not self.deferrable:
             return super().execute(context)
         if not self.poke(context):
             trigger = ChangesTrigger(self.definition, self.poke_interval)
-            self.defer(trigger=trigger, method_name="fired", timeout=timedelta(seconds=self.timeout))
+            self.defer(trigger=trigger, method_name="execute_complete", timeout=timedelta(seconds=self.timeout))
 
     def poke(self, context: Context) -> bool:
         with as_airflow_failures():
             return changes_available(self.definition)
 
-    def fired(self, context: Context, event: dict[str, Any]) -> None:
-        """Raises where the trigger could not ask."""
+    def execute_complete(self, context: Context, event: dict[str, Any]) -> None:
+        """Called when the trigger fires. Raises the problem of its event, if there is one."""
         if "problem" in event:
             raise (TaskFailed if event["retryable"] else AirflowFailException)(event["problem"])

@@ -1,1 +1,1 @@
-"""The change log's storage: a small object-store shape over folders and buckets, and the log on top of it."""
+"""The storage of the change log: a small store interface for folders and buckets, and the log on top of it."""

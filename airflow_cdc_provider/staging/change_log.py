@@ -1,4 +1,4 @@
-"""The change log of one replicator: its identity, its sealed windows, its control records."""
+"""The change log of one replicator: identity, sealed windows, control records."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from airflow_cdc_provider.staging.store import Store
 
 
 class ChangeLog:
-    """``store`` is the replicator's own folder under the staging location."""
+    """``store``: the replicator's folder in the staging location."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
 
     def identity(self) -> str | None:
-        """The log's id, None where there is no log yet."""
+        """The log's id; None if there is no log yet."""
         if not self.store.exists(change_log.LOG):
             return None
         return str(unseal(self.store.read(change_log.LOG), self.store.url(change_log.LOG))["log_id"])
 
     def create(self, owner: str, created_at: str) -> str:
-        """The id of the log, made now or found; two callers get the same one."""
+        """Create the log if it does not exist, and return its id. Concurrent callers get the same id."""
         body = {"log_id": uuid.uuid4().hex, "created_at": created_at, "owner": owner}
         self.store.create(change_log.LOG, seal(body))
         identity = self.identity()
@@ -41,21 +41,21 @@ class ChangeLog:
         return identity
 
     def sealed(self) -> int:
-        """Number of the last sealed window, 0 before the first. Numbers are dense from the oldest window kept."""
+        """Number of the last sealed window; 0 if there is none. Numbers are consecutive from the oldest window on."""
         for name in reversed(self.store.names(change_log.WINDOWS)):
             if self.store.exists(change_log.manifest_path(int(name))):
                 return int(name)
         return 0
 
     def oldest(self) -> int:
-        """Number of the oldest window kept, 0 where there is none."""
+        """Number of the oldest window; 0 if there is none."""
         for name in self.store.names(change_log.WINDOWS):
             if self.store.exists(change_log.manifest_path(int(name))):
                 return int(name)
         return 0
 
     def manifest(self, window: int) -> Manifest:
-        """Raises StagingInvalid: STG001 where the window is missing, STG002 where its manifest is damaged."""
+        """Raises StagingInvalid: STG001 if the window is missing, STG002 if its manifest is damaged."""
         path = change_log.manifest_path(window)
         try:
             return Manifest.decode(self.store.read(path), self.store.url(path))
@@ -66,13 +66,13 @@ class ChangeLog:
                     f"window {window} of the change log is missing",
                     where=self.store.url(path),
                     found=f"windows {self.oldest()} to {self.sealed()}",
-                    do="restore the staging folder, or resync the tables whose cursor is before this window",
+                    do="restore the staging folder, or resync the tables with a cursor before this window",
                 )
             ) from None
 
     def manifests(self, first: int) -> Iterator[Manifest]:
-        """Those of all windows kept from ``first`` on, in their order. Another run may remove the oldest meanwhile.
-        Raises StagingInvalid as ``manifest`` does."""
+        """The manifests of all windows from ``first`` on, in order. Another run may remove the oldest ones meanwhile.
+        Raises StagingInvalid like ``manifest``."""
         for window in range(max(first, self.oldest(), 1), self.sealed() + 1):
             try:
                 yield self.manifest(window)
@@ -87,7 +87,7 @@ class ChangeLog:
         return hashlib.sha256(self.store.read(change_log.manifest_path(window))).hexdigest()
 
     def seal(self, manifest: Manifest) -> Manifest:
-        """Seal a window. The first attempt wins; everybody gets the winner's manifest."""
+        """Seal a window. The first attempt wins; every attempt gets the manifest of the winner."""
         failpoint("seal.before")
         first = self.store.create(change_log.manifest_path(manifest.window), manifest.encode())
         failpoint("seal.after")
@@ -103,34 +103,34 @@ class ChangeLog:
         return from_plain(TableSchema, json.loads(self.store.read(change_log.schema_path(schema_id))))
 
     def decisions(self) -> list[OperatorDecision]:
-        """Every decision of an operator, in the order of their ids."""
+        """All decisions of operators, in the order of their ids."""
         return [
             from_plain(OperatorDecision, json.loads(self.store.read(f"{FOLDER}/{name}")))
             for name in self.store.names(FOLDER)
         ]
 
-    def waiting(self, carry: CarryOver) -> tuple[QuarantinedRecord, ...]:
-        """What is in quarantine, as a carry-over names it."""
+    def quarantined_records(self, carry: CarryOver) -> tuple[QuarantinedRecord, ...]:
+        """The records in quarantine, from the listing of a carry-over."""
         if carry.listing is None:
             return ()
         path = carry.listing.path
         return QuarantineList.decode(self.store.read(path), self.store.url(path)).waiting
 
     def bad_record(self, table: str, record_id: str) -> BadRecord | None:
-        """What came, if it was ever put aside."""
+        """A record that is or was in quarantine; None if there is no file of it."""
         path = change_log.quarantine_path(table, record_id)
         if not self.store.exists(path):
             return None
         return BadRecord.decode(self.store.read(path), self.store.url(path))
 
     def bad_records(self, table: str) -> list[BadRecord]:
-        """All that were put aside and not cleaned up yet, those that wait no more among them."""
+        """All bad records whose files were not removed yet, including those that left the quarantine."""
         ids = (name.removesuffix(".json") for name in self.store.names(change_log.quarantine_folder(table)))
-        return [record for one in ids if (record := self.bad_record(table, one)) is not None]
+        return [record for record_id in ids if (record := self.bad_record(table, record_id)) is not None]
 
     def write_control(self, record: ControlRecord) -> bool:
-        """Name what the commit with this token says. False where another attempt has named it otherwise: the token is
-        taken and the caller must raise the fence."""
+        """Write the control record of the commit with this token. False if another attempt wrote a different record:
+        the token is taken, and the caller must raise the fence."""
         path = change_log.control_path(record.table, record.fence, record.window)
         content = seal(to_plain(record))
         failpoint("control.before")
@@ -139,49 +139,50 @@ class ChangeLog:
         return first or self.store.read(path) == content
 
     def claim_fence(self, record: ControlRecord) -> bool:
-        """``write_control`` for a commit that raises the fence. False also where anybody else has named this fence or a
-        higher one, with whatever window: a fence number has one owner. Both of two racing writers look after they have
-        written, so at least one of them steps back."""
+        """``write_control`` for a commit that raises the fence. False also if another record has this fence or a higher
+        one, with any window: a fence number has one owner. Two concurrent writers both check after they have written,
+        so that at least one of them gives up."""
         if not self.write_control(record):
             return False
         own = (record.fence, record.window)
-        return all(token == own or token[0] < record.fence for token in self._named(record.table))
+        return all(token == own or token[0] < record.fence for token in self._control_tokens(record.table))
 
     def highest_fence(self, table: str) -> int:
-        """The highest fence ever named for a table in this log; 0 where there is none."""
-        return max((fence for fence, _ in self._named(table)), default=0)
+        """The highest fence of a table in this log; 0 if there is none."""
+        return max((fence for fence, _ in self._control_tokens(table)), default=0)
 
-    def forget_controls(self, table: str, below: int) -> None:
-        """Remove control records of lower tokens, and carry-overs and bad records that no record left names. The
-        highest fence stays named: its number is never given again. Nobody may be at work on the table: a batch that is
-        staged and not yet merged has its carry-over named by nothing."""
-        for fence, window in sorted(self._named(table))[:-1]:
+    def remove_old_controls(self, table: str, below: int) -> None:
+        """Remove control records with tokens below ``below``, and carry-overs and bad records to which no remaining
+        record refers. The record with the highest fence is kept, so that its number is not used again. No other attempt
+        may work on the table: no record refers to the carry-over of a batch that is staged and not yet merged."""
+        for fence, window in sorted(self._control_tokens(table))[:-1]:
             if token(fence, window) < below:
                 self.store.delete(change_log.control_path(table, fence, window))
-        found = (self.control(table, token(fence, window)) for fence, window in self._named(table))
-        records = [record for record in found if record is not None]
-        self._forget_bad_records(table, records)
-        carried = (record.carry for record in records)
-        needed = {file.path for carry in carried for file in (*carry.files, carry.listing) if file}
+        remaining = (self.control(table, token(fence, window)) for fence, window in self._control_tokens(table))
+        records = [record for record in remaining if record is not None]
+        self._remove_old_bad_records(table, records)
+        carry_overs = (record.carry for record in records)
+        referenced = {file.path for carry in carry_overs for file in (*carry.files, carry.listing) if file}
         for attempt in self.store.names(change_log.carry_folder(table)):
             folder = change_log.carry_folder(table, attempt)
-            if not any(path.startswith(f"{folder}/") for path in needed):
+            if not any(path.startswith(f"{folder}/") for path in referenced):
                 self.store.delete(folder)
 
-    def _forget_bad_records(self, table: str, records: Sequence[ControlRecord]) -> None:
-        """Those of windows that the table has not applied are what it is blocked for."""
-        named = {one.id for record in records for one in self.waiting(record.carry)}
+    def _remove_old_bad_records(self, table: str, records: Sequence[ControlRecord]) -> None:
+        """Bad records of windows that the table has not applied are kept: they block the table."""
+        quarantined = {bad.id for record in records for bad in self.quarantined_records(record.carry)}
         applied = max((record.window for record in records), default=0)
         for record in self.bad_records(table):
-            if record.id not in named and record.window <= applied:
+            if record.id not in quarantined and record.window <= applied:
                 self.store.delete(change_log.quarantine_path(table, record.id))
 
-    def _named(self, table: str) -> list[tuple[int, int]]:
+    def _control_tokens(self, table: str) -> list[tuple[int, int]]:
+        """Fence and window of each control record."""
         names = [name.removesuffix(".json").partition("-") for name in self.store.names(control_folder(table))]
         return [(int(fence), int(window)) for fence, _, window in names]
 
     def control(self, table: str, token: int) -> ControlRecord | None:
-        """The record a token names, None where staging does not know it."""
+        """The control record with a token; None if there is none."""
         path = change_log.control_path(table, *split_token(token))
         if not self.store.exists(path):
             return None

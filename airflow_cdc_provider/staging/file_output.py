@@ -1,4 +1,4 @@
-"""A new file of a store that a library writes."""
+"""New files in a store that a library writes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from airflow_cdc_provider.staging.store import Store
 
 
 class OutputStream(ABC):
-    """Its bytes: writers ask where they are, and not every store can say. Whoever makes such a file says in
-    ``guarded`` what it means that the store fails."""
+    """An output file that counts its bytes: writers need the offset, which not every store has. Subclasses translate
+    errors of the store in ``guarded``."""
 
     def __init__(self, store: Store, path: str) -> None:
         self.bytes = 0
@@ -25,7 +25,7 @@ class OutputStream(ABC):
 
     @abstractmethod
     def guarded(self) -> AbstractContextManager[None]:
-        """Around every call of the store."""
+        """Wraps every call of the store."""
 
     @property
     def closed(self) -> bool:
@@ -61,24 +61,24 @@ W = TypeVar("W", bound=FileWriter)
 
 
 class NewFile(Generic[W]):
-    """One being written by the ``writer`` that ``begin`` makes over ``sink``. Raises what the sink raises."""
+    """A file that the ``writer`` returned by ``begin`` writes to ``sink``. Raises the errors of the sink."""
 
     def __init__(self, sink: OutputStream, begin: Callable[[OutputStream], W]) -> None:
         self.sink = sink
-        self._ends = [sink.close]
+        self._closers = [sink.close]
         try:
             self.writer = begin(sink)
         except BaseException:
             self.discard()
             raise
-        self._ends.insert(0, self.writer.close)
+        self._closers.insert(0, self.writer.close)
 
     def close(self) -> None:
-        for end in self._ends:
-            end()
+        for close in self._closers:
+            close()
 
     def discard(self) -> None:
-        """Close the file and take it away, as far as the store lets us; nothing names it."""
-        for end in (*self._ends, self.sink.delete):
+        """Close and delete the file, ignoring errors of the store: no other file refers to it."""
+        for call in (*self._closers, self.sink.delete):
             with contextlib.suppress(StagingUnavailable, TargetUnavailable):
-                end()
+                call()

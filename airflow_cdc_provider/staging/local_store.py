@@ -1,4 +1,4 @@
-"""A staging folder on a file system that all workers and executors share."""
+"""A store in a folder on a file system that all workers and executors share."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from typing import BinaryIO
 
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.staging.store import leads_out, require_inside
+from airflow_cdc_provider.staging.store import path_outside, require_inside
 
 HAS_HARD_LINKS = "a file system with hard links: ext4, XFS, Btrfs, ZFS, NFS"
 NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
-"""By these a file system says that it knows no ``link()``."""
+"""Error numbers of file systems without ``link()``."""
 
 
 class LocalStore:
-    """Exclusive creation is ``link()``: of two writers one gets EEXIST, over NFS too; no reader sees half a file."""
+    """Files are created exclusively with ``link()``: one of two writers gets EEXIST, also over NFS, and no reader sees
+    a partial file."""
 
     def __init__(self, root: str) -> None:
         self.root = root.removeprefix("file://").rstrip("/")
@@ -77,18 +78,18 @@ class LocalStore:
         target = self._path(path)
         with self._guarded("delete", path):
             while target.is_dir():
-                # What another process removes meanwhile is found missing: the rest is left to both.
+                # Another process may delete the same folder: a file that it removed first is missing here.
                 with contextlib.suppress(FileNotFoundError):
                     shutil.rmtree(target)
             target.unlink(missing_ok=True)
 
     def _path(self, path: str) -> Path:
         require_inside(self.root, path)
-        at = Path(self.root)
-        for step in PurePosixPath(path).parts:
-            at /= step
-            if at.is_symlink():
-                raise leads_out(self.root, str(at.relative_to(self.root)))
+        current = Path(self.root)
+        for part in PurePosixPath(path).parts:
+            current /= part
+            if current.is_symlink():
+                raise path_outside(self.root, str(current.relative_to(self.root)))
         return Path(self.root, path)
 
     @contextlib.contextmanager
@@ -113,13 +114,13 @@ class LocalStore:
                 where=f"{self.root}/{path}",
                 found=f"link(): {error.strerror}",
                 allowed=HAS_HARD_LINKS,
-                do="move the folder to such a file system; without it two writers could both win",
+                do="move the folder to such a file system; without hard links two writers could both succeed",
                 data="sealed windows and target tables are unchanged",
             )
         )
 
     @contextlib.contextmanager
-    def _guarded(self, act: str, path: str) -> Iterator[None]:
+    def _guarded(self, verb: str, path: str) -> Iterator[None]:
         try:
             yield
         except FileNotFoundError:
@@ -128,17 +129,17 @@ class LocalStore:
             raise StagingUnavailable(
                 Problem(
                     "STG010",
-                    f"cannot {act} a file in staging",
+                    f"cannot {verb} a file in staging",
                     where=f"{self.root}/{path}",
                     found=error.strerror or type(error).__name__,
-                    do="free space or mend permissions of staging; the next run goes on where this one stopped",
+                    do="free space or correct the permissions of staging; the next run continues",
                     data="sealed windows and target tables are unchanged",
                 )
             ) from error
 
 
 class _DurableFile(io.FileIO):
-    """A file whose content is on the disk once it is closed."""
+    """A file that is synced to disk when it is closed."""
 
     def close(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Objects as files, for libraries that read and write files."""
+"""File objects over an object store, for libraries that read and write files."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from obstore.store import S3Store as Bucket
 
 Guard = Callable[[str], AbstractContextManager[None]]
-"""Around a call of the library: what it does in one word, for the message where it fails."""
+"""Wraps a call of the library and translates its errors. The argument is a verb for the error message."""
 
 
 class ObjectOutput(io.RawIOBase):
-    """An upload. It is whole, or nothing, once it is closed."""
+    """An upload. The object appears when it is closed, complete or not at all."""
 
     def __init__(self, upload: WritableFile, guard: Guard) -> None:
         self._upload = upload
@@ -40,14 +40,14 @@ class ObjectOutput(io.RawIOBase):
 
 
 class ObjectInput(io.RawIOBase):
-    """An object of ``size`` bytes. Each read asks for the bytes it needs and no more."""
+    """An object of ``size`` bytes. Each read requests only the required range."""
 
     def __init__(self, bucket: Bucket, path: str, size: int, guard: Guard) -> None:
         self._bucket = bucket
         self._path = path
         self._size = size
         self._guard = guard
-        self._at = 0
+        self._offset = 0
 
     def readable(self) -> bool:
         return True
@@ -56,18 +56,18 @@ class ObjectInput(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        return self._at
+        return self._offset
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
-        return self._at
+        self._offset = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._offset, os.SEEK_END: self._size}[whence]
+        return self._offset
 
     def readinto(self, buffer: Any) -> int:
-        end = min(self._at + len(buffer), self._size)
-        if end <= self._at:
+        end = min(self._offset + len(buffer), self._size)
+        if end <= self._offset:
             return 0
         with self._guard("read"):
-            content = obstore.get_range(self._bucket, self._path, start=self._at, end=end)
+            content = obstore.get_range(self._bucket, self._path, start=self._offset, end=end)
         buffer[: len(content)] = memoryview(content)
-        self._at += len(content)
+        self._offset += len(content)
         return len(content)

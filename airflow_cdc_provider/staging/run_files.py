@@ -1,9 +1,9 @@
-"""What the tasks of one DAG run tell each other: the run's plan, and per submission a folder with step and result.
+"""Files that the tasks of one DAG run exchange: the run plan, and per submission a folder with step and result.
 
 steps/<run>/plan.json                               written by open_window
-steps/<run>/holes.json                              tables that met a hole on the way, written by find_holes
-steps/<run>/<task>/<try>/submission.json            who submitted it; its exclusive creation claims the folder
-steps/<run>/<task>/<try>/{step,driver,result}.json  what the job was told, which process it is, what it said
+steps/<run>/holes.json                              tables that reached a hole in this run, written by find_holes
+steps/<run>/<task>/<try>/submission.json            origin of the attempt; its exclusive creation claims the folder
+steps/<run>/<task>/<try>/{step,driver,result}.json  input, process and output of the job
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class StepFolder:
-    """One submission; ``path`` is relative to the replicator's staging folder. A file not there reads as None."""
+    """One submission. ``path`` is relative to the replicator's staging folder. A missing file is read as None."""
 
     store: Store
     path: str
@@ -41,7 +41,7 @@ class StepFolder:
         return self.store.url(f"{self.path}/step.json")
 
     def claim(self, submission: Submission) -> bool:
-        """False where somebody submitted from this folder before."""
+        """False if another attempt has claimed this folder."""
         return self.store.create(f"{self.path}/submission.json", _encoded(submission))
 
     def submission(self) -> Submission | None:
@@ -77,7 +77,7 @@ class RunFiles:
         self.store.write(change_log.run_plan_path(self.run_id), _encoded(plan))
 
     def plan(self) -> RunPlan:
-        """Raises StagingInvalid (STG006) where the run has none."""
+        """Raises StagingInvalid (STG006) if the run has no plan."""
         path = change_log.run_plan_path(self.run_id)
         try:
             return from_plain(RunPlan, json.loads(self.store.read(path)))
@@ -104,12 +104,12 @@ class RunFiles:
         return StepFolder(self.store, change_log.step_folder(self.run_id, task_id, number))
 
     def submissions(self, task_id: str) -> list[StepFolder]:
-        """Every submission of a task in this run, newest first."""
+        """All submissions of a task in this run, newest first."""
         names = self.store.names(f"{change_log.STEPS}/{quote(self.run_id, safe='')}/{task_id}")
         return [self.folder(task_id, number) for number in sorted(map(int, names), reverse=True)]
 
     def latest(self, task_id: str) -> tuple[Step, StepResult] | None:
-        """The newest submission of a task that has a result."""
+        """Step and result of the newest submission of a task that has a result."""
         for folder in self.submissions(task_id):
             step, result = folder.step(), folder.result()
             if step is not None and result is not None:

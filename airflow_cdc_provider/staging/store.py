@@ -1,4 +1,4 @@
-"""What the change log asks of a storage system."""
+"""The storage interface of the change log."""
 
 from __future__ import annotations
 
@@ -10,62 +10,62 @@ from airflow_cdc_provider.core.errors import Problem, StagingInvalid
 
 
 class Store(Protocol):
-    """A folder or bucket prefix. Paths are relative to it, with ``/``. Every method raises StagingUnavailable (STG010)
-    where the storage fails, and StagingInvalid (STG007) for a path that leads out of it; missing files raise
-    FileNotFoundError."""
+    """A folder or a bucket prefix. Paths are relative to it, with ``/``. Every method raises StagingUnavailable
+    (STG010) if the storage fails, StagingInvalid (STG007) for a path outside of it, FileNotFoundError for a missing
+    file."""
 
     root: str
     """Absolute folder or URL."""
 
     def url(self, path: str) -> str:
-        """What Spark and other libraries open."""
+        """The URL of a path, for Spark and other libraries."""
 
     def read(self, path: str) -> bytes: ...
 
     def exists(self, path: str) -> bool: ...
 
     def create(self, path: str, content: bytes) -> bool:
-        """Write a file that must not exist yet, durably and all at once. False where somebody else was first, or where
-        we were and the answer was lost: the content tells."""
+        """Write a file that must not exist yet, durably and atomically. False if it exists: another writer was first,
+        or the response to an earlier request of this one was lost; compare the content."""
 
     def write(self, path: str, content: bytes) -> None:
-        """Write or replace a file, all at once."""
+        """Write or replace a file atomically."""
 
     def open_output(self, path: str) -> BinaryIO:
-        """A new file to be written as a stream; closing makes it durable."""
+        """A new file for sequential writes; closing makes it durable."""
 
     def open_input(self, path: str) -> BinaryIO:
-        """A file to be read in any order."""
+        """A file for random reads."""
 
     def names(self, path: str) -> list[str]:
-        """Names of files and folders directly under ``path``, sorted; empty where there is no such folder."""
+        """Names of files and folders directly under ``path``, sorted; empty if there is no such folder."""
 
     def delete(self, path: str) -> None:
-        """Remove a file or a folder with all in it. Nothing there is no error, nor that others remove it too."""
+        """Remove a file, or a folder with its content. A missing path and concurrent removal are not errors."""
 
 
 def require_inside(root: str, path: str) -> None:
-    """Paths stand in files of staging, too: in manifests and plans. Raises StagingInvalid (STG007)."""
+    """Checks paths, which may come from manifests and plans in staging. Raises StagingInvalid (STG007)."""
     if path.startswith("/") or ".." in PurePosixPath(path).parts:
-        raise leads_out(root, path)
+        raise path_outside(root, path)
 
 
-def leads_out(root: str, found: str) -> StagingInvalid:
+def path_outside(root: str, found: str) -> StagingInvalid:
     return StagingInvalid(
         Problem(
             "STG007",
-            "a path in staging leads out of it, or is a link",
+            "a path is outside of staging, or is a link",
             where=root,
             found=found,
             allowed="files and folders below it, no links and no `..`; the folder itself may be a link",
-            do="find out who wrote there; put what the link points to in its place, or restore the staging folder",
+            do="find out what created it; replace the link by its target, or restore the staging folder",
             data="nothing was read or written there; target tables are unchanged",
         )
     )
 
 
-def creates_exclusively(store: Store) -> bool:
-    """Try it out, and leave nothing behind. Without it no window may ever be sealed."""
+def supports_exclusive_create(store: Store) -> bool:
+    """Test exclusive creation with a temporary file. Without it no window may be sealed."""
     name = f".check-{uuid.uuid4().hex}"
     first = store.create(name, b"check")
     try:

@@ -1,1 +1,1 @@
-"""The state store: leases, requests, attempts, audit and an index of table states, on SQLite or PostgreSQL."""
+"""The state store: leases, commands, attempts, audit log and an index of table states, in SQLite or PostgreSQL."""

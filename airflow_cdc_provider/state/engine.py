@@ -1,4 +1,4 @@
-"""From a URL to a database engine whose transactions are safe to compare and set in."""
+"""Database engines whose transactions are safe for compare-and-set."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
 BUSY_TIMEOUT_S = 30
 DATABASES = ("sqlite", "postgresql")
-"""Those it is tried on: locks, clocks and the isolation of transactions are each database's own."""
+"""The databases that are tested: locks, clocks and transaction isolation differ between databases."""
 
 
 def open_engine(url: str) -> Engine:
-    """An engine that holds no idle connection. SQLite: write-ahead log, a patient lock, and transactions that take the
-    write lock when they begin, so that what was read is still true when it is written. PostgreSQL: whoever writes rows
-    after reading them locks them when it reads. Raises CheckFailed (STA021) for any other database, for a driver that
-    SQLAlchemy does not find, and for what is no URL."""
+    """An engine without idle connections. SQLite: write-ahead log, a busy timeout, and transactions that take the write
+    lock at their start, so that no other transaction changes what they read. PostgreSQL: a transaction locks the rows
+    that it reads in order to write them. Raises CheckFailed (STA021) for other databases, for a driver that SQLAlchemy
+    does not find, and for an invalid URL."""
     try:
         parsed = make_url(url)
         if parsed.get_backend_name() not in DATABASES:
-            raise _refused(parsed.get_backend_name())
+            raise _unsupported(parsed.get_backend_name())
         sqlite = parsed.get_backend_name() == "sqlite"
-        wait = {"timeout": BUSY_TIMEOUT_S} if sqlite else {}
-        engine = sa.create_engine(parsed, poolclass=NullPool, connect_args=wait)
+        connect_args = {"timeout": BUSY_TIMEOUT_S} if sqlite else {}
+        engine = sa.create_engine(parsed, poolclass=NullPool, connect_args=connect_args)
     except (sa.exc.ArgumentError, ImportError) as error:
-        raise _refused(str(error).splitlines()[0]) from error
+        raise _unsupported(str(error).splitlines()[0]) from error
     if not sqlite:
         return engine
     if parsed.database:
@@ -39,11 +39,11 @@ def open_engine(url: str) -> Engine:
     return engine
 
 
-def _refused(found: str) -> CheckFailed:
+def _unsupported(found: str) -> CheckFailed:
     return CheckFailed(
         Problem(
             "STA021",
-            "the state store cannot be kept in this database",
+            "this database is not supported for the state store",
             where="connection cdc_state",
             found=found,
             allowed=", ".join(DATABASES),

@@ -1,9 +1,8 @@
 """The state store of one Airflow installation.
 
-Every write compares and sets: it names what it expects to find, and does nothing, or is made anew, where it finds
-something else; the audit only grows. Leases give liveness
-(one run works on a lane at a time), never safety: that is the fence in the target. Lease times are those of
-PostgreSQL's clock, of the one host where the store is a SQLite file.
+Every write is a compare-and-set: it states the expected row, and has no effect or is repeated if the row differs. The
+audit log is append-only. Leases provide liveness (one run at a time works on a lane), not safety: safety is the fence
+in the target. Lease times are those of PostgreSQL's clock, or of the host of the SQLite file.
 """
 
 from __future__ import annotations
@@ -29,34 +28,34 @@ from airflow_cdc_provider.state.engine import open_engine
 
 
 class StateStore:
-    """Opens on first use and makes or upgrades its tables then. Every method raises StateUnavailable (STA010) where the
-    database cannot be reached, CheckFailed (STA002) where it belongs to a newer version."""
+    """Opens on first use, and creates or upgrades its tables. Every method raises StateUnavailable (STA010) if the
+    database cannot be reached, and CheckFailed (STA002) if it belongs to a newer version."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self._engine: sa.Engine | None = None
 
     def owner(self) -> str:
-        """The identity of this store, made once. Target tables carry it: two stores never share a table."""
+        """The id of this store, created once. Target tables record it, so that two stores never share a table."""
         with self._transaction() as connection:
             return str(connection.execute(sa.select(t.schema.c.owner)).scalar_one())
 
     # Leases
 
     def acquire(self, replicator: str, lane: str, holder: str, ttl_s: float) -> bool:
-        """Take the lane, or take it again. False while somebody else holds it."""
+        """Acquire or renew the lease of a lane. False while another holder has it."""
         with self._transaction() as connection:
             now = _now(connection)
             free = sa.or_(t.leases.c.holder == holder, t.leases.c.expires <= now)
-            taken = connection.execute(
+            acquired = connection.execute(
                 _lease(t.leases.update(), replicator, lane).where(free).values(holder=holder, expires=now + ttl_s)
             )
-            return taken.rowcount == 1 or _inserted(
+            return acquired.rowcount == 1 or _insert(
                 connection, t.leases, replicator=replicator, lane=lane, holder=holder, expires=now + ttl_s
             )
 
     def renew(self, replicator: str, lane: str, holder: str, ttl_s: float) -> bool:
-        """Hold the lane longer. False where it is not ours any more, or the lease ran out."""
+        """Extend the lease. False if it expired or another holder has it."""
         with self._transaction() as connection:
             now = _now(connection)
             renewed = connection.execute(
@@ -67,20 +66,20 @@ class StateStore:
             return renewed.rowcount == 1
 
     def release(self, replicator: str, lane: str, holder: str) -> bool:
-        """Give the lane back. False where it was not ours."""
+        """Release the lease. False if this holder did not have it."""
         with self._transaction() as connection:
-            gone = connection.execute(_lease(t.leases.delete(), replicator, lane).where(t.leases.c.holder == holder))
-            return gone.rowcount == 1
+            deleted = connection.execute(_lease(t.leases.delete(), replicator, lane).where(t.leases.c.holder == holder))
+            return deleted.rowcount == 1
 
     def holder(self, replicator: str, lane: str) -> str | None:
-        """Who holds the lane now; None where nobody does or the lease ran out."""
+        """The current holder of a lane; None if there is none or the lease expired."""
         with self._transaction() as connection:
             query = sa.select(t.leases.c.holder).where(
                 t.leases.c.replicator == replicator, t.leases.c.lane == lane, t.leases.c.expires > _now(connection)
             )
             return connection.execute(query).scalar_one_or_none()
 
-    # Requests
+    # Commands
 
     def request(
         self,
@@ -91,8 +90,8 @@ class StateStore:
         key: str,
         by: str,
     ) -> Command:
-        """Ask for something. The same key gives the request that is already there; raises CommandRefused (CMD002) where
-        that one asks for something else."""
+        """Store a command. For a key that exists already, the existing command is returned; raises CommandRefused
+        (CMD002) if it differs."""
         command = Command(
             id=str(uuid.uuid4()),
             replicator=replicator,
@@ -104,24 +103,24 @@ class StateStore:
             requested_at=_utc(),
         )
         with self._transaction() as connection:
-            if _inserted(connection, t.commands, **_command_values(command)):
+            if _insert(connection, t.commands, **_command_values(command)):
                 return command
             query = sa.select(t.commands).where(t.commands.c.replicator == replicator, t.commands.c.key == key)
-            there = _command(connection.execute(query).one())
-        if (there.kind, there.tables, there.arguments) != (command.kind, command.tables, command.arguments):
+            existing = _command(connection.execute(query).one())
+        if (existing.kind, existing.tables, existing.arguments) != (command.kind, command.tables, command.arguments):
             raise CommandRefused(
                 Problem(
                     "CMD002",
-                    "this key was used for another request",
+                    "this key was used for another command",
                     where=f"{replicator}, key {key}",
-                    found=f"{there.kind} of {', '.join(there.tables) or 'all tables'}",
+                    found=f"{existing.kind} of {', '.join(existing.tables) or 'all tables'}",
                     do="use a new key, or none",
                 )
             )
-        return there
+        return existing
 
     def pending(self, replicator: str) -> tuple[Command, ...]:
-        """Requests that no run has finished, oldest first; a started one is there until it is finished."""
+        """Commands that are not finished, oldest first, including those that a run has started."""
         open_states = (CommandStatus.PENDING.value, CommandStatus.STARTED.value)
         query = (
             sa.select(t.commands)
@@ -132,11 +131,11 @@ class StateStore:
             return tuple(_command(row) for row in connection.execute(query))
 
     def start(self, command_id: str, run_id: str) -> bool:
-        """A run takes the request on; a later run may take over what an earlier one did not finish."""
+        """Mark a command as started by a run. A later run may take over what an earlier one did not finish."""
         return self._change_command(command_id, status=CommandStatus.STARTED.value, run_id=run_id)
 
     def finish(self, command_id: str, outcome: str, result: dict[str, Any], failed: bool = False) -> bool:
-        """The request has ended, well or ``failed``. False where it had ended before: the first end stands."""
+        """Mark a command as done or ``failed``. False if it was finished before; the first outcome is kept."""
         return self._change_command(
             command_id,
             status=(CommandStatus.FAILED if failed else CommandStatus.DONE).value,
@@ -172,9 +171,9 @@ class StateStore:
         folder: str,
         tables: Sequence[str],
     ) -> None:
-        """Record a submission before it happens. Repeating it does nothing."""
+        """Record a submission before it happens. Idempotent."""
         with self._transaction() as connection:
-            _inserted(
+            _insert(
                 connection,
                 t.attempts,
                 id=attempt,
@@ -191,7 +190,7 @@ class StateStore:
             )
 
     def close_attempt(self, attempt: str, outcome: str) -> bool:
-        """The end of the driver was seen. False where it was seen before, or the attempt is unknown."""
+        """Record the end of the driver. False if it was recorded before, or the attempt is unknown."""
         with self._transaction() as connection:
             closed = connection.execute(
                 t.attempts.update()
@@ -201,7 +200,7 @@ class StateStore:
             return closed.rowcount == 1
 
     def open_attempts(self, replicator: str) -> tuple[AttemptRow, ...]:
-        """Attempts whose driver may still run, oldest first."""
+        """Attempts whose driver may still be running, oldest first."""
         query = (
             sa.select(t.attempts)
             .where(t.attempts.c.replicator == replicator, t.attempts.c.closed_at == "")
@@ -216,10 +215,10 @@ class StateStore:
     # Claims of the copy lane
 
     def claim(self, replicator: str, table: str, run_id: str, sealed_window: int) -> bool:
-        """Take a table for copying, or find it taken by the same run (its first window stands). False where another run
-        has it."""
+        """Claim a table for a copy. True also if the same run has claimed it before; the first window is kept. False if
+        another run has claimed it."""
         with self._transaction() as connection:
-            if _inserted(
+            if _insert(
                 connection,
                 t.claims,
                 replicator=replicator,
@@ -234,21 +233,21 @@ class StateStore:
 
     def release_claim(self, replicator: str, table: str, run_id: str) -> bool:
         with self._transaction() as connection:
-            gone = connection.execute(_claim(t.claims.delete(), replicator, table).where(t.claims.c.run_id == run_id))
-            return gone.rowcount == 1
+            statement = _claim(t.claims.delete(), replicator, table).where(t.claims.c.run_id == run_id)
+            return bool(connection.execute(statement).rowcount == 1)
 
     def claims(self, replicator: str) -> tuple[Claim, ...]:
         query = sa.select(t.claims).where(t.claims.c.replicator == replicator).order_by(t.claims.c.table)
         with self._transaction() as connection:
             return tuple(Claim(**row._mapping) for row in connection.execute(query))
 
-    # Index and audit
+    # Table rows and audit log
 
     def change_tables(
         self, replicator: str, change: Callable[[Mapping[str, TableRow]], Iterable[TableRow]]
     ) -> tuple[TableRow, ...]:
-        """Write what ``change`` makes of the rows as they stand; other rows stay. Where somebody else wrote one of them
-        meanwhile, ``change`` is called again with what stands now."""
+        """Write the rows that ``change`` returns for the current rows; other rows are unchanged. If another writer has
+        changed one of them meanwhile, ``change`` is called again with the new rows."""
         while True:
             before = self.tables(replicator)
             rows = tuple(change(before))
@@ -257,15 +256,15 @@ class StateStore:
 
     def _set_tables(self, replicator: str, rows: Sequence[TableRow], before: Mapping[str, TableRow]) -> bool:
         with self._transaction() as connection:
-            there = _table_rows(connection, replicator, lock=True)
-            if any(there.get(row.table) != before.get(row.table) for row in rows):
+            current = _table_rows(connection, replicator, lock=True)
+            if any(current.get(row.table) != before.get(row.table) for row in rows):
                 return False
             for row in rows:
                 body = json.dumps(to_plain(row))
-                if row.table in there:
-                    this = (t.table_rows.c.replicator == replicator, t.table_rows.c.table == row.table)
-                    connection.execute(t.table_rows.update().where(*this).values(body=body))
-                elif not _inserted(connection, t.table_rows, replicator=replicator, table=row.table, body=body):
+                if row.table in current:
+                    key = (t.table_rows.c.replicator == replicator, t.table_rows.c.table == row.table)
+                    connection.execute(t.table_rows.update().where(*key).values(body=body))
+                elif not _insert(connection, t.table_rows, replicator=replicator, table=row.table, body=body):
                     return False
         return True
 
@@ -273,8 +272,8 @@ class StateStore:
         with self._transaction() as connection:
             return _table_rows(connection, replicator)
 
-    def note(self, replicator: str, actor: str, action: str, detail: dict[str, Any]) -> None:
-        """Add a line to the audit. ``detail`` must hold no secret and no row values."""
+    def write_audit(self, replicator: str, actor: str, action: str, detail: dict[str, Any]) -> None:
+        """Append an entry to the audit log. ``detail`` must not contain secrets or row values."""
         with self._transaction() as connection:
             connection.execute(
                 t.audit.insert().values(
@@ -283,7 +282,7 @@ class StateStore:
             )
 
     def audit(self, replicator: str, limit: int) -> tuple[AuditEntry, ...]:
-        """The latest lines, newest first."""
+        """The latest entries, newest first."""
         query = (
             sa.select(t.audit).where(t.audit.c.replicator == replicator).order_by(t.audit.c.number.desc()).limit(limit)
         )
@@ -303,14 +302,14 @@ class StateStore:
                 self._engine = engine
             with self._engine.begin() as connection:
                 yield connection
-        except (DBAPIError, OSError, UnicodeError) as error:  # UnicodeError: a host whose name cannot be one
+        except (DBAPIError, OSError, UnicodeError) as error:  # UnicodeError: an invalid host name
             raise StateUnavailable(
                 Problem(
                     "STA010",
                     "the state store cannot be used",
                     where=sa.engine.make_url(self.url).render_as_string(hide_password=True),
                     found=str(error.orig if isinstance(error, DBAPIError) else error).splitlines()[0][:200],
-                    do="bring the database back; a damaged SQLite file may be removed and made again with "
+                    do="restore the database; a damaged SQLite file can be removed and rebuilt with "
                     "`airflow cdc state rebuild`",
                     data="source, change log and target tables are unchanged",
                 )
@@ -319,12 +318,12 @@ class StateStore:
 
 def _table_rows(connection: Connection, replicator: str, lock: bool = False) -> dict[str, TableRow]:
     query = sa.select(t.table_rows).where(t.table_rows.c.replicator == replicator).order_by(t.table_rows.c.table)
-    found = connection.execute(query.with_for_update() if lock else query)
-    return {row.table: from_plain(TableRow, json.loads(row.body)) for row in found}
+    rows = connection.execute(query.with_for_update() if lock else query)
+    return {row.table: from_plain(TableRow, json.loads(row.body)) for row in rows}
 
 
 def _now(connection: Connection) -> float:
-    """Seconds since 1970 by the clock that all users of this database share."""
+    """Seconds since 1970, by the clock that all clients of this database share."""
     if connection.dialect.name == "sqlite":
         return time.time()
     return float(connection.execute(sa.select(sa.extract("epoch", sa.func.clock_timestamp()))).scalar_one())
@@ -342,8 +341,8 @@ def _claim(statement: Any, replicator: str, table: str) -> Any:
     return statement.where(t.claims.c.replicator == replicator, t.claims.c.table == table)
 
 
-def _inserted(connection: Connection, into: sa.Table, /, **values: Any) -> bool:
-    """Insert a row; False where one with this key is there already."""
+def _insert(connection: Connection, into: sa.Table, /, **values: Any) -> bool:
+    """Insert a row. False if a row with this key exists."""
     try:
         with connection.begin_nested():
             connection.execute(into.insert().values(**values))

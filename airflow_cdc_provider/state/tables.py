@@ -1,4 +1,4 @@
-"""The tables of the state store and how an older store becomes a newer one."""
+"""The tables of the state store and their migrations."""
 
 from __future__ import annotations
 
@@ -95,29 +95,29 @@ def _first(connection: Connection) -> None:
 
 
 STEPS: Sequence[Callable[[Connection], None]] = (_first,)
-"""Step n takes a store from version n to n + 1. Steps are only ever added."""
+"""Step n upgrades a store from version n to n + 1. Steps are only added, never changed."""
 
 
 def upgrade(connection: Connection, steps: Sequence[Callable[[Connection], None]] = STEPS) -> None:
-    """Bring the store to version ``len(steps)``. Raises CheckFailed (STA002) where it is newer than this code."""
+    """Upgrade the store to version ``len(steps)``. Raises CheckFailed (STA002) if its version is higher."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(7234501)"))
-    found = 0
+    version = 0
     if sa.inspect(connection).has_table(schema.name):
-        found = connection.execute(sa.select(schema.c.version)).scalar_one()
-    if found > len(steps):
+        version = connection.execute(sa.select(schema.c.version)).scalar_one()
+    if version > len(steps):
         raise CheckFailed(
             Problem(
                 "STA002",
-                "the state store was made by a newer version of airflow-cdc-provider",
+                "the state store was created by a newer version of airflow-cdc-provider",
                 where=connection.engine.url.render_as_string(hide_password=True),
-                found=f"schema version {found}",
+                found=f"schema version {version}",
                 allowed=f"up to {len(steps)}",
-                do="install the newer version here too",
+                do="install the newer version here, too",
                 data="nothing was changed",
             )
         )
-    for step in steps[found:]:
+    for step in steps[version:]:
         step(connection)
-    if found < len(steps):
+    if version < len(steps):
         connection.execute(schema.update().values(version=len(steps)))

@@ -1,5 +1,5 @@
-"""Target systems, one folder each. The registry names a target's class, its options, and the function that
-names tables, without importing them."""
+"""Target systems, one folder each. The registry refers to a target's class, its options, and the function that
+names its tables, without importing them."""
 
 TARGETS: dict[str, str] = {
     "delta": "airflow_cdc_provider.targets.delta.target:DeltaTarget",

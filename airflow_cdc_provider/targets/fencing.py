@@ -1,4 +1,4 @@
-"""Who owns a table: how a fence gets a number that nobody else has, and what is said to those who lost."""
+"""Ownership of a target table: claiming fences, and the errors for attempts that lost."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.target import TargetState
 
 TRIES = 50
-"""Names taken by attempts that died before their commit are stepped over; this many in a row mean something else."""
+"""Fences claimed by attempts that died before their commit are skipped. This many in a row have another cause."""
 
 
-def claimed(log: ChangeLog, record: ControlRecord, expected: TargetState) -> ControlRecord:
-    """The record under a fence that is above the target's token and named in the log by nobody else. Raises Fenced
-    (TGT022) where others name them as fast."""
-    if expected.token is not None and record.token <= expected.token:  # after a foreign restore the token stays high
+def claim_fence(log: ChangeLog, record: ControlRecord, expected: TargetState) -> ControlRecord:
+    """The record with a fence above the target's token that no other attempt has claimed in the change log. Raises
+    Fenced (TGT022) if other attempts claim fences as fast."""
+    if expected.token is not None and record.token <= expected.token:  # a restore by others leaves the token high
         record = replace(record, fence=split_token(expected.token)[0] + 1)
     for _ in range(TRIES):
         if log.claim_fence(record):
@@ -25,80 +25,80 @@ def claimed(log: ChangeLog, record: ControlRecord, expected: TargetState) -> Con
     raise Fenced(
         Problem(
             "TGT022",
-            f"{TRIES} fences in a row are already named by other attempts",
+            f"{TRIES} fences in a row were already claimed by other attempts",
             where=record.table,
             found=f"fence {record.fence}",
-            do="look for a second Airflow that works on the same target",
+            do="check whether a second Airflow writes to the same target",
         )
     )
 
 
-def changed_since(table: str, place: str, expected: TargetState) -> Fenced:
+def table_changed(table: str, location: str, expected: TargetState) -> Fenced:
     fence, window = split_token(expected.token or 0)
     return Fenced(
         Problem(
             "TGT020",
-            "the table changed since it was looked at",
-            where=f"{table} at {place}",
+            "the table has changed since it was read",
+            where=f"{table} at {location}",
             found=f"no longer version {expected.version} with fence {fence}, window {window}",
-            do="nothing: whoever changed it owns it now; the next run looks again",
-            data="unchanged by us",
+            do="nothing: another writer owns the table now; the next run reads it again",
+            data="this attempt changed nothing",
         )
     )
 
 
-def left_no_trace(place: str) -> TargetUnavailable:
+def fence_not_committed(location: str) -> TargetUnavailable:
     return TargetUnavailable(
         Problem(
             "TGT021",
-            "a fence commit failed twice and left no trace",
-            where=place,
-            found="the table is as it was",
-            do="look at the permissions and the space of the target; the next run tries again",
+            "a fence commit failed twice and is not in the table",
+            where=location,
+            found="the table is unchanged",
+            do="check the permissions and the free space of the target; the next run tries again",
             data="unchanged",
         )
     )
 
 
-def cannot_go_back(place: str, to: str, found: str) -> Blocked:
+def cannot_restore(location: str, to: str, found: str) -> Blocked:
     return Blocked(
         Problem(
             "TGT024",
-            f"the table cannot be taken back to {to}",
-            where=place,
+            f"the table cannot be restored to {to}",
+            where=location,
             found=found,
-            do="rewind less far, or resync the table",
-            data="the table is as it was",
+            do="rewind to a later version, or resync the table",
+            data="the table is unchanged",
         )
     )
 
 
-def overtaken(record: ControlRecord, found: str) -> Fenced:
-    """What an attempt raises whose commit somebody else came before. ``found``: what stands or is named instead."""
+def superseded(record: ControlRecord, found: str) -> Fenced:
+    """The error of an attempt whose commit lost to another one. ``found``: what the target or the log has instead."""
     return Fenced(
         Problem(
             "TGT030",
-            "somebody newer owns the table",
+            "a newer writer owns the table",
             where=record.table,
             found=found,
-            allowed=f"to be the first with fence {record.fence}, window {record.window}",
-            do="nothing: the next run looks again and goes on from what the table holds",
-            data="the table holds the other commit; nothing of this attempt was applied",
+            allowed=f"the first commit with fence {record.fence}, window {record.window}",
+            do="nothing: the next run reads the table again and continues from its state",
+            data="the table has the other commit; nothing of this attempt was applied",
         )
     )
 
 
-def overtaken_by(held: TargetState, record: ControlRecord) -> Fenced:
-    if held.token is None:
-        return overtaken(record, "another table, or none")
-    fence, window = split_token(held.token)
-    return overtaken(record, f"fence {fence}, window {window}")
+def superseded_by(state: TargetState, record: ControlRecord) -> Fenced:
+    if state.token is None:
+        return superseded(record, "no table, or another one")
+    fence, window = split_token(state.token)
+    return superseded(record, f"fence {fence}, window {window}")
 
 
-def is_ours(held: TargetState, record: ControlRecord) -> bool:
-    """The commit that ``record`` names stands in the target."""
-    found = held.control
-    return found is not None and (found.token, found.attempt, found.nonce) == (
+def has_commit(state: TargetState, record: ControlRecord) -> bool:
+    """Whether the target's control record is that of the commit ``record``."""
+    control = state.control
+    return control is not None and (control.token, control.attempt, control.nonce) == (
         record.token,
         record.attempt,
         record.nonce,

@@ -1,11 +1,11 @@
-"""From a type name to a target."""
+"""Creates the target of a definition from its type name."""
 
 from __future__ import annotations
 
 from typing import cast
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets import TARGETS
@@ -13,5 +13,5 @@ from airflow_cdc_provider.targets.target import TargetTables
 
 
 def open_target(definition: Definition, connection: ConnectionInfo, log: ChangeLog) -> TargetTables:
-    kind = class_of("target", definition.target.type, TARGETS)
+    kind = load_class("target", definition.target.type, TARGETS)
     return cast(TargetTables, kind(definition.target, connection, definition.name, log))

@@ -1,1 +1,1 @@
-"""What the triggerer waits for."""
+"""Triggers that run in the triggerer."""

@@ -1,4 +1,4 @@
-"""Asks a replicator's source from the triggerer, again and again, without a worker's slot."""
+"""The trigger that polls for work for a replicator."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from airflow_cdc_provider.hooks.state import open_state
 
 
 class ChangesTrigger(BaseTrigger):
-    """Fires once a run of the replicator would have something to do.
+    """Fires once a run of the replicator would make progress.
 
-    :param definition: the replicator's definition as ``core.plain.to_plain`` gives it; connections are ids in it
-    :param poke_interval: seconds between two looks
+    :param definition: the replicator's definition, as ``airflow_cdc_provider.factory.definition_of`` returns it
+    :param poke_interval: seconds between two checks
     """
 
     def __init__(self, definition: dict[str, Any], poke_interval: float) -> None:
@@ -31,14 +31,14 @@ class ChangesTrigger(BaseTrigger):
         self.poke_interval = poke_interval
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        told = {"definition": self.definition, "poke_interval": self.poke_interval}
-        return f"{type(self).__module__}.{type(self).__qualname__}", told
+        arguments = {"definition": self.definition, "poke_interval": self.poke_interval}
+        return f"{type(self).__module__}.{type(self).__qualname__}", arguments
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """One event: ``{}``, or ``problem`` and ``retryable`` where the systems could not be asked."""
-        look = sync_to_async(changes_available, thread_sensitive=False)
+        """Yields one event: ``{}``, or ``problem`` and ``retryable`` after an error."""
+        check = sync_to_async(changes_available, thread_sensitive=False)
         try:
-            while not await look(self.definition):
+            while not await check(self.definition):
                 await asyncio.sleep(self.poke_interval)
         except CdcError as error:
             yield TriggerEvent({"problem": str(error), "retryable": error.retryable})  # type: ignore[no-untyped-call]
@@ -47,6 +47,6 @@ class ChangesTrigger(BaseTrigger):
 
 
 def changes_available(definition: dict[str, Any]) -> bool:
-    """Whether a run would move anything now. Raises CdcError where the systems cannot be asked."""
-    read = from_plain(Definition, definition)
-    return dry_run(open_replicator(read, secrets_of(read), open_state())).worth_a_run
+    """Whether a run would make progress now. Raises CdcError if source, target or staging cannot be read."""
+    replicator_definition = from_plain(Definition, definition)
+    return dry_run(open_replicator(replicator_definition, secrets_of(replicator_definition), open_state())).has_work

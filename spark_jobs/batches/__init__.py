@@ -1,1 +1,1 @@
-"""A batch: which windows it holds, the rows staged for one merge, and what is known of them."""
+"""A batch: its windows, the rows staged for one merge, and their statistics."""

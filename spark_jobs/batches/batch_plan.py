@@ -1,4 +1,4 @@
-"""Which windows a batch holds, and the schema they end in."""
+"""Which windows a batch contains, and the schema at their end."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from spark_jobs.batches.schema_evolution import Walk, walk
-from spark_jobs.windows.log_reader import WindowSlice, cut, window_schemas
+from spark_jobs.batches.schema_evolution import Walk, walk_schemas
+from spark_jobs.windows.log_reader import WindowSlice, window_schemas, windows_between
 
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """``windows`` hold records. After the batch the table stands at ``window`` and has ``schema``. ``touched``: only
-    keys that these windows touch are staged (a repair); all where empty. ``problem``: why the batch stopped early."""
+    """``windows`` have records. After the batch the cursor of the table is ``window`` and its schema is ``schema``.
+    ``touched``: only keys in these windows are staged (a repair); all keys where empty. ``problem``: why the batch ends
+    early."""
 
     windows: tuple[WindowSlice, ...]
     window: int
@@ -31,11 +32,11 @@ class BatchPlan:
         return sum(window.part.rows for window in self.windows)
 
 
-def catch_up(log: ChangeLog, task: TableTask, control: ControlRecord, upto: int) -> BatchPlan:
-    """Everything after the cursor, up to the first hole or schema change that an operator must decide about."""
-    windows = cut(log, task.table, control.window, before_hole(log, control, upto))
-    held = control.schema or task.schema
-    walked = walk(held, control.window, window_schemas(log, windows, held, control.floor))
+def plan_catch_up(log: ChangeLog, task: TableTask, control: ControlRecord, upto: int) -> BatchPlan:
+    """All windows after the cursor, up to the first hole or schema change that requires a decision."""
+    windows = windows_between(log, task.table, control.window, last_window_before_hole(log, control, upto))
+    current = control.schema or task.schema
+    walked = walk_schemas(current, control.window, window_schemas(log, windows, current, control.floor))
     return BatchPlan(
         tuple(window for window in windows if window.window <= walked.window and window.part.rows),
         walked.window,
@@ -45,9 +46,9 @@ def catch_up(log: ChangeLog, task: TableTask, control: ControlRecord, upto: int)
     )
 
 
-def before_hole(log: ChangeLog, control: ControlRecord, upto: int) -> int:
-    """The last window that can be applied before one that the table may not step over; ``upto`` where there is none.
-    Where a schema broke, the schemas of the records say how far to go."""
+def last_window_before_hole(log: ChangeLog, control: ControlRecord, upto: int) -> int:
+    """The last window before one with a hole of the table; ``upto`` where there is none. Holes of kind ``schema`` are
+    ignored: the schemas of the records decide how far the batch goes."""
     for number in range(control.window + 1, upto + 1):
         hole = hole_of(log.manifest(number), control.table, control.floor)
         if hole is not None and hole.kind != "schema":
@@ -55,37 +56,40 @@ def before_hole(log: ChangeLog, control: ControlRecord, upto: int) -> int:
     return upto
 
 
-def repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -> BatchPlan:
-    """The slice ``first`` to ``last`` and everything after it up to the cursor: what its keys have become since. What
-    lies before a hole says nothing of that. Raises CommandRefused where the log or the table cannot serve it."""
+def plan_repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -> BatchPlan:
+    """The windows ``first`` to ``last``, and all later ones up to the cursor, which may have changed the same keys.
+    Windows before a hole are left out: the copy after the hole replaced their rows. Raises CommandRefused where the log
+    or the table cannot serve the repair."""
     if not control.schema or not control.schema.key:
-        raise _repair_refused(control, "the table has no key: equal rows cannot be told apart", "no key")
+        raise _repair_refused(control, "the table has no key: equal rows cannot be distinguished", "no key")
     if first < log.oldest():
         raise _repair_refused(
-            control, "the change log no longer reaches back to there", f"oldest window {log.oldest()}"
+            control, "the change log does not reach back to this interval", f"oldest window {log.oldest()}"
         )
     hole = last_hole(map(log.manifest, range(first, control.window + 1)), control)
-    windows = cut(log, control.table, hole or first - 1, control.window)
+    windows = windows_between(log, control.table, hole or first - 1, control.window)
     schemas = window_schemas(log, windows, control.schema, control.floor)
     seen = {name for window in schemas for schema in window.schemas for name in schema.names}
-    lost = sorted(seen - set(control.schema.names))
-    if lost:
-        raise _repair_refused(control, "columns were dropped since then", ", ".join(lost))
-    full = tuple(window for window in windows if window.part.rows)
-    touched = tuple(window for window in full if window.window <= last)
-    return BatchPlan(full if touched else (), control.window, control.schema, touched=touched)
+    dropped = sorted(seen - set(control.schema.names))
+    if dropped:
+        raise _repair_refused(control, "columns were dropped since then", ", ".join(dropped))
+    with_records = tuple(window for window in windows if window.part.rows)
+    touched = tuple(window for window in with_records if window.window <= last)
+    return BatchPlan(with_records if touched else (), control.window, control.schema, touched=touched)
 
 
 def _schema_refused(control: ControlRecord, walked: Walk) -> Problem:
-    wanted = ", ".join(f"{column.name} {column.type}" for column in walked.wanted.columns) if walked.wanted else ""
+    schema = walked.stopped_at
+    columns = ", ".join(f"{column.name} {column.type}" for column in schema.columns) if schema else ""
     return Problem(
         "SCH001",
-        "a schema change cannot be applied by itself",
+        "a schema change cannot be applied automatically",
         where=f"{control.table}, after window {walked.window}",
         found=walked.reason,
-        allowed="new columns whose old rows hold a known value, and dropped columns",
-        do=f"airflow cdc resync {control.replicator} --table {control.table} (copies the table as it is now: {wanted})",
-        data=f"the target gets everything up to window {walked.window}; the change log keeps the rest",
+        allowed="new columns whose value in existing rows is known, and dropped columns",
+        do=f"airflow cdc resync {control.replicator} --table {control.table} "
+        f"(copies the table with its current columns: {columns})",
+        data=f"the target receives all changes up to window {walked.window}; the change log keeps the rest",
     )
 
 

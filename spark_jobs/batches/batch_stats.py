@@ -1,6 +1,6 @@
-"""What the records of a batch are, before they are folded.
+"""Statistics of the records of a batch, before they are folded.
 
-Read here and not by Spark: the first query of an application costs seconds, and a few narrow columns pass quickly.
+Read without Spark: the first query of an application takes seconds, while a few narrow columns are read quickly.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from airflow_cdc_provider.core.log.change_records import (
     Operation,
 )
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from spark_jobs.windows.log_reader import WindowSlice, damaged
-from spark_jobs.windows.parquet_files import opened
+from spark_jobs.windows.log_reader import WindowSlice, file_damaged
+from spark_jobs.windows.parquet_files import open_parquet
 
 COLUMNS = ["op", "order_key", "after_complete", "phase", "link_id", "refetch"]
 PIECE_ROWS = 64 * 1024
@@ -31,7 +31,8 @@ PARTIAL = pa.array(sorted(operation.value for operation in IMAGE_OPERATIONS - {O
 
 @dataclass(frozen=True)
 class BatchShape:
-    """What a fold must know: whether there are ``deletes``; how many ``incomplete`` images, ``moved`` ones of them."""
+    """What the choice of a fold depends on: whether there are ``deletes``, and how many ``incomplete`` images, of which
+    ``moved`` came from another key."""
 
     deletes: bool = False
     incomplete: int = 0
@@ -42,13 +43,14 @@ class BatchShape:
         return BatchShape(deletes, self.incomplete + other.incomplete, self.moved + other.moved)
 
 
-NOTHING = BatchShape()
+EMPTY_SHAPE = BatchShape()
 
 
 @dataclass(frozen=True)
 class BatchStats:
-    """``records`` behind the floor, ``counts`` of them by operation. ``truncated_at``: the order key of the last
-    truncate, ``barrier`` that of the last barrier. ``valueless``: so many say that a row changed, but not how."""
+    """``records`` above the floor, ``counts`` of them by operation. ``truncated_at``: the order key of the last
+    truncate; ``barrier``: that of the last barrier. ``valueless``: how many report that a row changed without its
+    values."""
 
     records: int
     counts: dict[str, int]
@@ -59,33 +61,33 @@ class BatchStats:
 
     @property
     def controls(self) -> int:
-        """Control events that are about no single row."""
+        """Control events that are not about a single row."""
         return sum(self.counts.get(operation.value, 0) for operation in CONTROL_OPERATIONS - {Operation.GAP})
 
 
 def batch_stats(log: ChangeLog, windows: Sequence[WindowSlice], floor: str) -> BatchStats:
-    """One pass over the records. Raises StagingInvalid (STG005) where their number is not what was sealed."""
+    """One pass over the records. Raises StagingInvalid (STG005) where their number differs from the manifest."""
     counts: Counter[str] = Counter()
     truncated_at: str | None = None
     barrier = ""
     shape = BatchShape()
     valueless = 0
     for piece in _pieces(log, windows):
-        behind = piece.filter(pc.greater(piece["order_key"], floor))
-        counts.update({one["values"]: one["counts"] for one in pc.value_counts(behind["op"]).to_pylist()})
-        truncated_at = _last(behind, Operation.TRUNCATE, truncated_at or "") or None
-        barrier = _last(behind, Operation.BARRIER, barrier)
-        shape += _shape(behind)
-        valueless += len(behind.filter(pc.greater(pc.list_value_length(behind["refetch"]), 0)))
+        above_floor = piece.filter(pc.greater(piece["order_key"], floor))
+        counts.update({count["values"]: count["counts"] for count in pc.value_counts(above_floor["op"]).to_pylist()})
+        truncated_at = _last(above_floor, Operation.TRUNCATE, truncated_at or "") or None
+        barrier = _last(above_floor, Operation.BARRIER, barrier)
+        shape += _shape(above_floor)
+        valueless += len(above_floor.filter(pc.greater(pc.list_value_length(above_floor["refetch"]), 0)))
     valueless += counts[Operation.GAP]
     return BatchStats(counts.total(), dict(counts), truncated_at, barrier, shape, valueless)
 
 
 def parked_shape(log: ChangeLog, carry: CarryOver) -> BatchShape:
-    """Of what is parked in a carry-over."""
+    """The shape of the parked records of a carry-over."""
     shape = BatchShape()
     for file in carry.files if carry.parked else ():
-        with opened(log.store, file.path) as parquet:
+        with open_parquet(log.store, file.path) as parquet:
             for piece in parquet.iter_batches(PIECE_ROWS, columns=["kind", *COLUMNS]):
                 shape += _shape(piece.filter(pc.equal(piece["kind"], Carried.PARKED.value)))
     return shape
@@ -93,10 +95,10 @@ def parked_shape(log: ChangeLog, carry: CarryOver) -> BatchShape:
 
 def shape_of(records: Iterable[ChangeRecord]) -> BatchShape:
     shape = BatchShape()
-    for one in records:
-        partial = one.op in IMAGE_OPERATIONS - {Operation.REPLACE} and not one.after_complete
-        moved = partial and one.phase == ARRIVES and one.link_id is not None
-        shape += BatchShape(one.op == Operation.DELETE, int(partial), int(moved))
+    for record in records:
+        partial = record.op in IMAGE_OPERATIONS - {Operation.REPLACE} and not record.after_complete
+        moved = partial and record.phase == ARRIVES and record.link_id is not None
+        shape += BatchShape(record.op == Operation.DELETE, int(partial), int(moved))
     return shape
 
 
@@ -108,15 +110,15 @@ def _shape(records: pa.RecordBatch) -> BatchShape:
 
 
 def _last(records: pa.RecordBatch, op: Operation, known: str) -> str:
-    """The largest order key of this operation, or the one known before."""
-    found = pc.max(records.filter(pc.equal(records["op"], op.value))["order_key"]).as_py()
-    return max(known, found or "")
+    """The largest order key of this operation, or the one from earlier pieces."""
+    largest = pc.max(records.filter(pc.equal(records["op"], op.value))["order_key"]).as_py()
+    return max(known, largest or "")
 
 
 def _pieces(log: ChangeLog, windows: Sequence[WindowSlice]) -> Iterator[pa.RecordBatch]:
     for window in windows:
         for file in window.part.files:
-            with opened(log.store, file.path) as parquet:
+            with open_parquet(log.store, file.path) as parquet:
                 if parquet.metadata.num_rows != file.rows:
-                    raise damaged(log, f"window {window.window}", file, f"{parquet.metadata.num_rows} rows")
+                    raise file_damaged(log, f"window {window.window}", file, f"{parquet.metadata.num_rows} rows")
                 yield from parquet.iter_batches(PIECE_ROWS, columns=COLUMNS)

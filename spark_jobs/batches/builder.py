@@ -1,4 +1,4 @@
-"""One batch: the records of a plan, folded into rows to merge, and the carry-over that its commit will name."""
+"""Builds a batch: the records of a plan, folded to rows for the merge, and the carry-over that its commit names."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from airflow_cdc_provider.core.decisions.operator_decisions import about_records
+from airflow_cdc_provider.core.decisions.operator_decisions import decisions_by_record
 from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.carry_over import CarryOver
 from airflow_cdc_provider.core.log.change_log import batch_folder
-from airflow_cdc_provider.core.log.quarantine import account
+from airflow_cdc_provider.core.log.quarantine import build_accounting
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import KNOWN
@@ -31,42 +31,49 @@ from spark_jobs.batches.batch_stats import BatchShape, BatchStats, batch_stats
 from spark_jobs.batches.row_images import ImageColumns
 from spark_jobs.batches.staged_rows import ROWS
 from spark_jobs.folds.arrow_rows import arrow_rows
-from spark_jobs.folds.dispatch import Folding, FoldResult
+from spark_jobs.folds.dispatch import BatchFold, FoldResult
 from spark_jobs.folds.fold import is_partial
 from spark_jobs.folds.key_groups import ENTRIES
-from spark_jobs.folds.record_columns import of_touched_keys, without_carried
+from spark_jobs.folds.record_columns import with_touched_keys, without_carried_keys
 from spark_jobs.folds.unordered import LATE
 from spark_jobs.quarantine import refetch
-from spark_jobs.quarantine.bad_records import Bad, keep, named, unreadable, with_listing
+from spark_jobs.quarantine.bad_records import (
+    BadRecord,
+    read_bad_records,
+    unreadable_records,
+    write_bad_records,
+    write_listing,
+)
 from spark_jobs.quarantine.carry_over import read_carry, write_carry
 from spark_jobs.quarantine.partitioning import PartitionedBatch, RecordPartitioner
-from spark_jobs.quarantine.refetch import DirtyKeys
-from spark_jobs.quarantine.unrepresentable import guarded, unrepresentable_records
+from spark_jobs.quarantine.refetch import DirtyKey
+from spark_jobs.quarantine.unrepresentable import unrepresentable_records, with_value_checks
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.runtime.sessions import FEW_ROWS, interpreted
-from spark_jobs.windows.driver_reads import frame
+from spark_jobs.runtime.sessions import MAX_INTERPRETED_ROWS, disable_codegen
+from spark_jobs.windows.driver_reads import carried_frame
 from spark_jobs.windows.local_records import local_records
 from spark_jobs.windows.log_reader import read_records, require_unchanged, row_records
-from spark_jobs.windows.parquet_files import opened, row_count
+from spark_jobs.windows.parquet_files import count_rows, open_parquet
 from spark_jobs.writers.merge_errors import as_integrity_error
 from spark_jobs.writers.writer import open_writer
 
 BATCH = "batch.json"
 
 
-def worth_trying(log: ChangeLog, table: str, control: ControlRecord, repair: Sequence[int]) -> bool:
-    """There may be something to stage though no window waits: the source has to be asked for rows, or somebody has
-    decided about a record in quarantine."""
+def has_waiting_work(log: ChangeLog, table: str, control: ControlRecord, repair: Sequence[int]) -> bool:
+    """Whether there may be something to stage although no window is left to apply: rows to fetch, or a decision about a
+    record in quarantine."""
     if repair or not control.carry.waiting:
         return False
     if control.carry.dirty:
         return True
-    return not about_records(log.decisions(), table).keys().isdisjoint(one.id for one in log.waiting(control.carry))
+    decided = decisions_by_record(log.decisions(), table).keys()
+    return any(record.id in decided for record in log.quarantined_records(control.carry))
 
 
 @dataclass(frozen=True)
 class BuiltBatch:
-    """``problem``: why some rows are left out until the next run."""
+    """``problem``: why some rows are left to the next run."""
 
     batch: Batch
     problem: Problem | None = None
@@ -74,7 +81,7 @@ class BuiltBatch:
 
 @dataclass(frozen=True)
 class BatchBuilder:
-    """``control`` and ``version``: what the table held when it was looked at."""
+    """``control`` and ``version``: the state of the target that the batch is based on."""
 
     job: Job
     work: TableWork
@@ -82,50 +89,50 @@ class BatchBuilder:
     plan: BatchPlan
     version: int | None
 
-    def batch(self) -> BuiltBatch | None:
-        """Unchanged or not, a table that met records gets a batch: its commit moves the cursor past them. None where
-        there are none and decisions helped nothing. Raises Stopped where a bad record may not be put aside,
-        SourceUnavailable where nothing but rows to be fetched wait and none comes."""
-        found = unreadable(self.job.log, self.plan.windows, self._after)
+    def build(self) -> BuiltBatch | None:
+        """A table with records gets a batch even if no row changes: its commit moves the cursor. None where there are
+        no records and no decision helped. Raises Stopped where a bad record must not be quarantined, SourceUnavailable
+        where only rows to be fetched are left and the source returns none."""
+        unreadable = unreadable_records(self.job.log, self.plan.windows, self._after)
         if self.control.carry.files:
             require_unchanged(self.job.log, "the carry-over", self.control.carry.files)
         try:
-            return self._try(found)
+            return self._build(unreadable)
         except CdcError:
             raise
-        except Exception:  # Spark wraps what a value does to a cast in many classes; the records themselves tell
-            unfit = self._unfit()
+        except Exception:  # Spark raises a failed cast as one of many classes, so the records are checked
+            unfit = self._unrepresentable()
             if not unfit:
                 raise
-        return self._try([*found, *unfit])
+        return self._build([*unreadable, *unfit])
 
-    def _try(self, bad: Sequence[Bad]) -> BuiltBatch | None:
-        if not bad and (written := self._folded_locally()) is not None:
+    def _build(self, bad: Sequence[BadRecord]) -> BuiltBatch | None:
+        if not bad and (written := self._fold_locally()) is not None:
             return BuiltBatch(self._batch(*written, self.control.carry))
         carry, log = self.control.carry, self.job.log
-        if self.plan.rows <= FEW_ROWS:
-            interpreted(self.work.spark)
-        sorted_ = PartitionedBatch(self._records)
-        if bad or (self._something_waits and not self.plan.touched):
-            found = self._sorting.sort(self._records, bad, () if self.plan.touched else self._dirty)
-            if found is None:
+        if self.plan.rows <= MAX_INTERPRETED_ROWS:
+            disable_codegen(self.work.spark)
+        parts = PartitionedBatch(self._records)
+        if bad or (self._needs_partitioning and not self.plan.touched):
+            partitioned = self._partitioner.partition(self._records, bad, () if self.plan.touched else self._dirty)
+            if partitioned is None:
                 return None
-            sorted_ = found
-        staged, rows = self._folded(sorted_)
-        late = named(log, self.plan.windows, dict.fromkeys(staged.late, LATE))
-        self._sorting.require_allowed(late)
-        if staged.tombstones is not None or sorted_.waiting is not None:
-            carry = self._carried_on(staged, sorted_, late)
-        batch = self._batch(rows, KNOWN in staged.rows.columns, carry, sorted_.discarded)
-        return BuiltBatch(batch, sorted_.unanswered.problems[0] if sorted_.unanswered else None)
+            parts = partitioned
+        folded, rows = self._fold(parts)
+        late = read_bad_records(log, self.plan.windows, dict.fromkeys(folded.late, LATE))
+        self._partitioner.require_allowed(late)
+        if folded.tombstones is not None or parts.waiting is not None:
+            carry = self._write_carry(folded, parts, late)
+        batch = self._batch(rows, KNOWN in folded.rows.columns, carry, parts.discarded)
+        return BuiltBatch(batch, parts.fetch_error.problems[0] if parts.fetch_error else None)
 
     def _batch(self, rows: int, partial: bool, carry: CarryOver, discarded: int = 0) -> Batch:
-        contents = self._contents
-        accounting = account(
+        stats = self._stats
+        accounting = build_accounting(
             read=self.plan.rows,
             waited=0 if self.plan.touched else self.control.carry.waiting,
-            applied=rows if self.plan.schema.key else contents.records - contents.controls,
-            ignored=contents.controls,
+            applied=rows if self.plan.schema.key else stats.records - stats.controls,
+            ignored=stats.controls,
             discarded=discarded,
             quarantined=carry.quarantined,
             held=carry.parked + carry.dirty,
@@ -138,86 +145,87 @@ class BatchBuilder:
             window=self.plan.window,
             schema=self.plan.schema,
             rows=rows,
-            counts=contents.counts,
+            counts=stats.counts,
             partial=partial,
             truncated=self._truncated_at is not None,
             repair=bool(self.plan.touched),
             added=self.plan.added,
             accounting=accounting,
             carry=carry,
-            retired_below=max(self.control.retired_below, contents.barrier),
+            retired_below=max(self.control.retired_below, stats.barrier),
         )
 
-    def _folded_locally(self) -> tuple[int, bool] | None:
-        """How many rows to merge were written, and whether some values are not known; None where Spark has to fold the
-        batch."""
+    def _fold_locally(self) -> tuple[int, bool] | None:
+        """How many rows to merge were written, and whether some of their values are not known; None where Spark must
+        fold the batch."""
         schema = self.plan.schema
-        if not schema.key or schema.regime is Regime.UNORDERED or self.plan.touched or self._something_waits:
+        if not schema.key or schema.regime is Regime.UNORDERED or self.plan.touched or self._needs_partitioning:
             return None
-        folding = self._folding(self._contents.shape)
+        batch_fold = self._batch_fold(self._stats.shape)
         with (
             local_records(self.job.log, self.plan.windows, self._after, ENTRIES.names) as entries,
-            self._integrity(),
+            self._integrity_errors(),
         ):
             if entries is None:
                 return None
-            folded = folding.fold.rows(entries)
-            partial = folding.is_partial and is_partial(folded)
-            rows = None if self._refuses_values else arrow_rows(folded, schema, partial)
+            folded = batch_fold.fold.rows(entries)
+            partial = batch_fold.is_partial and is_partial(folded)
+            rows = None if self._checks_values else arrow_rows(folded, schema, partial)
             if rows is None or folded["root"].null_count < len(folded):
-                interpreted(self.work.spark)
-                return self._written(folding.typed(self.work.spark.createDataFrame(folded))), folding.is_partial
+                disable_codegen(self.work.spark)
+                frame = batch_fold.typed(self.work.spark.createDataFrame(folded))
+                return self._write(frame), batch_fold.is_partial
             with self.job.log.store.open_output(f"{self._folder}/{ROWS}/part-00000.parquet") as content:
                 pq.write_table(rows, content, store_schema=False)
             failpoint("stage.after_rows")
             return len(rows), partial
 
     @property
-    def _refuses_values(self) -> bool:
-        """The target refuses some values of the columns' types."""
-        key, columns = self.plan.schema.key, self.plan.schema.columns
-        return any(self.job.tables.refused(column, column.name in key, quoted(column.name)) for column in columns)
+    def _checks_values(self) -> bool:
+        """The target cannot hold some values of the columns' types."""
+        key, columns, tables = self.plan.schema.key, self.plan.schema.columns, self.job.tables
+        return any(tables.unsupported_condition(column, column.name in key, quoted(column.name)) for column in columns)
 
     @property
-    def _something_waits(self) -> bool:
-        """Not every record can be taken as it is."""
-        carry, contents = self.control.carry, self._contents
-        return bool(carry.waiting or carry.fetched or contents.valueless) or self._looks_for_strays
+    def _needs_partitioning(self) -> bool:
+        """Some records may have to wait."""
+        carry, stats = self.control.carry, self._stats
+        return bool(carry.waiting or carry.fetched or stats.valueless) or self._searches_orphans
 
     @property
-    def _looks_for_strays(self) -> bool:
-        """A merge says that a change meets no row; which ones do, only all keys of the target can tell."""
+    def _searches_orphans(self) -> bool:
+        """A failed merge reports that a change has no row in the target; to find which ones, all keys of the target
+        must be read."""
         failed = self._task.state is not TableState.REPLICATING
-        return failed and self._contents.shape.incomplete > 0 and not self.plan.touched and self.job.fetches_rows
+        return failed and self._stats.shape.incomplete > 0 and not self.plan.touched and self.job.fetches_rows
 
     @property
-    def _dirty(self) -> list[DirtyKeys]:
+    def _dirty(self) -> list[DirtyKey]:
         log = self.job.log
-        met = refetch.dirty_keys_of(log, self.plan.windows, self._after) if self._contents.valueless else []
-        return [*met, *refetch.carried(log, self.control.carry)]
+        new = refetch.dirty_keys(log, self.plan.windows, self._after) if self._stats.valueless else []
+        return [*new, *refetch.carried_dirty_keys(log, self.control.carry)]
 
-    def _folded(self, sorted_: PartitionedBatch) -> tuple[FoldResult, int]:
+    def _fold(self, parts: PartitionedBatch) -> tuple[FoldResult, int]:
         """The rows to merge, and how many of them were written."""
-        entries = sorted_.entries
+        entries = parts.entries
         if self.plan.touched:
             entries = self._repaired(entries)
-        folding = self._folding(self._contents.shape + sorted_.back, sorted_.admitted)
-        with self._integrity():
-            staged = folding.staged(entries)
-            return staged, self._written(staged.rows)
+        with self._integrity_errors():
+            folded = self._batch_fold(self._stats.shape + parts.returning, parts.admitted).result(entries)
+            return folded, self._write(folded.rows)
 
-    def _written(self, rows: DataFrame) -> int:
-        """Writes rows to merge; their number."""
+    def _write(self, rows: DataFrame) -> int:
+        """Writes rows to merge; returns their number."""
         url = self.job.log.store.url(f"{self._folder}/{ROWS}")
-        guarded(rows, self.plan.schema, self.job.tables).write.mode("overwrite").parquet(url)
+        with_value_checks(rows, self.plan.schema, self.job.tables).write.mode("overwrite").parquet(url)
         failpoint("stage.after_rows")
-        return row_count(self.job.log.store, f"{self._folder}/{ROWS}")
+        return count_rows(self.job.log.store, f"{self._folder}/{ROWS}")
 
-    def _folding(self, shape: BatchShape, admitted: DataFrame | None = None) -> Folding:
-        return Folding(
+    def _batch_fold(self, shape: BatchShape, admitted: DataFrame | None = None) -> BatchFold:
+        return BatchFold(
             self._task,
             self._images,
-            self._contents,
+            self._stats,
             shape,
             self._truncated_at,
             self.plan,
@@ -228,38 +236,38 @@ class BatchBuilder:
             self._target,
         )
 
-    def _integrity(self) -> contextlib.AbstractContextManager[None]:
+    def _integrity_errors(self) -> contextlib.AbstractContextManager[None]:
         return as_integrity_error(self.job.step.definition.name, self._task.table, self.plan.window)
 
     def _repaired(self, entries: DataFrame) -> DataFrame:
         if self.control.carry.files:
-            entries = without_carried(entries, self._carried())
-        if self._contents.valueless:
-            entries = refetch.without_dirty(
-                entries, refetch.dirty_keys_of(self.job.log, self.plan.windows, self._after)
-            )
+            entries = without_carried_keys(entries, self._carried())
+        if self._stats.valueless:
+            entries = refetch.without_dirty(entries, refetch.dirty_keys(self.job.log, self.plan.windows, self._after))
         if self._truncated_at is not None:
             return entries
         log, spark = self.job.log, self.work.spark
-        return of_touched_keys(entries, row_records(read_records(spark, log, self.plan.touched), self.control.floor))
+        return with_touched_keys(entries, row_records(read_records(spark, log, self.plan.touched), self.control.floor))
 
-    def _unfit(self) -> list[Bad]:
-        """Records of these windows that hold what the target cannot."""
+    def _unrepresentable(self) -> list[BadRecord]:
+        """Records of these windows with values that the target cannot represent."""
         unfit = unrepresentable_records(self._records, self._images, self.job.tables)
-        return named(self.job.log, self.plan.windows, unfit)
+        return read_bad_records(self.job.log, self.plan.windows, unfit)
 
-    def _carried_on(self, staged: FoldResult, sorted_: PartitionedBatch, late: Sequence[Bad]) -> CarryOver:
+    def _write_carry(self, folded: FoldResult, parts: PartitionedBatch, late: Sequence[BadRecord]) -> CarryOver:
         log, spark, table, attempt = self.job.log, self.work.spark, self._task.table, self.job.step.attempt
-        parts = [part for part in (staged.tombstones, sorted_.waiting) if part is not None]
-        parts += [frame(spark, [replace(one, since=self._now).carried for one in late])] if late else []
-        waiting = parts[0]
-        for part in parts[1:]:
-            waiting = waiting.unionByName(part)
+        frames = [frame for frame in (folded.tombstones, parts.waiting) if frame is not None]
+        if late:
+            frames.append(carried_frame(spark, [replace(entry, since=self._now).as_carried for entry in late]))
+        waiting = frames[0]
+        for frame in frames[1:]:
+            waiting = waiting.unionByName(frame)
         carry = write_carry(log, table, attempt, waiting)
-        carry = with_listing(log, table, attempt, carry, (*sorted_.bad, *late))
+        carry = write_listing(log, table, attempt, carry, (*parts.bad, *late))
         if carry.quarantined:
-            ids = {one.id for one in log.waiting(carry)}
-            keep(log, table, (one for one in (*sorted_.bad, *late) if one.id in ids and not one.since), self._now)
+            ids = {record.id for record in log.quarantined_records(carry)}
+            new = [entry for entry in (*parts.bad, *late) if entry.id in ids and not entry.since]
+            write_bad_records(log, table, new, self._now)
         return carry
 
     @property
@@ -275,12 +283,12 @@ class BatchBuilder:
         return datetime.now(UTC).isoformat(timespec="milliseconds")
 
     @cached_property
-    def _contents(self) -> BatchStats:
+    def _stats(self) -> BatchStats:
         return batch_stats(self.job.log, self.plan.windows, self.control.floor)
 
     @property
     def _truncated_at(self) -> str | None:
-        return None if self._task.rule.on_delete is OnDelete.IGNORE else self._contents.truncated_at
+        return None if self._task.rule.on_delete is OnDelete.IGNORE else self._stats.truncated_at
 
     @property
     def _after(self) -> str:
@@ -300,16 +308,17 @@ class BatchBuilder:
 
     @cached_property
     def _images(self) -> ImageColumns:
-        """Of everything that may be folded: the schemas of the windows, and of what waits."""
-        log, known = self.job.log, {one for window in self.plan.windows for one in window.part.schema_ids}
+        """The columns of all records that may be folded: the schemas of the windows, and those of waiting records."""
+        log = self.job.log
+        schema_ids = {schema_id for window in self.plan.windows for schema_id in window.part.schema_ids}
         for file in self.control.carry.files if self.control.carry.waiting else ():
-            with opened(log.store, file.path) as parquet:
+            with open_parquet(log.store, file.path) as parquet:
                 for piece in parquet.iter_batches(columns=["schema_id"]):
-                    known.update(pc.unique(piece["schema_id"]).to_pylist())
-        return ImageColumns(self.plan.schema, {one: log.schema(one) for one in sorted(known)})
+                    schema_ids.update(pc.unique(piece["schema_id"]).to_pylist())
+        return ImageColumns(self.plan.schema, {schema_id: log.schema(schema_id) for schema_id in sorted(schema_ids)})
 
     @cached_property
-    def _sorting(self) -> RecordPartitioner:
+    def _partitioner(self) -> RecordPartitioner:
         return RecordPartitioner(
             self.job,
             self.work,
@@ -317,7 +326,7 @@ class BatchBuilder:
             self._images,
             self.control.carry,
             self._after,
-            self._contents.shape,
+            self._stats.shape,
             self._now,
-            self._target if self._looks_for_strays else None,
+            self._target if self._searches_orphans else None,
         )

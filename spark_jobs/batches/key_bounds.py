@@ -1,4 +1,4 @@
-"""Between which values of the leading key column the staged rows lie, so that the target reads only those files."""
+"""The ranges of the leading key column in which the staged rows lie, so that the target reads only those files."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_cdc_provider.core.table.merge_plan import Range, cover
+from airflow_cdc_provider.core.table.merge_plan import Range, merge_ranges
 from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.sparksql.types import TEXTUAL, literal
-from spark_jobs.windows.parquet_files import opened, parts
+from spark_jobs.windows.parquet_files import open_parquet, part_files
 
 RANGES = 16
-"""More would cost the planner more than the files they save."""
+"""More ranges would cost the planner more than skipping files saves."""
 
 PIECE_ROWS = 4096
 
 COUNTABLE = frozenset({Kind.INT16, Kind.INT32, Kind.INT64, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
-"""Kinds whose values subtract, so that the widest gaps between them can be found."""
+"""Kinds whose values can be subtracted, which finds the widest gaps between them."""
 
 
-def bounds_of(store: Store, folder: str, column: Column) -> tuple[tuple[str, str, str], ...]:
-    """Up to 16 ranges as (column, low, high) in literals, read off the staged files; none where they cannot help."""
+def key_bounds(store: Store, folder: str, column: Column) -> tuple[tuple[str, str, str], ...]:
+    """Up to 16 ranges as (column, low, high) in literals, read from the staged files; none where ranges do not help."""
     if column.type.kind in TEXTUAL:
-        ends = list(_extremes(store, folder, column.name))
-        ranges: tuple[Range, ...] = ((min(low for low, _ in ends), max(high for _, high in ends)),) if ends else ()
+        extremes = list(_extremes(store, folder, column.name))
+        ranges: tuple[Range, ...] = (
+            ((min(low for low, _ in extremes), max(high for _, high in extremes)),) if extremes else ()
+        )
     elif column.type.kind in COUNTABLE:
         ranges = ()
         for piece in _pieces(store, folder, column.name):
-            ranges = cover((*ranges, *((value, value) for value in piece)), RANGES)
+            ranges = merge_ranges((*ranges, *((value, value) for value in piece)), RANGES)
     else:
         return ()
     return tuple((column.name, _literal(low, column), _literal(high, column)) for low, high in ranges)
@@ -41,9 +43,9 @@ def bounds_of(store: Store, folder: str, column: Column) -> tuple[tuple[str, str
 
 def _extremes(store: Store, folder: str, name: str) -> Iterator[Range]:
     for batch in _batches(store, folder, name):
-        least = pc.min_max(batch)
-        if least["min"].is_valid:
-            yield least["min"].as_py(), least["max"].as_py()
+        extremes = pc.min_max(batch)
+        if extremes["min"].is_valid:
+            yield extremes["min"].as_py(), extremes["max"].as_py()
 
 
 def _pieces(store: Store, folder: str, name: str) -> Iterator[list[Any]]:
@@ -52,8 +54,8 @@ def _pieces(store: Store, folder: str, name: str) -> Iterator[list[Any]]:
 
 
 def _batches(store: Store, folder: str, name: str) -> Iterator[pa.Array]:
-    for path in parts(store, folder):
-        with opened(store, path) as file:
+    for path in part_files(store, folder):
+        with open_parquet(store, path) as file:
             for batch in file.iter_batches(PIECE_ROWS, columns=[name]):
                 yield batch.column(0)
 

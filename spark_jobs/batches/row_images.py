@@ -15,27 +15,28 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import from_text
 
 FAILFAST = {"mode": "FAILFAST"}
-"""A value that cannot be read fails the job; by default Spark would make it NULL."""
+"""A value that cannot be parsed fails the job; by default Spark returns NULL for it."""
 
 
 @dataclass(frozen=True)
 class ImageColumns:
-    """``schema`` is what the target will hold; ``schemas`` are those the records were decoded with, by id."""
+    """``schema`` is the schema of the target after the batch; ``schemas`` are those the records were decoded with, by
+    id."""
 
     schema: TableSchema
     schemas: Mapping[str, TableSchema]
 
     def texts(self, image: SparkColumn) -> SparkColumn:
-        """The image as a struct with the text of each column; NULL where NULL or not in the image. Columns younger than
-        the record's schema hold their initial value."""
+        """The image as a struct with the text of each column; NULL for NULL values and for columns that are not in the
+        image. Columns added after the record's schema have their initial value."""
         parsed = self.parsed(image)
-        younger = [column for column in self.schema.columns if column.initial is not None and self._without(column)]
-        if not younger:
+        added = [column for column in self.schema.columns if column.initial is not None and self._without(column)]
+        if not added:
             return parsed
         return F.struct(
             *(
                 F.coalesce(self.initial(column, F.col("schema_id")), parsed.getField(column.name)).alias(column.name)
-                if column in younger
+                if column in added
                 else parsed.getField(column.name).alias(column.name)
                 for column in self.schema.columns
             )
@@ -55,11 +56,11 @@ class ImageColumns:
         }
 
     def initial(self, column: Column, schema_id: SparkColumn) -> SparkColumn:
-        """The text that rows of an older schema hold in a column; NULL for rows of a schema that has the column."""
+        """The text of a column in rows of an older schema; NULL for rows of a schema that has the column."""
         return F.when(schema_id.isin(*self._without(column)), F.lit(initial_text(column)))
 
     def known(self, image: SparkColumn) -> SparkColumn:
-        """The names of the columns that are in the image."""
+        """The names of the columns in the image."""
         return F.json_object_keys(image)
 
     def keys(self, key: SparkColumn) -> SparkColumn:
@@ -67,7 +68,7 @@ class ImageColumns:
         return F.from_json(key, ArrayType(StringType()), FAILFAST)
 
     def _without(self, column: Column) -> tuple[str, ...]:
-        return tuple(sorted(one for one, schema in self.schemas.items() if column.name not in schema.names))
+        return tuple(sorted(schema_id for schema_id, schema in self.schemas.items() if column.name not in schema.names))
 
 
 def initial_text(column: Column) -> str | None:
@@ -79,16 +80,16 @@ def initial_text(column: Column) -> str | None:
 
 
 def typed(column: Column, text: str) -> SparkColumn:
-    """``text``: SQL of the text."""
+    """``text``: an SQL expression of the text."""
     return F.expr(from_text(text, column.type)).alias(column.name)
 
 
 def typed_columns(schema: TableSchema, keys: str | None, texts: str) -> list[SparkColumn]:
-    """All columns of a staged row. ``keys``: SQL of the array of key texts, ``texts``: SQL of the struct of texts."""
-    position = {name: number for number, name in enumerate(schema.key)} if keys else {}
+    """All columns of a staged row. ``keys``: SQL of the array of key texts; ``texts``: SQL of the struct of texts."""
+    key_index = {name: number for number, name in enumerate(schema.key)} if keys else {}
     return [
-        typed(column, f"{keys}[{position[column.name]}]")
-        if column.name in position
+        typed(column, f"{keys}[{key_index[column.name]}]")
+        if column.name in key_index
         else typed(column, f"{texts}.{quoted(column.name)}")
         for column in schema.columns
     ]

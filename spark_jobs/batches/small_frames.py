@@ -1,4 +1,4 @@
-"""A few rows of the driver as a DataFrame that the planner knows whole: no job reads it, and joins take it as it is."""
+"""A few rows of the driver as a DataFrame that is part of the plan: no job reads it, and joins broadcast it."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def small_frame(spark: SparkSession, rows: Iterable[Sequence[Any]], schema: pa.S
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
 
 
-def texts(*names: str) -> pa.Schema:
+def text_schema(*names: str) -> pa.Schema:
     return pa.schema([(name, pa.string()) for name in names])

@@ -1,4 +1,4 @@
-"""The rows of a batch, as Spark reads them and as this process reads them itself."""
+"""The rows of a batch, as a Spark frame or as Arrow data."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from airflow_cdc_provider.core.table.merge_plan import KNOWN, OP, ORDER
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
-from spark_jobs.runtime.memory_budget import few, read_few
-from spark_jobs.windows.parquet_files import opened, parts
+from spark_jobs.runtime.memory_budget import is_small, read_small_files
+from spark_jobs.windows.parquet_files import open_parquet, part_files
 
 ROWS = "rows"
-"""Where they stand in the folder of their batch."""
+"""The folder of the rows inside the folder of their batch."""
 
 
 @dataclass(frozen=True)
 class StagedRows:
-    """``session``: the one whose settings may carry the token of the commit."""
+    """``session``: the session whose settings may carry the token of the commit."""
 
     session: Callable[[], SparkSession]
     store: Store
@@ -40,15 +40,15 @@ class StagedRows:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """File by file, never all at once."""
-        for path in parts(self.store, self._folder):
-            with opened(self.store, path) as file:
+        for path in part_files(self.store, self._folder):
+            with open_parquet(self.store, path) as file:
                 yield from file.iter_batches()
 
     def table(self) -> contextlib.AbstractContextManager[pa.Table | None]:
-        """All of them, as ``read_few`` gives them; None where they are not few enough to be worked on here."""
-        if not few(self.batch.rows):
+        """All rows, as ``read_small_files`` returns them; None where the batch is too large for the driver."""
+        if not is_small(self.batch.rows):
             return contextlib.nullcontext()
-        return read_few(self.store, parts(self.store, self._folder))
+        return read_small_files(self.store, part_files(self.store, self._folder))
 
     @property
     def _folder(self) -> str:
@@ -56,7 +56,7 @@ class StagedRows:
 
 
 def staged_schema(batch: Batch) -> str:
-    """The columns of the staged rows. Said rather than found: looking into the files would cost a Spark job."""
+    """The columns of the staged rows. Spelled out, because inferring them from the files costs a Spark job."""
     columns = [f"{quoted(column.name)} {column_type(column.type)}" for column in batch.schema.columns]
     order = [f"{ORDER} STRING"] if batch.schema.key else []
     return ", ".join([*columns, *order, f"{OP} STRING", *([f"{KNOWN} ARRAY<STRING>"] if batch.partial else [])])

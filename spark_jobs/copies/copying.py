@@ -1,4 +1,4 @@
-"""The parts of a full copy: where it stands, the record of its commit, the commit itself."""
+"""The parts of a full copy: its position, its control record, its commit."""
 
 from __future__ import annotations
 
@@ -19,89 +19,91 @@ from airflow_cdc_provider.core.table.states import State
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.runtime.progress import reported
+from spark_jobs.runtime.progress import report_progress
 from spark_jobs.writers.writer import CopyCommit, open_writer
 
 
-def control_before(job: Job, task: TableTask) -> Job:
-    """Where the stream tells its tables from their beginning, the job with the last window before which it told nothing
-    of this table, or behind which it tells the whole table once more; any other job as it is. Raises PositionLost
-    (CPY006) where the log does not reach back to there."""
+def with_copy_window(job: Job, task: TableTask) -> Job:
+    """If the source is a feed that contains a snapshot of its tables: the job at the last window before the feed has
+    content of this table, or after which it contains the whole table again; any other job unchanged. Raises
+    PositionLost (CPY006) where the log does not reach back to that window."""
     if not isinstance(job.source, StreamHoldsSnapshots):
         return job
     log, sealed = job.log, job.step.window
     end = log.manifest(sealed).hi if sealed else {}
     for number in range(sealed, max(log.oldest(), 1) - 1, -1):
         manifest = log.manifest(number)
-        if is_new_table(manifest, task.table) or job.source.contains_all_after(manifest.hi, end, task.table):
+        if has_reload(manifest, task.table) or job.source.contains_all_after(manifest.hi, end, task.table):
             return replace(job, step=replace(job.step, window=number))
         if hole_of(manifest, task.table, ""):
             break
     raise PositionLost(
         Problem(
             "CPY006",
-            f"neither source nor change log still tell {task.table} from its beginning",
+            f"neither the source nor the change log contains {task.table} from its beginning",
             where=task.table,
             found=f"windows {log.oldest()} to {sealed} of the log",
-            do="if topic or folder still hold all of it, give it a replicator of its own, which reads them from their "
-            "beginning; else let the source tell all its rows anew, into a topic or folder of its own, and name that "
-            "in the YAML; see docs/guides/event-feeds.md",
-            data="the target is as it was",
+            do="if the topic or folder still contains the whole table, move the table to a replicator of its own, "
+            "which reads from the beginning; otherwise snapshot the table again into a new topic or folder and "
+            "name that in the YAML; see docs/guides/event-feeds.md",
+            data="the target is unchanged",
         )
     )
 
 
-def is_new_table(manifest: Manifest, table: str) -> bool:
-    """The feed tells the whole table behind this window."""
+def has_reload(manifest: Manifest, table: str) -> bool:
+    """The feed contains the whole table again after this window."""
     return any(hole.table == table and hole.kind in (RESTART, RELOAD) for hole in manifest.holes)
 
 
 def for_each_copy(job: Job, function: Callable[[TableWork], TableResult]) -> StepResult:
-    """The step's tables side by side, as many as the source has room for. Raises what the source raises when it is
-    asked for that."""
+    """Copy the step's tables in parallel, as many as the source has capacity for. Raises the source's error when it
+    reads that capacity."""
     limit = job.source.copies_at_once() if isinstance(job.source, LimitsCopies) else None
     return job.result(job.for_each_table(job.step.tables, function, limit))
 
 
 @contextmanager
-def opened_copy(job: Job, task: TableTask, window: int) -> Iterator[Copy]:
-    """A copy that stands at the end of a sealed window, or later."""
+def open_copy(job: Job, task: TableTask, window: int) -> Iterator[Copy]:
+    """A copy at the end of a sealed window, or later."""
     sealed = job.log.manifest(window).hi if window else {}
     with job.source.copy(task, job.step.epoch, sealed, job.cores) as copy:
         yield copy
 
 
 def table_status(job: Job, task: TableTask) -> tuple[int, TargetState]:
-    """The highest fence ever named for the table, and what stands in the target. In this order: whoever commits a fence
-    after the look, a pause for instance, has named it above that number, and the copy's claim fails."""
+    """The highest fence ever named for the table, and the state of the target. Read in this order: a fence committed
+    after the state was read, for instance by a pause, has been named above that number, and the copy's claim fails."""
     named = job.log.highest_fence(task.table)
     return named, job.tables.state(task.table, task.target)
 
 
-def record_of(job: Job, task: TableTask, named: int, held: TargetState, copy: Copy, state: State) -> ControlRecord:
-    """The control record of the copy, one fence above whatever was named for the table before ``table_status``. Its
-    cursor is the window sealed before the anchor: everything after it in the log is applied on top, down to the floor.
+def build_control_record(
+    job: Job, task: TableTask, named_fence: int, current: TargetState, copy: Copy, state: State
+) -> ControlRecord:
+    """The control record of the copy, one fence above all fences named for the table before ``table_status``. Its
+    cursor is the window sealed before the anchor: all later windows are applied on top, down to the floor.
 
-    Called when the rows have been read: only a window that begins after that brings a copy that is not exact up to what
-    it holds already, and the first that has not begun yet is the one after the next."""
+    Call it after the rows have been read: a copy that is not exact becomes consistent only with a window that begins
+    after that, and the first window that has not begun yet is the one after the next."""
     step = job.step
-    known = [named]
-    known += [split_token(held.token)[0]] if held.token is not None else []
-    known += [held.control.fence] if held.control else []
-    before = job.log.manifest(step.window) if step.window else None
+    fences = [named_fence]
+    fences += [split_token(current.token)[0]] if current.token is not None else []
+    fences += [current.control.fence] if current.control else []
+    previous = job.log.manifest(step.window) if step.window else None
     return ControlRecord(
         replicator=step.definition.name,
         table=task.table,
         log_id=step.log_id,
         owner=step.owner,
         attempt=step.attempt,
-        fence=max(known) + 1,
+        fence=max(fences) + 1,
         window=step.window,
         floor=copy.floor,
         state=state,
         epoch=step.epoch,
         high=None if job.source.exact_snapshot else job.log.sealed() + 2,
-        hi=before.hi if before else {},
+        hi=previous.hi if previous else {},
         manifest_sha256=job.log.manifest_sha256(step.window),
         definition_sha256=task.definition_sha256,
         schema=copy.schema,
@@ -113,29 +115,29 @@ def record_of(job: Job, task: TableTask, named: int, held: TargetState, copy: Co
 
 
 def prepare_copy(job: Job, work: TableWork, copy: Copy, rows: CopiedRows) -> CopyCommit:
-    """Bring the rows, as far as they do not wait for their commit."""
+    """Read the rows, as far as that does not depend on the commit."""
     writer = open_writer(job.step.definition.target.type, work.session, job.tables)
-    with work.phase("copy"), reported(work.task.table, rows.progress):
+    with work.phase("copy"), report_progress(work.task.table, rows.progress):
         return writer.copy(replace(work.task, schema=copy.schema), rows)
 
 
 def commit_copy(
     job: Job, work: TableWork, rows: CopiedRows, commit: CopyCommit, record: ControlRecord, **detail: object
 ) -> TableResult:
-    """Rows and record in one commit. Raises Fenced where somebody else has taken the table over."""
+    """Write rows and control record in one commit. Raises Fenced where another attempt has taken over the table."""
     if not job.log.claim_fence(record):
         raise Fenced(
             Problem(
                 "CPY001",
-                "another attempt is at work on this table",
+                "another attempt is copying this table",
                 where=work.task.table,
                 found=f"fence {record.fence} or a higher one is named already",
-                do="nothing: it goes on with the copy, or the next run does",
+                do="nothing: that attempt continues the copy, or the next run does",
                 data="this attempt wrote nothing",
             )
         )
     failpoint("copy.before_commit")
-    with work.phase("copy"), reported(work.task.table, rows.progress):
+    with work.phase("copy"), report_progress(work.task.table, rows.progress):
         number = commit(record)
     failpoint("copy.after_commit")
     return work.result(

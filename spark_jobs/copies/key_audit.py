@@ -1,11 +1,11 @@
-"""Rows that were deleted where the stream does not tell deletes: found by their keys, taken out in one commit.
+"""Rows that were deleted while the stream had no deletes: found by comparing keys, deleted in one commit.
 
-The table takes no stream commits meanwhile and stands right before the window that asked for the audit. So whatever it
-holds was read at the source before the keys are, and a key that is not among them is gone. What is read later comes on
-top, out of the windows behind.
+The table takes no stream commits meanwhile, and its cursor is right before the window that requires the audit. So all
+its rows were read at the source before the keys are, and a row whose key is not in the source was deleted. Later
+changes are in the windows after it.
 
-Dies before the commit: the table is still ``resyncing``, the next attempt compares again. Dies after it: the cursor has
-passed the window, and the next attempt finds nothing to compare.
+A crash before the commit leaves the table ``resyncing``, and the next attempt compares again. After the commit the
+cursor is past the window, and the next attempt has nothing to compare.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from spark_jobs.batches.builder import BATCH
-from spark_jobs.batches.key_bounds import bounds_of
+from spark_jobs.batches.key_bounds import key_bounds
 from spark_jobs.batches.staged_rows import ROWS
-from spark_jobs.copies.copying import opened_copy
-from spark_jobs.copies.delete_guard import MissingRows, absent, live, require_yes
+from spark_jobs.copies.copying import open_copy
+from spark_jobs.copies.delete_guard import MissingRows, absent_rows, live_rows, require_delete_approval
 from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.merge import merge_table
 from spark_jobs.replay import CATCHING_UP, replay_table
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.runtime.table_guard import require_current
+from spark_jobs.runtime.table_guard import require_writable
 from spark_jobs.writers.writer import open_writer
 
 
 def audit_window(log: ChangeLog, control: ControlRecord) -> int | None:
-    """The window behind the cursor that asks for an audit of the table; None where a copy is needed: somebody asked for
-    one, or the first hole is another."""
+    """The window after the cursor that requires an audit of the table; None where a copy is needed: an operator
+    requested one, or the first hole is of another kind."""
     if control.state.command or control.schema is None or not control.schema.key:
         return None
     for number in range(control.window + 1, log.sealed() + 1):
@@ -52,32 +52,33 @@ def audit_window(log: ChangeLog, control: ControlRecord) -> int | None:
 
 
 def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
-    """Delete, or flag, the rows whose keys the source does not hold. Raises Blocked where they are more than allowed
-    and nobody has said yes; then nothing is written."""
+    """Delete the rows whose keys are not in the source, or mark them as deleted. Raises Blocked where they are more
+    than allowed without approval; then nothing is written."""
     task = work.task
-    before = replace(job, step=replace(job.step, window=window - 1))
-    caught_up = replay_table(before, work)
+    earlier = replace(job, step=replace(job.step, window=window - 1))
+    caught_up = replay_table(earlier, work)
     if caught_up.outcome not in (Outcome.DONE, Outcome.UNCHANGED):
         return caught_up
-    control, held = require_current(job, task, CATCHING_UP)
+    control, current = require_writable(job, task, CATCHING_UP)
     assert control.schema is not None
     hole = hole_of(job.log.manifest(window), task.table, control.floor)
     assert hole is not None
     keys = replace(control.schema, columns=tuple(map(control.schema.column, control.schema.key)))
     with (
-        opened_copy(job, replace(task, schema=keys), window) as copy,
+        open_copy(job, replace(task, schema=keys), window) as copy,
         copy_rows(job, work, copy) as source,
         work.phase("compare"),
     ):
-        rows = live(open_writer(job.step.definition.target.type, work.session, job.tables).read(task, held.version))
-        gone = absent(control.schema.key, rows, source)
+        writer = open_writer(job.step.definition.target.type, work.session, job.tables)
+        rows = live_rows(writer.read(task, current.version))
+        deleted = absent_rows(control.schema.key, rows, source)
         if task.rule.on_delete is OnDelete.IGNORE:
-            gone = gone.where("false")
+            deleted = deleted.where("false")
         attempt = f"{job.step.attempt}-audit"
         folder = batch_folder(task.table, attempt)
-        _staged(gone, control.schema, hole).write.mode("overwrite").parquet(job.log.store.url(f"{folder}/{ROWS}"))
+        _staged(deleted, control.schema, hole).write.mode("overwrite").parquet(job.log.store.url(f"{folder}/{ROWS}"))
     missing = MissingRows(_count(job, work, f"{folder}/{ROWS}"), rows.count())
-    require_yes(job, work, control, missing, "key audit")
+    require_delete_approval(job, work, control, missing, "key audit")
     batch = Batch(
         table=task.table,
         folder=folder,
@@ -93,14 +94,14 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
     )
     if missing.rows:
         leading = control.schema.column(control.schema.key[0])
-        batch = replace(batch, bounds=bounds_of(job.log.store, f"{folder}/{ROWS}", leading))
+        batch = replace(batch, bounds=key_bounds(job.log.store, f"{folder}/{ROWS}", leading))
     job.log.store.write(f"{folder}/{BATCH}", json.dumps(to_plain(batch)).encode())
     merged = merge_table(job, attempt, work, CATCHING_UP)
     return replace(merged, detail=merged.detail | {"missing": missing.rows, "of": missing.of})
 
 
-def _staged(gone: DataFrame, schema: TableSchema, hole: Hole) -> DataFrame:
-    """Deletes that know no more than their keys, as old as the question."""
+def _staged(deleted: DataFrame, schema: TableSchema, hole: Hole) -> DataFrame:
+    """Deletes with key columns only, at the order key of the hole."""
     columns = [
         F.col(quoted(column.name))
         if column.name in schema.key
@@ -108,7 +109,7 @@ def _staged(gone: DataFrame, schema: TableSchema, hole: Hole) -> DataFrame:
         for column in schema.columns
     ]
     known = F.array(*(F.lit(name) for name in schema.key)).alias(KNOWN)
-    return gone.select(*columns, F.lit(hole.order_key).alias(ORDER), F.lit(GONE).alias(OP), known)
+    return deleted.select(*columns, F.lit(hole.order_key).alias(ORDER), F.lit(GONE).alias(OP), known)
 
 
 def _count(job: Job, work: TableWork, folder: str) -> int:

@@ -1,7 +1,7 @@
-"""What the source says of a table in a proof: sums of hashes, hashes of rows, keys.
+"""The source's side of a verify: checksums, row hashes, keys.
 
-A database vouches for its rows itself. Rows that come in shares are hashed here, in the words of the target's side: a
-mistake of their conversion does not show, everything else does.
+A database computes them itself. Rows that are read in splits are hashed in Spark, like the target's side: an error in
+their conversion is not detected, every other difference is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.targets.sparksql.compare import Hash, checksums_sql, rows_sql
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.copies.split_frames import copy_rows
-from spark_jobs.copies.split_reads import read_pages
+from spark_jobs.copies.split_reads import read_splits
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.remote_errors import from_remote_failure
 
@@ -26,7 +26,8 @@ VIEW = "source_rows"
 
 
 class SourceSide(Protocol):
-    """``keys`` are those of the copy's rows, ``hash`` is what checksums add up; ``schema``: the columns to compare."""
+    """``keys`` are those of the copy's rows; ``hash`` is the hash that checksums add up; ``schema``: the columns to
+    compare."""
 
     hash: ClassVar[Hash]
 
@@ -36,22 +37,22 @@ class SourceSide(Protocol):
         """``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
 
     def hashes(self, schema: TableSchema) -> DataFrame:
-        """Per row ``k``, the text that tells it from others, and ``h``, a hash of all its values."""
+        """Per row: ``k``, a text that identifies it, and ``h``, a hash of all its values."""
 
 
 @contextmanager
-def source_side(job: Job, work: TableWork, copy: Copy) -> Iterator[SourceSide]:
-    """Readable while the context is open, and the copy with it."""
+def open_source_side(job: Job, work: TableWork, copy: Copy) -> Iterator[SourceSide]:
+    """Readable while the context and the copy are open."""
     if isinstance(job.source, ProvesRows):
         with from_remote_failure():
-            yield _Database(job, work, copy, job.source)
+            yield _DatabaseSide(job, work, copy, job.source)
         return
     with copy_rows(job, work, copy) as rows:
-        yield _Fetched(work.spark, rows, copy.schema)
+        yield _SplitSide(work.spark, rows, copy.schema)
 
 
 @dataclass(frozen=True)
-class _Database:
+class _DatabaseSide:
     hash: ClassVar = Hash.MD5
     job: Job
     work: TableWork
@@ -66,17 +67,17 @@ class _Database:
         return self.source.checksums(self.copy, self.work.task, schema)
 
     def hashes(self, schema: TableSchema) -> DataFrame:
-        told = tuple(Column(name, LogicalType(Kind.TEXT)) for name in ("k", "h"))
-        proof = replace(schema, columns=told)
+        columns = tuple(Column(name, LogicalType(Kind.TEXT)) for name in ("k", "h"))
+        proof = replace(schema, columns=columns)
         return self._read(self.source.hashes(self.copy, self.work.task, schema), proof, proof.names)
 
     def _read(self, read: SplitRead, schema: TableSchema, names: Sequence[str]) -> DataFrame:
-        wanted = replace(schema, columns=tuple(map(schema.column, names)))
-        return read_pages(self.work.spark, self.job.step.definition, self.job.secrets.source, read.splits, wanted)
+        selected = replace(schema, columns=tuple(map(schema.column, names)))
+        return read_splits(self.work.spark, self.job.step.definition, self.job.secrets.source, read.splits, selected)
 
 
 @dataclass(frozen=True)
-class _Fetched:
+class _SplitSide:
     hash: ClassVar = Hash.XX
     spark: SparkSession
     rows: DataFrame

@@ -1,4 +1,6 @@
-"""The shares of a copy, read without Spark and given to whoever writes them, wherever that is."""
+"""The splits of a copy, read without Spark and passed to the function that writes them, in the process that reads
+them.
+"""
 
 from __future__ import annotations
 
@@ -19,28 +21,28 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.open_store import open_log
 from spark_jobs.copies.split_frames import require_all
 from spark_jobs.runtime.job import Job
-from spark_jobs.runtime.parallel import in_parallel
-from spark_jobs.runtime.row_progress import Note, record_progress
+from spark_jobs.runtime.parallel import run_splits
+from spark_jobs.runtime.row_progress import ReportRows, progress_reporter
 
 R = TypeVar("R")
 Rows = Iterable[pa.Table]
 
 
 @dataclass(frozen=True)
-class WrittenSplit(Generic[R]):
-    """What became of the shares of a copy, and how many rows they held."""
+class WrittenSplits(Generic[R]):
+    """The results for the splits of a copy, and their number of rows."""
 
-    told: list[R]
+    results: list[R]
     rows: int
 
 
 @dataclass(frozen=True)
-class _Share(Generic[R]):
-    """Holds secrets: it travels inside the serialised task only."""
+class _SplitTask(Generic[R]):
+    """Contains secrets: it travels only inside the serialised task."""
 
     step: Step
     secrets: Secrets
-    share: str
+    split: str
     number: int
     schema: TableSchema
     technical: Mapping[str, str | bool]
@@ -49,7 +51,7 @@ class _Share(Generic[R]):
 
 @dataclass(frozen=True)
 class _SplitResult(Generic[R]):
-    """A failure with words travels as a value: as an exception Spark would turn it into text."""
+    """A ``CdcError`` travels as a value: Spark would turn an exception into text."""
 
     result: R | None
     error: CdcError | None
@@ -59,59 +61,59 @@ class _SplitResult(Generic[R]):
 
 def write_splits(
     job: Job, copy: Copy, technical: Mapping[str, str | bool], function: Callable[[Rows], R]
-) -> WrittenSplit[R]:
-    """Each share of the copy, with these columns besides, given to ``function``. Raises what reading a share raises,
-    and SourceUnavailable (CPY005) where there are not as many rows as the source has counted."""
+) -> WrittenSplits[R]:
+    """Call ``function`` with the rows of each split, extended by the technical columns. Raises the errors of reading a
+    split, and SourceUnavailable (CPY005) where the number of rows differs from the source's count."""
     step = replace(job.step, tables=())
-    shares = [
-        _Share(step, job.secrets, share, number, copy.schema, technical, function)
-        for number, share in enumerate(copy.read.splits)
+    tasks = [
+        _SplitTask(step, job.secrets, split, number, copy.schema, technical, function)
+        for number, split in enumerate(copy.read.splits)
     ]
-    told: list[_SplitResult[R]] = in_parallel(job, _read_split, shares)
-    for one in told:
-        if one.error is not None:
-            raise one.error
-    rows = sum(one.rows for one in told)
+    results: list[_SplitResult[R]] = run_splits(job, _run_task, tasks)
+    for result in results:
+        if result.error is not None:
+            raise result.error
+    rows = sum(result.rows for result in results)
     require_all(copy.read, copy.schema.table, rows)
-    peaks = [job.peak_memory_bytes.get("share", 0), *(one.peak_bytes for one in told)]
+    peaks = [job.peak_memory_bytes.get("share", 0), *(result.peak_bytes for result in results)]
     job.peak_memory_bytes["share"] = max(peaks)
-    return WrittenSplit([one.result for one in told if one.result is not None], rows)
+    return WrittenSplits([result.result for result in results if result.result is not None], rows)
 
 
-def _read_split(share: _Share[R]) -> _SplitResult[R]:
-    """Runs wherever the share is done."""
-    counted = _Counted(share)
+def _run_task(task: _SplitTask[R]) -> _SplitResult[R]:
+    """Runs in the process that reads the split."""
+    reader = _CountingReader(task)
     try:
-        result, error = share.function(counted.tables()), None
+        result, error = task.function(reader.tables()), None
     except CdcError as failure:
         result, error = None, failure
-    return _SplitResult(result, error, counted.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    return _SplitResult(result, error, reader.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 
-class _Counted:
-    def __init__(self, share: _Share[Any]) -> None:
+class _CountingReader:
+    def __init__(self, task: _SplitTask[Any]) -> None:
         self.rows = 0
-        self._share = share
+        self._task = task
 
     def tables(self) -> Iterator[pa.Table]:
-        share = self._share
-        source = open_source(share.step.definition, share.secrets.source)
-        assert isinstance(source, ReadsSplits), "only such sources have shares"
-        wanted, note = arrow_schema(share.schema), self._note()
-        for table in source.read_split(share.share, share.schema):
+        task = self._task
+        source = open_source(task.step.definition, task.secrets.source)
+        assert isinstance(source, ReadsSplits), "only such sources have splits"
+        target_schema, report = arrow_schema(task.schema), self._reporter()
+        for table in source.read_split(task.split, task.schema):
             self.rows += len(table)
-            note(self.rows)
-            yield _with(share.technical, table.cast(wanted))
+            report(self.rows)
+            yield _add_columns(task.technical, table.cast(target_schema))
 
-    def _note(self) -> Note:
-        store = open_log(self._share.step.definition, self._share.secrets.staging).store
-        return record_progress(store, self._share.step, f"{self._share.schema.table}-{self._share.number:04d}")
+    def _reporter(self) -> ReportRows:
+        store = open_log(self._task.step.definition, self._task.secrets.staging).store
+        return progress_reporter(store, self._task.step, f"{self._task.schema.table}-{self._task.number:04d}")
 
 
-def _with(technical: Mapping[str, str | bool], table: pa.Table) -> pa.Table:
+def _add_columns(technical: Mapping[str, str | bool], table: pa.Table) -> pa.Table:
     for name, value in technical.items():
         column = pa.repeat(pa.scalar(value), len(table))
-        if isinstance(value, str):  # a text that repeats takes no room as a dictionary
+        if isinstance(value, str):  # a constant text takes no memory as a dictionary
             numbers = pa.repeat(pa.scalar(0, pa.int8()), len(table))
             column = pa.DictionaryArray.from_arrays(numbers, pa.array([value]))
         table = table.append_column(name, column)

@@ -1,4 +1,4 @@
-"""The rows of a copy, as Spark reads them."""
+"""The rows of a copy as a Spark frame."""
 
 from __future__ import annotations
 
@@ -10,29 +10,28 @@ from pyspark.sql import DataFrame
 
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
-from spark_jobs.copies.split_reads import read_pages
+from spark_jobs.copies.split_reads import read_splits
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.runtime.progress import reported
+from spark_jobs.runtime.progress import report_progress
 from spark_jobs.runtime.remote_errors import from_remote_failure
-from spark_jobs.runtime.spark_progress import shares_read
+from spark_jobs.runtime.spark_progress import watch_splits
 
 
 @contextmanager
 def copy_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[DataFrame]:
-    """All columns of the copy. Shares that give other rows when they are read again are fetched here, once, into files
-    of the executors: they are counted before anything is written, and a resync looks at them twice. Raises what reading
-    a share raises, and SourceUnavailable (CPY005) where there are not as many rows as the source has counted.
-    """
+    """All columns of the copy. Splits that may return other rows when they are read again are read once, into files of
+    the executors: the rows are counted before anything is written, and a resync reads them twice. Raises the errors of
+    reading a split, and SourceUnavailable (CPY005) where the number of rows differs from the source's count."""
     definition, connection = job.step.definition, job.secrets.source
-    frame = read_pages(work.spark, definition, connection, copy.read.splits, copy.schema)
+    frame = read_splits(work.spark, definition, connection, copy.read.splits, copy.schema)
     if copy.read.repeatable:
         with from_remote_failure():
             yield frame
         return
     frame = frame.persist(StorageLevel.DISK_ONLY)
     try:
-        progress = shares_read(work.spark, copy.rows)
-        with work.phase("read"), from_remote_failure(), reported(copy.schema.table, progress):
+        progress = watch_splits(work.spark, copy.rows)
+        with work.phase("read"), from_remote_failure(), report_progress(copy.schema.table, progress):
             require_all(copy.read, copy.schema.table, frame.count())
         yield frame
     finally:
@@ -40,17 +39,17 @@ def copy_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[DataFrame]:
 
 
 def require_all(read: SplitRead, table: str, rows: int) -> None:
-    """Raises SourceUnavailable (CPY005) where there are not as many rows as the source has counted."""
+    """Raises SourceUnavailable (CPY005) where the number of rows differs from the source's count."""
     if read.rows is None or rows == read.rows:
         return
     raise SourceUnavailable(
         Problem(
             "CPY005",
-            f"the copy of {table} did not come whole",
+            f"the copy of {table} is incomplete",
             where=table,
             found=f"{rows:,} rows",
             allowed=f"{read.rows:,} rows, as the source counted them",
-            do="nothing: the next run copies again",
+            do="nothing: the next run copies the table again",
             data="nothing was written",
         )
     )

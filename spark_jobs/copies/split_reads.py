@@ -1,4 +1,4 @@
-"""A table that lies in shares, each of which any process can read, any number of times."""
+"""A table in splits, each of which any process can read, any number of times."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from spark_jobs.runtime.remote_errors import as_remote_failure
 ROWS_PER_BATCH = 10_000
 
 
-def read_pages(
+def read_splits(
     spark: SparkSession,
     definition: Definition,
     connection: ConnectionInfo,
-    shares: Sequence[str],
+    splits: Sequence[str],
     schema: TableSchema,
 ) -> DataFrame:
-    """One Spark task per share; each task opens the source for itself, and a task that is tried again reads its share
-    again. The connection travels inside the serialised tasks only. Read the frame inside ``from_remote_failure``."""
+    """One Spark task per split; each task opens the source, and a retried task reads its split again. The connection
+    travels only inside the serialised tasks. Read the frame inside ``from_remote_failure``."""
     columns = ", ".join(f"{quoted(column.name)} {column_type(column.type)}" for column in schema.columns)
-    if not shares:
+    if not splits:
         return spark.createDataFrame([], columns)
     frame = spark.createDataFrame(
-        spark.sparkContext.parallelize([(one,) for one in shares], len(shares)), "share STRING"
+        spark.sparkContext.parallelize([(split,) for split in splits], len(splits)), "split STRING"
     )
     rows = partial(_rows, definition, connection, schema)
     return frame.mapInArrow(rows, columns)
@@ -45,8 +45,8 @@ def _rows(
     """Runs in an executor."""
     with as_remote_failure():
         source = open_source(definition, connection)
-        assert isinstance(source, ReadsSplits), "only such sources have shares"
+        assert isinstance(source, ReadsSplits), "only such sources have splits"
         for batch in batches:
-            for share in batch.column("share").to_pylist():
-                for rows in source.read_split(share, schema):
+            for split in batch.column("split").to_pylist():
+                for rows in source.read_split(split, schema):
                     yield from rows.to_batches(ROWS_PER_BATCH)

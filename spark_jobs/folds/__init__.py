@@ -1,1 +1,1 @@
-"""From the changes of a key to its row."""
+"""Folds the changes of a key to its row."""

@@ -19,8 +19,8 @@ from airflow_cdc_provider.core.table.merge_plan import KNOWN, OP, ORDER
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.types import FLOATING
 
-NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
-UNUSUAL = (pa.ArrowInvalid, binascii.Error)
+NON_FINITE = ("NaN", "Infinity", "-Infinity")
+CONVERSION_ERRORS = (pa.ArrowInvalid, binascii.Error)
 """Raised by a value that is not spelled as usual."""
 
 BLOCK_BYTES = 4 << 20
@@ -31,7 +31,7 @@ def arrow_rows(folded: pa.Table, schema: TableSchema, partial: bool) -> pa.Table
     """None where a value is not spelled as usual."""
     try:
         columns = typed_arrays(folded["image"], schema)
-    except UNUSUAL:
+    except CONVERSION_ERRORS:
         return None
     known = [folded["known"]] if partial else []
     names = [*schema.names, ORDER, OP, *([KNOWN] if partial else [])]
@@ -39,7 +39,7 @@ def arrow_rows(folded: pa.Table, schema: TableSchema, partial: bool) -> pa.Table
 
 
 def typed_arrays(images: pa.ChunkedArray, schema: TableSchema) -> list[pa.ChunkedArray]:
-    """The columns of these row images; NULL where an image lacks one. Raises one of UNUSUAL."""
+    """The columns of these row images; NULL where an image lacks one. Raises one of CONVERSION_ERRORS."""
     images = images.combine_chunks()
     pieces = [_read(images.slice(at, PIECE_ROWS), schema) for at in range(0, len(images), PIECE_ROWS)]
     read = pa.concat_tables(pieces) if pieces else _json_schema(schema).empty_table()
@@ -70,7 +70,7 @@ def _with_bare_words(images: pa.StringArray, schema: TableSchema) -> pa.StringAr
     """Floats that are no numbers, as Arrow reads them. Within a text the quotes of such a member have backslashes."""
     for column in schema.columns:
         if column.type.kind in FLOATING:
-            for word in NO_NUMBERS:
+            for word in NON_FINITE:
                 name = canonical(column.name)
                 images = pc.replace_substring(images, f'{name}:"{word}"', f"{name}:{word}")
     return images

@@ -1,4 +1,4 @@
-"""Which fold the records of a batch need."""
+"""Chooses the fold for the records of a batch."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from spark_jobs.folds.keyless import KeylessFold, fold_keyless
 from spark_jobs.folds.lives import Rules
 from spark_jobs.folds.typed_rows import typed_rows
 from spark_jobs.folds.unordered import UnorderedFold, fold_unordered
-from spark_jobs.runtime.sessions import FEW_ROWS
+from spark_jobs.runtime.sessions import MAX_INTERPRETED_ROWS
 
 DELETE = Operation.DELETE.value
 
 
 @dataclass(frozen=True)
 class FoldResult:
-    """``rows`` as ``core.merge`` says. ``tombstones``: those of the carry-over from now on; None where it has none.
-    ``late``: records that nobody knows what to do with."""
+    """``rows`` as in ``core.table.merge_plan``. ``tombstones``: the new tombstones of the carry-over; None where it has
+    none. ``late``: records older than the barrier whose row is not in the target."""
 
     rows: DataFrame
     tombstones: DataFrame | None = None
@@ -41,14 +41,14 @@ class FoldResult:
 
 
 @dataclass(frozen=True)
-class Folding:
-    """``shape``: of the entries, which are the changes of rows that count. ``carried``: the carry-over of the commit
-    that the batch is built on. ``admitted``: entries that had waited in it. ``target``: the table as it was then.
-    ``now``: ISO time."""
+class BatchFold:
+    """``shape``: of the entries, which are the row changes to apply. ``carried``: the carry-over of the commit that the
+    batch is based on. ``admitted``: entries that waited in it. ``target``: the table at that commit. ``now``: ISO time.
+    """
 
     task: TableTask
     images: ImageColumns
-    contents: BatchStats
+    stats: BatchStats
     shape: BatchShape
     truncated_at: str | None
     plan: BatchPlan
@@ -58,8 +58,8 @@ class Folding:
     now: str
     target: Callable[[], DataFrame]
 
-    def staged(self, entries: DataFrame) -> FoldResult:
-        """Raises IntegrityBroken where the records are not what the table's regime can do with."""
+    def result(self, entries: DataFrame) -> FoldResult:
+        """Raises IntegrityBroken where the table's regime does not support the records."""
         if not self.images.schema.key:
             return FoldResult(self._keyless(entries))
         if self.images.schema.regime is Regime.UNORDERED:
@@ -102,19 +102,19 @@ class Folding:
 
     def _keyed(self, entries: DataFrame) -> DataFrame:
         rows = self.plan.rows + self.control.carry.waiting
-        if rows <= FEW_ROWS:
+        if rows <= MAX_INTERPRETED_ROWS:
             return self.typed(fold_on_driver(entries, self.fold))
         return self.typed(fold_in_tasks(entries, self.fold, rows, self._moved))
 
     def _unordered(self, entries: DataFrame) -> FoldResult:
-        if self.contents.truncated_at or self.shape.incomplete:
+        if self.stats.truncated_at or self.shape.incomplete:
             raise IntegrityBroken(self._without_order())
         repair = bool(self.plan.touched)
         ignore = self.task.rule.on_delete is OnDelete.IGNORE
         fold = UnorderedFold(
             self.images,
-            was_retired="" if repair else self.control.retired_below,
-            retired=max(self.control.retired_below, self.contents.barrier),
+            retired_before="" if repair else self.control.retired_below,
+            retired=max(self.control.retired_below, self.stats.barrier),
             now=self.now,
             admitted=self.admitted,
             target=self.target,
@@ -127,12 +127,12 @@ class Folding:
         return FoldResult(folded.rows) if repair else FoldResult(folded.rows, folded.carry, folded.late)
 
     def _without_order(self) -> Problem:
-        table, found = self.task.table, "a row without all its columns"
+        table = self.task.table
         return Problem(
             "TGT037",
-            "a source that delivers out of order sent what only an order gives a meaning",
+            "a source without ordered delivery sent a change that requires an order",
             f"{table}, up to window {self.plan.window}",
-            "a truncate" if self.contents.truncated_at else found,
+            "a truncate" if self.stats.truncated_at else "a row without all its columns",
             "rows with all columns, and deletes",
             f"airflow cdc resync {self.control.replicator} --table {table}",
             "nothing of the batch was applied; the change log keeps it",

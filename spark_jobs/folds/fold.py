@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, IMAGE_OPERATIONS, Operation, canonical
 from airflow_cdc_provider.core.table.merge_plan import CONFLICTING_CHANGES, GONE, LIVE
+from spark_jobs.folds.duplicates import have_conflicts
 from spark_jobs.folds.json_members import elements
 from spark_jobs.folds.key_groups import TEXT, KeyGroups, Mask
 from spark_jobs.folds.key_holders import without_passing_rows
@@ -28,7 +29,7 @@ ROWS = pa.schema(
 )
 """The fields of ``lives.Row``."""
 
-DELETE, READ = Operation.DELETE.value, Operation.READ.value
+DELETE = Operation.DELETE.value
 PARTIAL = pa.array(sorted(IMAGE_OPERATIONS - {Operation.REPLACE}))
 
 
@@ -73,7 +74,7 @@ class Fold:
     def _together(self, groups: KeyGroups, keys: Mask) -> pa.Table:
         if self.rules.ignore_deletes:
             groups, keys = groups.without_deletes(keys)
-        _require_one_story(groups, keys)
+        _require_no_conflict(groups, keys)
         last = groups.entries.take(pa.array(groups.last[keys]))
         gone = pc.equal(last["op"], DELETE)
         images = pc.replace_with_mask(
@@ -120,7 +121,7 @@ def _departures_of(entries: pa.Table, incomplete: Mask) -> Mask:
     return found
 
 
-def _require_one_story(groups: KeyGroups, keys: Mask) -> None:
+def _require_no_conflict(groups: KeyGroups, keys: Mask) -> None:
     """Raises FoldError where an entry with the order key of the last one of its key differs from that."""
     codes, last = groups.codes, groups.last
     earlier = np.flatnonzero(keys[codes] & (last[codes] != np.arange(len(codes))))
@@ -128,15 +129,8 @@ def _require_one_story(groups: KeyGroups, keys: Mask) -> None:
     order = groups.entries["order_key"]
     same = pc.equal(order.take(others), order.take(lasts))
     some = groups.entries.select(["op", "after"])
-    if differ(some.take(others.filter(same)), some.take(lasts.filter(same))):
+    if have_conflicts(some.take(others.filter(same)), some.take(lasts.filter(same))):
         raise FoldError(CONFLICTING_CHANGES)
-
-
-def differ(some: pa.Table, others: pa.Table) -> bool:
-    """Whether a record differs from the one beside it. Two rows that a copy read at one position may."""
-    kinds = pc.not_equal(some["op"], others["op"])
-    images = pc.not_equal(pc.fill_null(some["after"], ""), pc.fill_null(others["after"], ""))
-    return bool(pc.any(pc.and_(pc.or_(kinds, images), pc.not_equal(some["op"], READ))).as_py())
 
 
 def _with_last_images(entries: pa.Table) -> pa.Table:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, Operation
-from airflow_cdc_provider.core.table.merge_plan import TWO_HOLDERS
+from airflow_cdc_provider.core.table.merge_plan import AMBIGUOUS_KEY
 from spark_jobs.folds.key_groups import KeyGroups
 from spark_jobs.folds.lives import FoldError
 
@@ -57,7 +57,7 @@ def without_passing_rows(groups: KeyGroups) -> pa.Table:
     for steps in _doubtful(groups):
         for step in _left_out(steps):
             if step.phase == DEPARTS and step.link_id in carrying:
-                raise FoldError(TWO_HOLDERS)
+                raise FoldError(AMBIGUOUS_KEY)
             kept[step.at] = False
     return entries if kept.all() else entries.filter(pa.array(kept))
 
@@ -106,7 +106,7 @@ def _left_out(steps: Sequence[Step]) -> list[Step]:
             stays.append(max(order_key for order_key, n in row if n > 0))
         leaves |= first < 0 and last < 0 if by_id else net < 0
     if len(stays) > 1:
-        raise FoldError(TWO_HOLDERS)
+        raise FoldError(AMBIGUOUS_KEY)
     if not stays and not leaves:
         return list(steps)
     return [step for step in steps if stays and step.order_key > stays[0]]

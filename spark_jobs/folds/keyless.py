@@ -1,6 +1,6 @@
-"""The change log of a table without key, as arithmetic on equal rows: plus what came, minus what went.
+"""Folds the change log of a table without a key, by counting equal rows: plus the arrivals, minus the departures.
 
-There is no row to guard by order: a batch must be applied exactly once, which token and cursor see to.
+Rows have no order guard: a batch must be applied exactly once, which fencing token and cursor ensure.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ INSERT, READ, UPDATE, DELETE = (
     op.value for op in (Operation.INSERT, Operation.READ, Operation.UPDATE, Operation.DELETE)
 )
 
-ROW, NET, HELD, STAY, EACH = "_cdc_row", "_cdc_net", "_cdc_held", "_cdc_stay", "_cdc_each"
-"""Columns beside the source's own: they begin with what no source column may begin with."""
+ROW, NET, IN_TARGET, REMAINING, EACH = "_cdc_row", "_cdc_net", "_cdc_held", "_cdc_stay", "_cdc_each"
+"""Columns besides the source's own: they start with a prefix that source columns must not have."""
 
 
 @dataclass(frozen=True)
 class KeylessFold:
-    """``keep_deleted``: deletes do nothing. ``truncated``: the target counts as empty. ``target``: the table as it was
-    when the batch was begun."""
+    """``keep_deleted``: deletes are ignored. ``truncated``: the target counts as empty. ``target``: the table that the
+    batch is based on."""
 
     images: ImageColumns
     keep_deleted: bool
@@ -39,34 +39,34 @@ class KeylessFold:
 
 
 def fold_keyless(records: DataFrame, fold: KeylessFold) -> DataFrame:
-    """Staged rows: one that takes all equal rows away, others that bring back as many as shall stay."""
+    """Staged rows: one that deletes all equal rows, and others that insert as many as remain."""
     net = _net(records, fold).localCheckpoint()
     names = [quoted(name) for name in fold.images.schema.names]
-    came = net.where(F.col(NET) > 0).select(*names, _each(NET))
-    staged = came.withColumn(OP, F.lit(COPY)).drop(EACH)
-    went = net.where(F.col(NET) < 0)
-    if went.isEmpty():
+    increased = net.where(F.col(NET) > 0).select(*names, _each(NET))
+    staged = increased.withColumn(OP, F.lit(COPY)).drop(EACH)
+    decreased = net.where(F.col(NET) < 0)
+    if decreased.isEmpty():
         return staged
-    counted = _counted(went, fold)
-    gone = counted.select(*names, F.lit(GONE).alias(OP))
-    stay = counted.where(F.col(STAY) > 0).select(*names, _each(STAY))
-    return staged.unionByName(gone).unionByName(stay.withColumn(OP, F.lit(COPY)).drop(EACH))
+    counts = _with_remaining(decreased, fold)
+    deletes = counts.select(*names, F.lit(GONE).alias(OP))
+    remaining = counts.where(F.col(REMAINING) > 0).select(*names, _each(REMAINING))
+    return staged.unionByName(deletes).unionByName(remaining.withColumn(OP, F.lit(COPY)).drop(EACH))
 
 
 def _each(times: str) -> Column:
-    """The row as often as the column says."""
+    """Repeats the row as often as the column ``times`` specifies."""
     return F.explode(F.sequence(F.lit(1), times)).alias(EACH)
 
 
 def _net(records: DataFrame, fold: KeylessFold) -> DataFrame:
-    """One row per different row image with how many more there are now; images that cancel out are left out."""
+    """One row per distinct row image with the net change of its count; images with no net change are omitted."""
     records = records.dropDuplicates(["order_key"])
-    came = records.where(F.col("op").isin(INSERT, READ, UPDATE))
-    went = records.where(F.col("op").isin(*((UPDATE,) if fold.keep_deleted else (UPDATE, DELETE))))
-    sides = came.select(
+    arrivals = records.where(F.col("op").isin(INSERT, READ, UPDATE))
+    departures = records.where(F.col("op").isin(*((UPDATE,) if fold.keep_deleted else (UPDATE, DELETE))))
+    sides = arrivals.select(
         "schema_id", F.col("after").alias("image"), F.col("after_complete").alias("whole"), F.lit(1).alias("n")
     ).unionByName(
-        went.select(
+        departures.select(
             "schema_id", F.col("before").alias("image"), F.col("before_complete").alias("whole"), F.lit(-1).alias("n")
         )
     )
@@ -80,37 +80,39 @@ def _net(records: DataFrame, fold: KeylessFold) -> DataFrame:
     )
 
 
-def _counted(went: DataFrame, fold: KeylessFold) -> DataFrame:
-    """``STAY``: how many equal rows the target keeps. Raises where it holds fewer than shall go."""
-    held = _held(went, fold)
-    counted = went.join(held, ROW, "left")
-    stay = F.coalesce(HELD, F.lit(0)).cast("int") + F.col(NET)
-    return counted.withColumn(STAY, F.when(stay >= 0, stay).otherwise(F.raise_error(F.lit(NO_ROW)).cast("int")))
+def _with_remaining(decreased: DataFrame, fold: KeylessFold) -> DataFrame:
+    """``REMAINING``: how many equal rows stay in the target. Raises NO_ROW where the target has fewer than are
+    deleted."""
+    in_target = _count_in_target(decreased, fold)
+    counts = decreased.join(in_target, ROW, "left")
+    remaining = F.coalesce(IN_TARGET, F.lit(0)).cast("int") + F.col(NET)
+    checked = F.when(remaining >= 0, remaining).otherwise(F.raise_error(F.lit(NO_ROW)).cast("int"))
+    return counts.withColumn(REMAINING, checked)
 
 
-def _held(went: DataFrame, fold: KeylessFold) -> DataFrame:
+def _count_in_target(decreased: DataFrame, fold: KeylessFold) -> DataFrame:
     schema = fold.images.schema
     rows = fold.target()
     if fold.truncated:
         rows = rows.limit(0)
-    present = {name.lower() for name in rows.columns}
-    held = rows.select(
+    target_columns = {name.lower() for name in rows.columns}
+    target_rows = rows.select(
         *(
             F.col(quoted(column.name)).alias(f"_cdc_t{number}")
-            if column.name.lower() in present
+            if column.name.lower() in target_columns
             else F.expr(initial_value(column)).alias(f"_cdc_t{number}")
             for number, column in enumerate(schema.columns)
         )
     )
     return (
-        held.join(went, reduce(lambda left, right: left & right, _equal(schema)))
+        target_rows.join(decreased, reduce(lambda left, right: left & right, _equal(schema)))
         .groupBy(ROW)
-        .agg(F.count(F.lit(1)).alias(HELD))
+        .agg(F.count(F.lit(1)).alias(IN_TARGET))
     )
 
 
 def _equal(schema: TableSchema) -> list[Column]:
-    """Floats are compared by text: 0.0 and -0.0 are equal numbers but not equal copies."""
+    """Floats are compared by their text: 0.0 and -0.0 are equal numbers but different copies."""
     pairs = ((F.col(f"_cdc_t{n}"), F.col(quoted(column.name)), column) for n, column in enumerate(schema.columns))
     return [
         left.cast("string").eqNullSafe(right.cast("string")) if column.type.kind in FLOATING else left.eqNullSafe(right)

@@ -13,22 +13,22 @@ IMAGES = tuple(sorted(operation.value for operation in IMAGE_OPERATIONS))
 
 
 def own_key() -> SparkColumn:
-    """The key that a change record is an entry of: of a delete the key before it."""
+    """The key of a change record: of a delete, the key before it."""
     return F.when(F.col("op") == DELETE, F.col("key_before")).otherwise(F.col("key"))
 
 
 def is_incomplete() -> SparkColumn:
-    """A row image that lacks columns. ``replace`` has all of them: those it does not name are NULL."""
+    """A live image without all columns. ``replace`` counts as complete: the columns it lacks are NULL."""
     return F.col("op").isin(*IMAGES) & ~F.col("after_complete") & (F.col("op") != Operation.REPLACE.value)
 
 
-def of_touched_keys(records: DataFrame, touching: DataFrame) -> DataFrame:
-    """The records of keys that any record of ``touching`` departs from or arrives at."""
+def with_touched_keys(records: DataFrame, touching: DataFrame) -> DataFrame:
+    """The records whose key occurs, before or after, in any record of ``touching``."""
     keys = touching.select(F.explode(F.array("key_before", "key")).alias("k")).where("k IS NOT NULL").distinct()
     return records.withColumn("k", own_key()).join(keys, "k", "left_semi").drop("k")
 
 
-def without_carried(records: DataFrame, carried: DataFrame) -> DataFrame:
-    """The records of keys that have nothing in the carry-over: a repair does not change the others."""
+def without_carried_keys(records: DataFrame, carried: DataFrame) -> DataFrame:
+    """The records of keys that are not in the carry-over: a repair leaves those keys alone."""
     waiting = carried.select(own_key().alias("k")).distinct()
     return records.withColumn("k", own_key()).join(waiting, "k", "left_anti").drop("k")

@@ -1,1 +1,1 @@
-"""Records that cannot be applied yet: bad ones, rows to fetch again, and what waits behind them."""
+"""Records that cannot be applied yet: bad ones, rows to refetch, and the records that wait for them."""

@@ -1,6 +1,7 @@
-"""The bad records of a batch: found, ruled upon, and kept under ``quarantine/`` before any commit counts them.
+"""The bad records of a batch: found, resolved by operator decisions, and stored under ``quarantine/`` before any commit
+counts them.
 
-They are few, or the table stops: so they are looked after here, on the driver, one by one.
+There are few of them, or the table stops: so the driver processes them one by one.
 """
 
 from __future__ import annotations
@@ -23,26 +24,26 @@ from airflow_cdc_provider.core.log.quarantine import (
     QuarantinedRecord,
     QuarantineList,
     RecordKey,
+    apply_correction,
     bad_record,
-    corrected,
-    entry_of,
     record_id,
+    record_key,
     undecoded,
 )
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.folds.key_groups import entry_keys
 from spark_jobs.windows import driver_reads
-from spark_jobs.windows.driver_reads import CarriedRecord, landed
+from spark_jobs.windows.driver_reads import CarriedRecord, read_window_records
 from spark_jobs.windows.log_reader import WindowSlice
-from spark_jobs.windows.parquet_files import opened
+from spark_jobs.windows.parquet_files import open_parquet
 
-LISTING = "listing.json"
+LISTING_FILE = "listing.json"
 
 
 @dataclass(frozen=True)
-class Bad:
-    """``since``: when it was met first; empty where that is now."""
+class BadRecord:
+    """``since``: when it was first found; empty for a new one."""
 
     record: ChangeRecord
     window: int
@@ -54,116 +55,119 @@ class Bad:
         return record_id(self.record)
 
     @property
-    def carried(self) -> CarriedRecord:
+    def as_carried(self) -> CarriedRecord:
         return CarriedRecord(self.record, Carried.QUARANTINED, self.since or None, self.reason)
 
 
 class CorrectedRecord(NamedTuple):
-    """``records`` are to be taken in the place of ``bad``."""
+    """``records`` replace ``bad``."""
 
-    bad: Bad
+    bad: BadRecord
     records: tuple[ChangeRecord, ...]
 
 
 @dataclass(frozen=True)
-class Ruling:
-    """``open``: nothing helps yet. ``given_up``: by decision."""
+class Resolution:
+    """``open``: no decision helps yet. ``discarded``: by decision."""
 
-    open: tuple[Bad, ...]
-    mended: tuple[CorrectedRecord, ...]
-    given_up: tuple[ChangeRecord, ...]
+    open: tuple[BadRecord, ...]
+    corrected: tuple[CorrectedRecord, ...]
+    discarded: tuple[ChangeRecord, ...]
 
     @property
-    def back(self) -> list[ChangeRecord]:
-        return [record for one in self.mended for record in one.records]
+    def corrected_records(self) -> list[ChangeRecord]:
+        return [record for entry in self.corrected for record in entry.records]
 
 
-def unreadable(log: ChangeLog, windows: Sequence[WindowSlice], after: str) -> list[Bad]:
-    """Records behind the order key that no decoder understood. The counts of a window say whether to look."""
-    holding = [one for one in windows if one.part.counts.get(Operation.UNREADABLE.value)]
-    found = landed(log, holding, [("op", "=", Operation.UNREADABLE.value), ("order_key", ">", after)])
-    return [Bad(record, window, what.reason) for window, record in found if (what := undecoded(record))]
+def unreadable_records(log: ChangeLog, windows: Sequence[WindowSlice], after: str) -> list[BadRecord]:
+    """Records above the order key that no decoder understood. The counts of a window show whether it has any."""
+    with_unreadable = [window for window in windows if window.part.counts.get(Operation.UNREADABLE.value)]
+    filters = [("op", "=", Operation.UNREADABLE.value), ("order_key", ">", after)]
+    records = read_window_records(log, with_unreadable, filters)
+    return [BadRecord(record, window, message.reason) for window, record in records if (message := undecoded(record))]
 
 
-def named(log: ChangeLog, windows: Sequence[WindowSlice], reasons: Mapping[RecordKey, str]) -> list[Bad]:
-    """These records, each with why it is bad."""
-    places = sorted({entry.order_key for entry in reasons})
-    found = landed(log, windows, [("order_key", "in", places)]) if reasons else []
-    return [Bad(record, window, why) for window, record in found if (why := reasons.get(entry_of(record)))]
+def read_bad_records(
+    log: ChangeLog, windows: Sequence[WindowSlice], reasons: Mapping[RecordKey, str]
+) -> list[BadRecord]:
+    """These records, each with the reason why it is bad."""
+    order_keys = sorted({entry.order_key for entry in reasons})
+    records = read_window_records(log, windows, [("order_key", "in", order_keys)]) if reasons else []
+    return [BadRecord(record, window, why) for window, record in records if (why := reasons.get(record_key(record)))]
 
 
-def carried(log: ChangeLog, carry: CarryOver) -> list[Bad]:
-    """What is in quarantine already."""
-    known = {one.id: one for one in log.waiting(carry)}
-    rows = driver_reads.carried(log, carry, Carried.QUARANTINED)
-    return [Bad(r.record, known[record_id(r.record)].window, r.reason or "", r.since or "") for r in rows]
+def quarantined_records(log: ChangeLog, carry: CarryOver) -> list[BadRecord]:
+    """The records in quarantine."""
+    windows = {record.id: record.window for record in log.quarantined_records(carry)}
+    rows = driver_reads.read_carried_records(log, carry, Carried.QUARANTINED)
+    return [BadRecord(row.record, windows[record_id(row.record)], row.reason or "", row.since or "") for row in rows]
 
 
-def rule(
-    bad: Iterable[Bad],
+def apply_decisions(
+    bad: Iterable[BadRecord],
     decisions: Mapping[str, OperatorDecision],
     reread: Callable[[ChangeRecord], list[ChangeRecord]],
     schema: TableSchema,
-) -> Ruling:
-    """By what was decided about each."""
-    open_, again, given_up = list[Bad](), list[CorrectedRecord](), list[ChangeRecord]()
-    for one in bad:
-        decision = decisions.get(one.id)
+) -> Resolution:
+    """Sort the bad records by the decision about each."""
+    open_, replaced, discarded = list[BadRecord](), list[CorrectedRecord](), list[ChangeRecord]()
+    for entry in bad:
+        decision = decisions.get(entry.id)
         if decision is None:
-            open_.append(one)
+            open_.append(entry)
         elif decision.kind is DecisionKind.DISCARD:
-            given_up.append(one.record)
+            discarded.append(entry.record)
         else:
-            records = _tried(one.record, decision.values, reread, schema)
+            records = _corrected(entry.record, decision.values, reread, schema)
             if any(record.op == Operation.UNREADABLE for record in records):
-                open_.append(one)
+                open_.append(entry)
             else:
-                again.append(CorrectedRecord(one, tuple(records)))
-    return Ruling(tuple(open_), tuple(again), tuple(given_up))
+                replaced.append(CorrectedRecord(entry, tuple(records)))
+    return Resolution(tuple(open_), tuple(replaced), tuple(discarded))
 
 
-def _tried(
+def _corrected(
     record: ChangeRecord,
     values: Mapping[str, Any],
     reread: Callable[[ChangeRecord], list[ChangeRecord]],
     schema: TableSchema,
 ) -> list[ChangeRecord]:
-    given = corrected(record, values, schema)
-    if given.op != Operation.UNREADABLE:
-        return [given]
-    return [corrected(one, values, schema) for one in reread(record)]
+    result = apply_correction(record, values, schema)
+    if result.op != Operation.UNREADABLE:
+        return [result]
+    return [apply_correction(decoded, values, schema) for decoded in reread(record)]
 
 
-def keep(log: ChangeLog, table: str, bad: Iterable[Bad], now: str) -> None:
-    """Write down what came, once and for all. A record that was met before is there already."""
-    for one in bad:
-        kept = bad_record(one.record, one.window, one.reason, now)
-        log.store.create(quarantine_path(table, kept.id), kept.encode())
+def write_bad_records(log: ChangeLog, table: str, bad: Iterable[BadRecord], now: str) -> None:
+    """Write each record once; one that was found earlier exists already."""
+    for entry in bad:
+        stored = bad_record(entry.record, entry.window, entry.reason, now)
+        log.store.create(quarantine_path(table, stored.id), stored.encode())
     failpoint("quarantine.after_write")
 
 
-def with_listing(log: ChangeLog, table: str, attempt: str, carry: CarryOver, bad: Iterable[Bad]) -> CarryOver:
-    """The carry-over with a file that names what is in quarantine."""
+def write_listing(log: ChangeLog, table: str, attempt: str, carry: CarryOver, bad: Iterable[BadRecord]) -> CarryOver:
+    """The carry-over with a file that lists the records in quarantine."""
     if not carry.quarantined:
         return carry
     parked: Counter[str] = Counter()
-    in_it: dict[RecordKey, str] = {}
+    since: dict[RecordKey, str] = {}
     for file in carry.files:
-        with opened(log.store, file.path) as parquet:
+        with open_parquet(log.store, file.path) as parquet:
             for batch in parquet.iter_batches(columns=["kind", "op", "key", "key_before", "order_key", "since"]):
                 piece = pa.Table.from_batches([batch])
-                behind = piece.filter(pc.equal(piece["kind"], Carried.PARKED.value))
-                parked.update(_own_keys(behind))
-                open_ = piece.filter(pc.equal(piece["kind"], Carried.QUARANTINED.value))
-                entries = map(RecordKey, _own_keys(open_), open_["order_key"].to_pylist())
-                in_it.update(zip(entries, open_["since"].to_pylist(), strict=True))
+                parked_rows = piece.filter(pc.equal(piece["kind"], Carried.PARKED.value))
+                parked.update(_own_keys(parked_rows))
+                quarantined = piece.filter(pc.equal(piece["kind"], Carried.QUARANTINED.value))
+                entries = map(RecordKey, _own_keys(quarantined), quarantined["order_key"].to_pylist())
+                since.update(zip(entries, quarantined["since"].to_pylist(), strict=True))
     waiting = [
-        QuarantinedRecord(one.id, one.window, in_it[entry], one.reason, parked[entry.key])
-        for one in bad
-        if (entry := entry_of(one.record)) in in_it
+        QuarantinedRecord(entry.id, entry.window, since[key], entry.reason, parked[key.key])
+        for entry in bad
+        if (key := record_key(entry.record)) in since
     ]
     content = QuarantineList(tuple(waiting)).encode()
-    path = f"{carry_folder(table, attempt)}/{LISTING}"
+    path = f"{carry_folder(table, attempt)}/{LISTING_FILE}"
     log.store.write(path, content)
     digest = hashlib.sha256(content).hexdigest()
     return replace(carry, listing=DataFile(path, len(waiting), len(content), digest))

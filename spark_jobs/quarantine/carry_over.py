@@ -1,5 +1,6 @@
-"""The carry-over of a table, read and written. A file is named by the attempt that staged it: until that batch is
-committed nobody knows of it."""
+"""Reads and writes the carry-over of a table. Its files are named by the attempt that staged them: until that batch is
+committed, nothing refers to them.
+"""
 
 from __future__ import annotations
 
@@ -13,36 +14,38 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.carry_over import CarryOver
 from airflow_cdc_provider.core.log.change_log import DataFile, carry_folder
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from spark_jobs.windows.log_reader import RECORD, require_unchanged
-from spark_jobs.windows.parquet_files import opened, parts
+from spark_jobs.windows.log_reader import RECORD_COLUMNS, require_unchanged
+from spark_jobs.windows.parquet_files import open_parquet, part_files
 
-BESIDE = ("kind", "since", "reason", "until")
-"""What a carried record has beside its own columns. ``until`` is a window's number."""
+CARRY_COLUMNS = ("kind", "since", "reason", "until")
+"""The columns of a carried record besides those of a change record. ``until`` is the number of a window."""
 
-CARRIED = ", ".join([RECORD, *(f"{name} STRING" for name in BESIDE)])
+CARRIED_ROW_COLUMNS = ", ".join([RECORD_COLUMNS, *(f"{name} STRING" for name in CARRY_COLUMNS)])
 PIECE_BYTES = 1 << 20
 
 
 def read_carry(spark: SparkSession, log: ChangeLog, carry: CarryOver) -> DataFrame:
-    """Raises StagingInvalid (STG005) where a file is missing or not the one that was committed."""
+    """Raises StagingInvalid (STG005) where a file is missing or differs from the committed one."""
     require_unchanged(log, "the carry-over", carry.files)
     if not carry.files:
-        return spark.createDataFrame([], CARRIED)
-    return spark.read.schema(CARRIED).parquet(*(log.store.url(file.path) for file in carry.files))
+        return spark.createDataFrame([], CARRIED_ROW_COLUMNS)
+    return spark.read.schema(CARRIED_ROW_COLUMNS).parquet(*(log.store.url(file.path) for file in carry.files))
 
 
 def write_carry(log: ChangeLog, table: str, attempt: str, frame: DataFrame) -> CarryOver:
-    """``frame`` has the columns of ``CARRIED``."""
+    """``frame`` has the columns of ``CARRIED_ROW_COLUMNS``."""
     folder = carry_folder(table, attempt)
     frame.coalesce(1).write.parquet(log.store.url(folder))
     failpoint("carry.after")
     counts: Counter[str] = Counter()
     files = []
-    for path in parts(log.store, folder):
-        with opened(log.store, path) as parquet:
+    for path in part_files(log.store, folder):
+        with open_parquet(log.store, path) as parquet:
             rows = parquet.metadata.num_rows
             for piece in parquet.iter_batches(columns=["kind"]):
-                counts.update({one["values"]: one["counts"] for one in pc.value_counts(piece["kind"]).to_pylist()})
+                counts.update(
+                    {count["values"]: count["counts"] for count in pc.value_counts(piece["kind"]).to_pylist()}
+                )
         if rows:
             files.append(_data_file(log, path, rows))
     return CarryOver(tuple(files), dict(counts))

@@ -1,10 +1,11 @@
-"""Records of a batch that cannot be applied, and what waits for them: everything of their keys behind them.
+"""Records of a batch that cannot be applied, and the later records of their keys, which wait for them (are parked).
 
-A key is let go by what tells its row whole again (or that it is gone): then nothing before matters. Else it waits from
-the beginning of that record's transaction on, for within one two rows may hold a key. A row that moves to another
-key without all its columns ties the two keys together: where one half of the move waits, the other one does, too.
+A key is released by a record with its complete row, or by its delete: then earlier records do not matter. Otherwise it
+waits from the start of the record's transaction on, because two rows may have one key within a transaction. A row that
+moves to another key without all its columns ties the two keys together: if one half of the move waits, so does the
+other.
 
-Such records are few, so what is asked about them fits on the driver; the others stay where they are.
+Such records are few, so the driver collects what it needs about them; all other records stay in Spark.
 """
 
 from __future__ import annotations
@@ -18,25 +19,25 @@ from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.log.carry_over import Carried
 from airflow_cdc_provider.core.log.change_records import ARRIVES, FIELDS, Operation
-from spark_jobs.batches.small_frames import small_frame, texts
+from spark_jobs.batches.small_frames import small_frame, text_schema
 from spark_jobs.folds.lives import BEGINS
 from spark_jobs.folds.record_columns import IMAGES, is_incomplete, own_key
-from spark_jobs.quarantine.carry_over import BESIDE
+from spark_jobs.quarantine.carry_over import CARRY_COLUMNS
 
 DELETE = Operation.DELETE.value
 
 
 class Mark(NamedTuple):
-    """A place in the entries of a key."""
+    """A position in the entries of a key."""
 
     k: str
     mark: str
     tx: str | None
 
 
-class Around(NamedTuple):
-    """What stands around a mark: behind it where its key is ``settled`` and where it is ``tied`` to another one, before
-    it where its transaction has ``begun``. Order keys, None where there is no such place."""
+class MarkContext(NamedTuple):
+    """The surroundings of a mark, as order keys: where its key is ``settled`` after it, where the key is ``tied`` to
+    another one after it, and where its transaction has ``begun``. None where there is no such position."""
 
     at: Mark
     settled: str | None
@@ -50,14 +51,14 @@ class Around(NamedTuple):
 
 @dataclass(frozen=True)
 class Parking:
-    """``waits``: bad and dirty records of known keys, as rows of a carry-over, and ``marks``: where they stand.
-    ``births``: records that are given up and would have begun a row. ``ignore_deletes``: a delete says nothing of the
-    row. ``doubly_held``: two rows may hold a key within a transaction. ``moves``: some rows move without all columns.
-    ``now``: ISO time."""
+    """``waits``: bad and dirty records of known keys, as rows of a carry-over; ``marks``: their positions.
+    ``discarded_inserts``: discarded records that would have created a row. ``ignore_deletes``: a delete does not settle
+    a key. ``doubly_held``: two rows may have one key within a transaction. ``moves``: some rows move without all
+    columns. ``now``: ISO time."""
 
     waits: DataFrame
     marks: Sequence[Mark]
-    births: Sequence[Mark]
+    discarded_inserts: Sequence[Mark]
     ignore_deletes: bool
     doubly_held: bool
     moves: bool
@@ -66,9 +67,8 @@ class Parking:
 
 @dataclass(frozen=True)
 class PartitionedRecords:
-    """``applied``: change records for the fold. ``waiting``: those that still matter and what is parked, as
-    ``carry_files`` wants it; ``parks``: there may be some. ``orphans``: how many partial changes go with a row that is
-    given up."""
+    """``applied``: change records for the fold. ``waiting``: records that still wait, as ``write_carry`` expects them;
+    ``parks``: there may be some. ``orphans``: how many partial changes are dropped with a discarded row."""
 
     applied: DataFrame
     waiting: DataFrame
@@ -76,33 +76,33 @@ class PartitionedRecords:
     orphans: int
 
 
-def part(records: DataFrame, parking: Parking) -> PartitionedRecords:
-    """``records``: change records of rows, as rows of a carry-over without ``kind``; ``since`` where they were parked
-    before."""
+def partition_records(records: DataFrame, parking: Parking) -> PartitionedRecords:
+    """``records``: change records of rows, as rows of a carry-over without ``kind``; ``since`` is set where they were
+    parked before."""
     entries = _marked(records.unionByName(parking.waits), parking.moves, parking.ignore_deletes)
     orphans = 0
-    if parking.births:
+    if parking.discarded_inserts:
         entries, orphans = _without_orphans(entries, parking)
     cuts = _cuts(entries, parking)
-    told = entries.join(small_frame(entries.sparkSession, cuts, texts("k", "cut")), "k", "left")
+    joined = entries.join(small_frame(entries.sparkSession, cuts, text_schema("k", "cut")), "k", "left")
     waits = F.coalesce(F.col("order_key") >= F.col("cut"), F.lit(False))
-    waiting = told.where(waits).withColumns(
+    waiting = joined.where(waits).withColumns(
         {"kind": F.coalesce("kind", F.lit(Carried.PARKED)), "since": F.coalesce("since", F.lit(parking.now))}
     )
-    applied = told.where(~waits & F.col("kind").isNull()).select(*FIELDS)
+    applied = joined.where(~waits & F.col("kind").isNull()).select(*FIELDS)
     return PartitionedRecords(
-        applied, waiting.dropDuplicates(["k", "order_key"]).select(*FIELDS, *BESIDE), bool(cuts), orphans
+        applied, waiting.dropDuplicates(["k", "order_key"]).select(*FIELDS, *CARRY_COLUMNS), bool(cuts), orphans
     )
 
 
-def settled(records: DataFrame, marks: Sequence[Mark], ignore_deletes: bool) -> set[Mark]:
-    """The marks behind which the row is told whole, or gone."""
+def settled_marks(records: DataFrame, marks: Sequence[Mark], ignore_deletes: bool) -> set[Mark]:
+    """The marks after which a record has the complete row, or deletes it."""
     entries = _marked(records, moves=False, ignore_deletes=ignore_deletes)
-    return {one.at for one in _around(entries, marks, doubly_held=False) if not one.is_open}
+    return {context.at for context in _mark_contexts(entries, marks, doubly_held=False) if not context.is_open}
 
 
 def _marked(entries: DataFrame, moves: bool, ignore_deletes: bool) -> DataFrame:
-    """``tied``: half of a move without all columns. ``settles``: nothing of the key before it matters."""
+    """``tied``: half of a move without all columns. ``settles``: earlier records of the key do not matter."""
     entries = entries.withColumn("k", own_key())
     if moves:
         halves = entries.where((F.col("phase") == ARRIVES) & ~F.col("after_complete")).select("link_id").distinct()
@@ -110,62 +110,68 @@ def _marked(entries: DataFrame, moves: bool, ignore_deletes: bool) -> DataFrame:
         entries = entries.withColumn("tied", F.coalesce("tied", F.lit(False)))
     else:
         entries = entries.withColumn("tied", F.lit(False))
-    whole = F.col("op").isin(*BEGINS) | (F.col("op").isin(*IMAGES) & F.col("after_complete"))
-    whole = whole & (F.coalesce(F.size("refetch"), F.lit(0)) < 1)
-    gone = (F.col("op") == DELETE) & F.lit(not ignore_deletes)
-    marked = entries.withColumn("settles", F.col("kind").isNull() & ~F.col("tied") & (whole | gone))
-    return marked.localCheckpoint() if moves else marked  # asked again and again, by the fold, too
+    complete = F.col("op").isin(*BEGINS) | (F.col("op").isin(*IMAGES) & F.col("after_complete"))
+    complete = complete & (F.coalesce(F.size("refetch"), F.lit(0)) < 1)
+    deleted = (F.col("op") == DELETE) & F.lit(not ignore_deletes)
+    marked = entries.withColumn("settles", F.col("kind").isNull() & ~F.col("tied") & (complete | deleted))
+    return marked.localCheckpoint() if moves else marked  # read several times, also by the fold
 
 
 def _without_orphans(entries: DataFrame, parking: Parking) -> tuple[DataFrame, int]:
-    """Partial changes of a row that never began go, up to where its key is told whole; and how many those are."""
-    spans = [(one.at.k, one.at.mark, one.settled) for one in _around(entries, parking.births, doubly_held=False)]
-    given_up = small_frame(entries.sparkSession, spans, texts("k", "given_up", "whole_again"))
-    before = F.coalesce(F.col("order_key") < F.col("whole_again"), F.lit(True))
-    inside = (F.col("order_key") > F.col("given_up")) & before
+    """Drops partial changes of a discarded row, up to where its key has a complete row again; also returns their
+    number."""
+    spans = [
+        (context.at.k, context.at.mark, context.settled)
+        for context in _mark_contexts(entries, parking.discarded_inserts, doubly_held=False)
+    ]
+    discarded = small_frame(entries.sparkSession, spans, text_schema("k", "discarded", "complete_again"))
+    before_complete = F.coalesce(F.col("order_key") < F.col("complete_again"), F.lit(True))
+    inside = (F.col("order_key") > F.col("discarded")) & before_complete
     partial = F.col("kind").isNull() & is_incomplete()
-    told = entries.join(given_up, "k", "left")
+    joined = entries.join(discarded, "k", "left")
     orphan = F.coalesce(inside & partial, F.lit(False))
-    return told.where(~orphan).drop("given_up", "whole_again"), told.where(orphan).count()
+    return joined.where(~orphan).drop("discarded", "complete_again"), joined.where(orphan).count()
 
 
 def _cuts(entries: DataFrame, parking: Parking) -> list[tuple[str, str]]:
-    """Keys that wait, each with the order key from which on it does."""
+    """Keys that wait, each with the order key from which it waits."""
     marks = set(parking.marks)
     while marks:
         cuts: dict[str, str] = {}
-        for one in _around(entries, marks, parking.doubly_held):
-            if one.is_open:
-                begun = min(one.at.mark, one.begun or one.at.mark)
-                cuts[one.at.k] = min(begun, cuts.get(one.at.k, begun))
-        dragged = set(_dragged(entries, cuts)) - marks if parking.moves and cuts else set()
-        if not dragged:
+        for context in _mark_contexts(entries, marks, parking.doubly_held):
+            if context.is_open:
+                begun = min(context.at.mark, context.begun or context.at.mark)
+                cuts[context.at.k] = min(begun, cuts.get(context.at.k, begun))
+        linked = set(_linked_halves(entries, cuts)) - marks if parking.moves and cuts else set()
+        if not linked:
             return list(cuts.items())
-        marks |= dragged
+        marks |= linked
     return []
 
 
-def _around(entries: DataFrame, marks: Iterable[Mark], doubly_held: bool) -> list[Around]:
-    places = small_frame(entries.sparkSession, marks, texts("k", "mark", "tx"))
-    order, behind = F.col("order_key"), F.col("order_key") >= F.col("mark")
-    same = F.coalesce(F.col("tx_id") == F.col("tx"), F.lit(False))  # a source without transactions tells no id
-    elsewhere = ~same if doubly_held else F.lit(True)
+def _mark_contexts(entries: DataFrame, marks: Iterable[Mark], doubly_held: bool) -> list[MarkContext]:
+    mark_rows = small_frame(entries.sparkSession, marks, text_schema("k", "mark", "tx"))
+    order, after_mark = F.col("order_key"), F.col("order_key") >= F.col("mark")
+    same = F.coalesce(F.col("tx_id") == F.col("tx"), F.lit(False))  # a source without transactions has no id
+    may_settle = ~same if doubly_held else F.lit(True)
     rows = (
-        entries.join(places, "k")
+        entries.join(mark_rows, "k")
         .groupBy("k", "mark", "tx")
         .agg(
-            F.min(F.when(F.col("settles") & behind & elsewhere, order)).alias("settled"),
-            F.min(F.when(F.col("tied") & behind, order)).alias("tied"),
+            F.min(F.when(F.col("settles") & after_mark & may_settle, order)).alias("settled"),
+            F.min(F.when(F.col("tied") & after_mark, order)).alias("tied"),
             F.min(F.when(same, order)).alias("begun"),
         )
         .collect()
     )
-    return [Around(Mark(row["k"], row["mark"], row["tx"]), row["settled"], row["tied"], row["begun"]) for row in rows]
+    return [
+        MarkContext(Mark(row["k"], row["mark"], row["tx"]), row["settled"], row["tied"], row["begun"]) for row in rows
+    ]
 
 
-def _dragged(entries: DataFrame, cuts: dict[str, str]) -> list[Mark]:
-    """Halves of moves that do not wait though their other half does."""
-    waiting_keys = small_frame(entries.sparkSession, cuts.items(), texts("k", "cut"))
+def _linked_halves(entries: DataFrame, cuts: dict[str, str]) -> list[Mark]:
+    """Halves of moves that do not wait although their other half does."""
+    waiting_keys = small_frame(entries.sparkSession, cuts.items(), text_schema("k", "cut"))
     halves = entries.where("tied").select("k", "order_key", "tx_id", "link_id").join(waiting_keys, "k", "left")
     waits = F.coalesce(F.col("order_key") >= F.col("cut"), F.lit(False))
     links = halves.where(waits).select("link_id").distinct()

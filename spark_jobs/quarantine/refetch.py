@@ -1,9 +1,9 @@
-"""Keys whose rows only the source can tell: it left out news of them, or sent it without the values.
+"""Keys whose row only the source has: it omitted changes of them, or sent a change without its values.
 
-Such a key waits with everything behind it, like one with a bad record, but nobody has to decide: the source is asked
-for the row at once. What it answers is the row as it is by then, which may be newer than anything in the log. So it
-takes the place of the news that was missing, and what had been committed before it was taken says nothing new, also
-where it comes in windows that were begun before.
+Such a key waits with its later records, like one with a bad record, but no decision is needed: the row is fetched from
+the source at once. The fetched row is its state at that time, which may be newer than anything in the log. So it
+replaces the missing change, and changes committed before the fetch are dropped, also those in windows that were begun
+earlier.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from airflow_cdc_provider.core.table.merge_plan import DELETED
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.row_images import ImageColumns
-from spark_jobs.batches.small_frames import small_frame, texts
+from spark_jobs.batches.small_frames import small_frame, text_schema
 from spark_jobs.folds.record_columns import is_incomplete
 from spark_jobs.folds.record_columns import own_key as key_column
 from spark_jobs.runtime.job import Job
 from spark_jobs.windows import driver_reads
 from spark_jobs.windows.driver_reads import CarriedRecord
 from spark_jobs.windows.log_reader import WindowSlice
-from spark_jobs.writers.absent_rows import without_row
+from spark_jobs.writers.absent_rows import entries_without_row
 
 NEXT_WINDOWS = 2
-"""What was committed before rows were taken may stand in the next window, should an attempt that began earlier seal it,
-but in none behind that one."""
+"""Changes committed before the fetch may be in the next window, if an attempt that began earlier seals it, but not in
+any later one."""
 
 
 @dataclass(frozen=True)
-class DirtyKeys:
-    """``since``: when it was met first; empty where that is now."""
+class DirtyKey:
+    """``since``: when it was first found; empty for a new one."""
 
     record: ChangeRecord
     reason: str
@@ -53,50 +53,50 @@ class DirtyKeys:
         return own_key(self.record) or ""
 
     @property
-    def carried(self) -> CarriedRecord:
+    def as_carried(self) -> CarriedRecord:
         return CarriedRecord(self.record, Carried.DIRTY, self.since or None, self.reason)
 
 
 @dataclass(frozen=True)
 class FetchedRows:
-    """``rows`` stand in the places of what was missing: whole, or deletes. ``open``: no answer yet, and why not."""
+    """``rows`` replace the missing changes: complete rows, or deletes. ``open``: keys without an answer, and why."""
 
     rows: tuple[ChangeRecord, ...] = ()
-    open: tuple[DirtyKeys, ...] = ()
+    open: tuple[DirtyKey, ...] = ()
     error: Retryable | None = None
 
 
-def dirty_keys_of(log: ChangeLog, windows: Sequence[WindowSlice], after: str) -> list[DirtyKeys]:
-    """News without values behind the order key."""
+def dirty_keys(log: ChangeLog, windows: Sequence[WindowSlice], after: str) -> list[DirtyKey]:
+    """Changes without values above the order key."""
     unsent = pc.list_value_length(pc.field("refetch")) > 0
-    wanted = (pc.field("order_key") > after) & ((pc.field("op") == Operation.GAP.value) | unsent)
-    return [DirtyKeys(record, _why(record)) for _, record in driver_reads.landed(log, windows, wanted)]
+    filters = (pc.field("order_key") > after) & ((pc.field("op") == Operation.GAP.value) | unsent)
+    return [DirtyKey(record, _reason(record)) for _, record in driver_reads.read_window_records(log, windows, filters)]
 
 
-def _why(record: ChangeRecord) -> str:
+def _reason(record: ChangeRecord) -> str:
     if record.op == Operation.GAP:
-        return "the source says only that the row changed"
+        return "the source reported a change without its values"
     return f"the source did not send {', '.join(record.refetch).replace('*', 'the row')}"
 
 
-def carried(log: ChangeLog, carry: CarryOver) -> list[DirtyKeys]:
-    rows = driver_reads.carried(log, carry, Carried.DIRTY)
-    return [DirtyKeys(one.record, one.reason or "", one.since or "") for one in rows]
+def carried_dirty_keys(log: ChangeLog, carry: CarryOver) -> list[DirtyKey]:
+    rows = driver_reads.read_carried_records(log, carry, Carried.DIRTY)
+    return [DirtyKey(row.record, row.reason or "", row.since or "") for row in rows]
 
 
-def orphan_updates(entries: DataFrame, images: ImageColumns, target: Callable[[], DataFrame]) -> list[DirtyKeys]:
-    """The first entries of keys that change some columns of a row which the target does not hold. ``entries``: changes
-    of rows."""
+def orphan_updates(entries: DataFrame, images: ImageColumns, target: Callable[[], DataFrame]) -> list[DirtyKey]:
+    """The first entry of each key whose entry changes some columns of a row that is not in the target. ``entries``: row
+    changes."""
     schema = images.schema
     ordered = F.struct("op", is_incomplete().alias("incomplete"), "phase", "order_key", "tx_id")
     first = entries.withColumn("k", key_column()).groupBy("k").agg(F.min_by(ordered, "order_key").alias("first"))
     partial = (F.col("first.op") == Operation.UPDATE.value) & F.col("first.incomplete") & F.col("first.phase").isNull()
-    asked = first.where(partial).select("k", "first.order_key", "first.tx_id")
+    updates = first.where(partial).select("k", "first.order_key", "first.tx_id")
     rows = target()
     live = rows.where(~F.col(DELETED)) if DELETED in rows.columns else rows
-    found = without_row(asked, images, live).collect()
+    orphans = entries_without_row(updates, images, live).collect()
     return [
-        DirtyKeys(
+        DirtyKey(
             ChangeRecord(
                 schema.table,
                 Operation.GAP.value,
@@ -105,94 +105,100 @@ def orphan_updates(entries: DataFrame, images: ImageColumns, target: Callable[[]
                 key=row["k"],
                 tx_id=row["tx_id"],
             ),
-            "a change of some columns met no row",
+            "a change of some columns found no row in the target",
         )
-        for row in found
+        for row in orphans
     ]
 
 
-def fetch_rows(job: Job, task: TableTask, schema: TableSchema, dirty: Sequence[DirtyKeys]) -> FetchedRows:
-    """Ask the source for the rows. Raises IntegrityBroken where it cannot be asked for single ones."""
+def fetch_rows(job: Job, task: TableTask, schema: TableSchema, dirty: Sequence[DirtyKey]) -> FetchedRows:
+    """Fetch the rows from the source. Raises IntegrityBroken where it cannot return single rows."""
     source, name = job.source, job.step.definition.name
-    if not isinstance(source, FetchesRows) or schema.regime is not Regime.SINGLE or not all(one.key for one in dirty):
-        raise IntegrityBroken(_cannot_be_asked(name, dirty[0]))
-    last = {one.key: one.record for one in sorted(dirty, key=lambda one: one.record.order_key)}
+    keyless = any(not dirty_key.key for dirty_key in dirty)
+    if not isinstance(source, FetchesRows) or schema.regime is not Regime.SINGLE or keyless:
+        raise IntegrityBroken(_fetch_unsupported(name, dirty[0]))
+    in_order = sorted(dirty, key=lambda dirty_key: dirty_key.record.order_key)
+    last = {dirty_key.key: dirty_key.record for dirty_key in in_order}
     rows: dict[str, ChangeRecord] = {}
     error: Retryable | None = None
     try:
         for row in source.fetch(task, schema, tuple(last.values())):
             key = own_key(row) or ""
             rows[key] = replace(row, order_key=last[key].order_key, schema_id=schema.schema_id)
-    except Retryable as said:  # what has been answered counts, the others wait
-        error = said
-    open_ = tuple(one for one in dirty if one.key not in rows)
+    except Retryable as failure:  # rows received so far are used, the others wait
+        error = failure
+    open_ = tuple(dirty_key for dirty_key in dirty if dirty_key.key not in rows)
     if open_ and error is None:
         error = SourceUnavailable(_no_answer(task.table, open_))
     return FetchedRows(tuple(rows.values()), open_, error)
 
 
-def memory(row: ChangeRecord, now: str, sealed: int) -> CarriedRecord:
-    """What stays in the carry-over of a row that was taken when window ``sealed`` was the last one."""
+def fetch_record(row: ChangeRecord, now: str, sealed: int) -> CarriedRecord:
+    """The carry-over's record of a fetched row; window ``sealed`` was the last one when it was fetched."""
     taken = replace(row, before=None, after=None)
     return CarriedRecord(taken, Carried.FETCHED, now, None, str(sealed + NEXT_WINDOWS))
 
 
-def with_returns(memories: Sequence[CarriedRecord], entries: DataFrame) -> list[CarriedRecord]:
-    """The same, but rows that were gone and are told whole by the entries are there again: their next changes count."""
-    gone = {own_key(one.record) for one in memories if one.record.op == Operation.DELETE}
-    if not gone:
-        return list(memories)
-    keys = small_frame(entries.sparkSession, ((key,) for key in gone), texts("k"))
-    told = entries.where(~_says_part() & (F.col("op") != Operation.DELETE.value))
-    back = {row["k"] for row in told.withColumn("k", key_column()).join(keys, "k").select("k").distinct().collect()}
-    return [replace(one, record=_there(one.record)) if own_key(one.record) in back else one for one in memories]
+def with_returned_rows(fetched: Sequence[CarriedRecord], entries: DataFrame) -> list[CarriedRecord]:
+    """The same records; rows that were deleted and that an entry has completely again are marked as present: their next
+    changes are applied."""
+    deleted = {own_key(row.record) for row in fetched if row.record.op == Operation.DELETE}
+    if not deleted:
+        return list(fetched)
+    keys = small_frame(entries.sparkSession, ((key,) for key in deleted), text_schema("k"))
+    complete = entries.where(~_is_partial_update() & (F.col("op") != Operation.DELETE.value))
+    found = complete.withColumn("k", key_column()).join(keys, "k").select("k").distinct().collect()
+    back = {row["k"] for row in found}
+    return [replace(row, record=_as_returned(row.record)) if own_key(row.record) in back else row for row in fetched]
 
 
-def _there(gone: ChangeRecord) -> ChangeRecord:
-    return replace(gone, op=Operation.READ, key_before=None, key=gone.key_before)
+def _as_returned(deleted: ChangeRecord) -> ChangeRecord:
+    return replace(deleted, op=Operation.READ, key_before=None, key=deleted.key_before)
 
 
-def remembered(log: ChangeLog, carry: CarryOver) -> list[CarriedRecord]:
-    return driver_reads.carried(log, carry, Carried.FETCHED)
+def earlier_fetches(log: ChangeLog, carry: CarryOver) -> list[CarriedRecord]:
+    return driver_reads.read_carried_records(log, carry, Carried.FETCHED)
 
 
-def without_superseded(entries: DataFrame, taken: Iterable[ChangeRecord]) -> DataFrame:
-    """The entries that may say something newer than the rows that were ``taken``. Where a row was gone, a change of
-    some of its columns says nothing new until the row is told whole."""
-    if not (taken := list(taken)):
+def without_superseded(entries: DataFrame, fetched: Iterable[ChangeRecord]) -> DataFrame:
+    """The entries that may be newer than the fetched rows. If a row did not exist, updates of some of its columns are
+    dropped until the complete row arrives."""
+    if not (fetched := list(fetched)):
         return entries
-    rows = driver_reads.frame(entries.sparkSession, map(CarriedRecord, taken)).withColumn("taken", key_column())
-    known = rows.groupBy("taken").agg(F.max("order_key").alias("taken_order"), F.max("commit_ts").alias("taken_at"))
-    told = entries.join(known, key_column() == F.col("taken"), "left")
-    before = (F.col("order_key") <= F.col("taken_order")) | (F.col("commit_ts") < F.col("taken_at"))
-    newer = told.where(~F.coalesce(before, F.lit(False))).drop("taken", "taken_order", "taken_at")
-    gone = {own_key(one) for one in taken if one.op == Operation.DELETE}
-    return _without_changes_of_nothing(newer, gone) if gone else newer
+    rows = driver_reads.carried_frame(entries.sparkSession, map(CarriedRecord, fetched))
+    by_key = rows.withColumn("taken", key_column()).groupBy("taken")
+    times = by_key.agg(F.max("order_key").alias("taken_order"), F.max("commit_ts").alias("taken_at"))
+    joined = entries.join(times, key_column() == F.col("taken"), "left")
+    older = (F.col("order_key") <= F.col("taken_order")) | (F.col("commit_ts") < F.col("taken_at"))
+    newer = joined.where(~F.coalesce(older, F.lit(False))).drop("taken", "taken_order", "taken_at")
+    deleted = {own_key(row) for row in fetched if row.op == Operation.DELETE}
+    return _without_updates_of_missing_rows(newer, deleted) if deleted else newer
 
 
-def _without_changes_of_nothing(entries: DataFrame, gone: Iterable[str | None]) -> DataFrame:
-    keys = small_frame(entries.sparkSession, ((key,) for key in gone), texts("gone"))
-    told = entries.join(keys, key_column() == F.col("gone"), "left")
-    partial = _says_part()
-    births = told.where(F.col("gone").isNotNull() & ~partial).groupBy("gone").agg(F.min("order_key").alias("born"))
-    nothing = F.col("gone").isNotNull() & partial & F.coalesce(F.col("order_key") < F.col("born"), F.lit(True))
-    return told.join(births, "gone", "left").where(~nothing).drop("gone", "born")
+def _without_updates_of_missing_rows(entries: DataFrame, deleted: Iterable[str | None]) -> DataFrame:
+    keys = small_frame(entries.sparkSession, ((key,) for key in deleted), text_schema("deleted"))
+    joined = entries.join(keys, key_column() == F.col("deleted"), "left")
+    partial = _is_partial_update()
+    complete = joined.where(F.col("deleted").isNotNull() & ~partial)
+    arrivals = complete.groupBy("deleted").agg(F.min("order_key").alias("born"))
+    orphan = F.col("deleted").isNotNull() & partial & F.coalesce(F.col("order_key") < F.col("born"), F.lit(True))
+    return joined.join(arrivals, "deleted", "left").where(~orphan).drop("deleted", "born")
 
 
-def _says_part() -> SparkColumn:
+def _is_partial_update() -> SparkColumn:
     return (F.col("op") == Operation.UPDATE.value) & is_incomplete()
 
 
-def without_dirty(entries: DataFrame, dirty: Iterable[DirtyKeys]) -> DataFrame:
-    """The entries of all other keys: for a repair, which asks nobody."""
-    keys = small_frame(entries.sparkSession, {(one.key,) for one in dirty}, texts("k"))
+def without_dirty(entries: DataFrame, dirty: Iterable[DirtyKey]) -> DataFrame:
+    """The entries of all other keys: a repair does not fetch rows."""
+    keys = small_frame(entries.sparkSession, {(dirty_key.key,) for dirty_key in dirty}, text_schema("k"))
     return entries.withColumn("k", key_column()).join(keys, "k", "left_anti").drop("k")
 
 
-def _cannot_be_asked(name: str, first: DirtyKeys) -> Problem:
+def _fetch_unsupported(name: str, first: DirtyKey) -> Problem:
     return Problem(
         "TGT038",
-        f"rows of {first.record.table} are known to the source only, which cannot be asked for single rows",
+        f"rows of {first.record.table} must be fetched from the source, which cannot return single rows",
         where=f"{first.record.table}, key {first.key or 'unknown'}",
         found=first.reason,
         do=f"airflow cdc resync {name} --table {first.record.table}",
@@ -200,26 +206,26 @@ def _cannot_be_asked(name: str, first: DirtyKeys) -> Problem:
     )
 
 
-def not_representable(open_: Sequence[DirtyKeys]) -> Problem:
-    """Rows came that the target cannot hold."""
+def not_representable(open_: Sequence[DirtyKey]) -> Problem:
+    """The problem of fetched rows that the target cannot represent."""
     first = open_[0]
     return Problem(
         "TGT039",
-        f"a row of {first.record.table} that was fetched from the source does not fit",
+        f"the target cannot represent a row of {first.record.table} that was fetched from the source",
         where=f"{first.record.table}, key {first.key}",
         found=first.reason,
-        do="mend the value at the source: the row is asked for again in each run",
-        data="its changes wait in the carry-over; all other rows go on",
+        do="correct the value at the source: every run fetches the row again",
+        data="its changes wait in the carry-over; all other rows are replicated",
     )
 
 
-def _no_answer(table: str, open_: Sequence[DirtyKeys]) -> Problem:
-    keys = {one.key for one in open_}
+def _no_answer(table: str, open_: Sequence[DirtyKey]) -> Problem:
+    keys = {dirty_key.key for dirty_key in open_}
     return Problem(
         "SRC020",
-        f"the source gave no answer for {len(keys):,} rows of {table}",
+        f"the source did not return {len(keys):,} rows of {table}",
         where=f"{table}, for example key {open_[0].key}",
         found=open_[0].reason,
-        do="nothing: they are asked for again in each run; if that lasts, look whether the login may read them",
-        data="their changes wait in the carry-over; all other rows go on",
+        do="nothing: every run fetches them again; if the problem persists, check whether the login may read them",
+        data="their changes wait in the carry-over; all other rows are replicated",
     )

@@ -1,4 +1,4 @@
-"""Values that a column of the target cannot hold: looked for only where they have stopped a batch."""
+"""Values that a column of the target cannot represent: searched for only after they have failed a batch."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.batches.row_images import ImageColumns
 from spark_jobs.folds.record_columns import own_key
 
-NOT_REPRESENTABLE = "CDC_UNFIT"
-"""What a job dies of where a value of the column's Spark type is none of the target's."""
+UNREPRESENTABLE = "CDC_UNFIT"
+"""The error text of a query with a value that is valid for Spark's type but not for the target's."""
 
 DELETE = Operation.DELETE.value
 
 
-def guarded(rows: DataFrame, schema: TableSchema, tables: TargetTables) -> DataFrame:
-    """Staged rows that raise where the target would refuse one of their values."""
-    refused = {c.name: tables.refused(c, c.name in schema.key, quoted(c.name)) for c in schema.columns}
+def with_value_checks(rows: DataFrame, schema: TableSchema, tables: TargetTables) -> DataFrame:
+    """Staged rows that fail the query where the target would refuse a value."""
+    refused = {c.name: tables.unsupported_condition(c, c.name in schema.key, quoted(c.name)) for c in schema.columns}
     kinds = {c.name: column_type(c.type) for c in schema.columns}
     return rows.select(
         *(
             F.expr(
-                f"IF({refused[name]}, CAST(raise_error('{NOT_REPRESENTABLE}') AS {kinds[name]}), {quoted(name)})"
+                f"IF({refused[name]}, CAST(raise_error('{UNREPRESENTABLE}') AS {kinds[name]}), {quoted(name)})"
             ).alias(name)
             if refused.get(name)
             else F.col(quoted(name))
@@ -38,38 +38,41 @@ def guarded(rows: DataFrame, schema: TableSchema, tables: TargetTables) -> DataF
 
 
 def unrepresentable_records(records: DataFrame, images: ImageColumns, tables: TargetTables) -> dict[RecordKey, str]:
-    """The change records that hold a value which the target cannot, and the words for that. ``images`` says what the
-    target will hold."""
+    """The change records with a value that the target cannot represent, each with the reason. ``images`` has the schema
+    of the target."""
     schema = images.schema
-    gone = F.col("op") == DELETE
-    texts = images.texts(F.when(~gone, F.col("after")) if schema.key else F.coalesce("after", "before"))
-    told = records.select(
+    deleted = F.col("op") == DELETE
+    texts = images.texts(F.when(~deleted, F.col("after")) if schema.key else F.coalesce("after", "before"))
+    parsed = records.select(
         F.coalesce(own_key(), F.lit("")).alias("k"),
         "order_key",
         texts.alias("v"),
         images.texts(F.col("before")).alias("w"),
         images.keys(own_key()).alias("keys"),
     )
-    complaints = [_complaint(column, f"v.{quoted(column.name)}", tables, schema) for column in schema.columns]
+    columns = [_unrepresentable_column(column, f"v.{quoted(column.name)}", tables, schema) for column in schema.columns]
     if schema.key:
-        complaints += [
-            _complaint(schema.column(name), f"keys[{at}]", tables, schema) for at, name in enumerate(schema.key)
+        columns += [
+            _unrepresentable_column(schema.column(name), f"keys[{at}]", tables, schema)
+            for at, name in enumerate(schema.key)
         ]
     else:
-        complaints += [_complaint(column, f"w.{quoted(column.name)}", tables, schema) for column in schema.columns]
-    # One array and no nested choice: planning that would take twice as long with every column.
-    found = told.withColumn("unfit", F.get(F.array_compact(F.array(*complaints)), F.lit(0)))
-    rows = found.where("unfit IS NOT NULL").select("k", "order_key", "unfit").distinct().collect()
-    return {RecordKey(row["k"], row["order_key"]): _words(schema.column(row["unfit"])) for row in rows}
+        columns += [
+            _unrepresentable_column(column, f"w.{quoted(column.name)}", tables, schema) for column in schema.columns
+        ]
+    # One array instead of nested CASE: planning nested ones takes twice as long with every column.
+    checked = parsed.withColumn("unfit", F.get(F.array_compact(F.array(*columns)), F.lit(0)))
+    rows = checked.where("unfit IS NOT NULL").select("k", "order_key", "unfit").distinct().collect()
+    return {RecordKey(row["k"], row["order_key"]): _reason(schema.column(row["unfit"])) for row in rows}
 
 
-def _words(column: Column) -> str:
-    return f"column {column.name} ({column.type}) of the target cannot hold what came"
+def _reason(column: Column) -> str:
+    return f"column {column.name} ({column.type}) of the target cannot represent the value"
 
 
-def _complaint(column: Column, text: str, tables: TargetTables, schema: TableSchema) -> SparkColumn:
-    """The name of the column where the text is no value of it, else NULL."""
+def _unrepresentable_column(column: Column, text: str, tables: TargetTables, schema: TableSchema) -> SparkColumn:
+    """The name of the column where the text is not a value of its type, else NULL."""
     value = try_from_text(text, column.type)
-    refused = tables.refused(column, column.name in schema.key, f"({value})")
+    refused = tables.unsupported_condition(column, column.name in schema.key, f"({value})")
     unfit = f"{text} IS NOT NULL AND ({value} IS NULL{f' OR {refused}' if refused else ''})"
     return F.when(F.expr(unfit), F.lit(column.name))

@@ -1,1 +1,1 @@
-"""Around every job: its step, its Spark session, its progress, its errors."""
+"""What every job uses: its step, its Spark session, its progress, its errors."""

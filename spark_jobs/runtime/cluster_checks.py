@@ -1,4 +1,6 @@
-"""What shows on executors of other hosts only: a folder they do not share, a package they lack."""
+"""Problems that appear only on executors of other hosts: folders that are not shared, packages that are not
+installed.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,15 @@ from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 
-def require_shared(context: SparkContext, definition: Definition, known: str) -> None:
-    """Raises CheckFailed (ENV005) where an executor does not see ``known``, a file of this job in staging, or the
-    folder of the target. Costs one small Spark job on a cluster, nothing where driver and executors are one process.
+def require_shared_folders(context: SparkContext, definition: Definition, known_file: str) -> None:
+    """Raises CheckFailed (ENV005) where an executor cannot access ``known_file``, a file of this job in staging, or the
+    folder of the target. Runs one small Spark job on a cluster, and none where driver and executors are one process.
 
-    Without it the first copy would name data files that only another host has.
-    """
+    Without this check, the first copy would name data files that exist on another host only."""
     master = context.getConf().get("spark.master", "")
     if master.startswith("local"):
         return
-    paths = [known] if parse_location(definition.staging.location).scheme == FOLDER else []
+    paths = [known_file] if parse_location(definition.staging.location).scheme == FOLDER else []
     target = parse_location(definition.target.location)
     if definition.target.location and target.scheme == FOLDER:
         Path(target.path).mkdir(parents=True, exist_ok=True)
@@ -37,16 +38,16 @@ def require_shared(context: SparkContext, definition: Definition, known: str) ->
     if not paths:
         return
     tasks = 2 * context.defaultParallelism
-    with missing_packages_are_named(definition.source.type):
-        told = context.parallelize(range(tasks), tasks).map(partial(not_seen_here, paths)).collect()
-    blind = sorted({f"{path} on {host}" for host, missing in told for path in missing})
-    if blind:
+    with name_missing_packages(definition.source.type):
+        reports = context.parallelize(range(tasks), tasks).map(partial(missing_paths, paths)).collect()
+    missing_folders = sorted({f"{path} on {host}" for host, missing in reports for path in missing})
+    if missing_folders:
         raise CheckFailed(
             Problem(
                 "ENV005",
-                "Spark's executors do not see the folders of this worker",
+                "Spark's executors cannot access the folders of this worker",
                 where=f"Spark at {master}",
-                found="missing: " + ", ".join(blind),
+                found="missing: " + ", ".join(missing_folders),
                 allowed="staging and target on storage that every worker and executor mounts at the same path",
                 do="mount them there, or use an object store",
                 data="nothing was read or written",
@@ -54,27 +55,27 @@ def require_shared(context: SparkContext, definition: Definition, known: str) ->
         )
 
 
-def not_seen_here(paths: Sequence[str], task: int) -> tuple[str, list[str]]:
+def missing_paths(paths: Sequence[str], task: int) -> tuple[str, list[str]]:
     """Runs in an executor: its host, and the paths that do not exist there."""
     return socket.gethostname(), [path for path in paths if not Path(path).exists()]
 
 
 @contextlib.contextmanager
-def missing_packages_are_named(source_type: str) -> Iterator[None]:
-    """Raise NotInstalled (ENV014) in place of the Python trace that an executor without a package answers with."""
+def name_missing_packages(source_type: str) -> Iterator[None]:
+    """Raise NotInstalled (ENV014) in place of the Python trace of an executor that lacks a package."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        found = NO_MODULE.search(str(error))
-        if found is None:
+        match = NO_MODULE.search(str(error))
+        if match is None:
             raise
         raise NotInstalled(
             Problem(
                 "ENV014",
-                "a Python package is missing where Spark's executors run",
-                found=found[1],
-                do=f"pip install 'airflow-cdc-provider[{source_type}]' on every host of the cluster, into the Python"
-                " that PYSPARK_PYTHON names there",
+                "a Python package is not installed on Spark's executors",
+                found=match[1],
+                do=f"pip install 'airflow-cdc-provider[{source_type}]' on every host of the cluster, in the Python"
+                " installation that PYSPARK_PYTHON names there",
                 data="nothing was sealed or written",
             )
         ) from None

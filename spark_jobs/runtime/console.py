@@ -1,4 +1,4 @@
-"""Lines for the task log."""
+"""Lines of the task log."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import sys
 from typing import TextIO
 
 
-def say(line: str) -> None:
-    """Print a line at once."""
+def log_line(line: str) -> None:
+    """Print a line and flush."""
     _print(line, sys.stdout)
 
 
-def explain(trace: str) -> None:
-    """Print what only a developer reads."""
+def log_trace(trace: str) -> None:
+    """Print a stack trace to standard error."""
     _print(trace, sys.stderr)
 
 
 def _print(text: str, stream: TextIO) -> None:
-    """A log that nobody reads any more must not fail the job that writes it."""
+    """A log whose reader has gone must not fail the job that writes it."""
     try:
         print(text, file=stream, flush=True)
     except OSError:

@@ -1,4 +1,4 @@
-"""From an exception to what the result file says about it."""
+"""From an exception to its entry in the result file."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.errors import CdcError, Fenced, Problem
 
 CRASHED = 75
-LONGEST = 500
+MAX_LENGTH = 500
 ERROR_LINE = re.compile(r"^[A-Za-z_][\w.$]*(Error|Exception|Interrupt)\b.*")
 
 
 def problem_of(error: BaseException, secrets: Secrets) -> Problem:
-    """What an operator needs to know, without any secret."""
+    """The problem of an error, without any secret."""
     if isinstance(error, CdcError) and error.problems:
         return error.problems[0]
     return Problem(
         "JOB001",
-        "the job met an error it has no words for",
+        "unexpected error in the job",
         found=scrub(first_line(error), secrets),
-        do="read the task log for the whole trace; the next run tries again",
+        do="read the stack trace in the task log; the next run retries",
         data="target tables and sealed windows are unchanged, or complete",
     )
 
 
 def outcome_of(error: BaseException) -> Outcome:
-    """What a table's failure means for the table. Errors without words may pass: a retry is safe."""
+    """The outcome of a table after an error. Unexpected errors are failing: a retry is safe."""
     if isinstance(error, Fenced):
         return Outcome.FENCED
     if isinstance(error, CdcError) and not error.retryable:
@@ -41,7 +41,7 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def first_line(error: BaseException) -> str:
-    """The line that says most: of a Java error its root cause, of a Python worker's its last error line."""
+    """The most specific line: the root cause of a Java error, the last error line of a Python worker."""
     java = getattr(error, "java_exception", None)
     text = f"{type(error).__name__}: {error}"
     if java is not None:
@@ -50,8 +50,8 @@ def first_line(error: BaseException) -> str:
         text = str(java.toString())
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if any(line.startswith("Traceback") or "Traceback (most" in line for line in lines):
-        return next((line for line in reversed(lines) if ERROR_LINE.match(line)), lines[0])[:LONGEST]
-    return lines[0][:LONGEST]
+        return next((line for line in reversed(lines) if ERROR_LINE.match(line)), lines[0])[:MAX_LENGTH]
+    return lines[0][:MAX_LENGTH]
 
 
 def scrub(text: str, secrets: Secrets) -> str:

@@ -1,11 +1,10 @@
-"""Around every job: read the step, start Spark, run, and always leave a result.
+"""Runs a job: reads the step, starts Spark on demand, runs the job, and always writes a result.
 
     spark-submit … spark_jobs/<kind>.py <path of step.json>
 
-Beside the step stand ``driver.json`` (written first: host, process ids, start) and ``result.json`` (written last, all
-at once). Exit status: 0 done, also where single tables failed; 75 try again; 65, 70, 78 as the error class says; 143
-stopped by a signal. A job that dies before its result leaves none: then whoever submitted it knows nothing of its
-effects and asks the target.
+Next to the step are ``driver.json`` (written first: host, process ids, start time) and ``result.json`` (written last,
+atomically). Exit status: 0 done, also where single tables failed; 75 retry; 65, 70, 78 by error class; 143 stopped by a
+signal. A job that dies before its result leaves none: the task that submitted it then reads the state of the target.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.staging.open_store import open_log, open_store
 from airflow_cdc_provider.staging.store import Store
-from spark_jobs.runtime.cluster_checks import require_shared
-from spark_jobs.runtime.console import explain, say
+from spark_jobs.runtime.cluster_checks import require_shared_folders
+from spark_jobs.runtime.console import log_line, log_trace
 from spark_jobs.runtime.failures import exit_code_of, problem_of, scrub
 from spark_jobs.runtime.job import Job, Phases, timed
-from spark_jobs.runtime.s3a import reach_buckets
-from spark_jobs.runtime.sessions import Application, build, master_of
+from spark_jobs.runtime.s3a import configure_buckets
+from spark_jobs.runtime.sessions import Application, build_session, master_of
 
 STOPPED = 143
 PARENT_CHECK_S = 1.0
@@ -49,20 +48,20 @@ Run = Callable[[Job], StepResult]
 
 
 def main(run: Run) -> None:
-    """Run a job as a process of its own; does not return."""
+    """Run a job in a process of its own; does not return."""
     signal.signal(signal.SIGTERM, _stop)
-    _follow_parent()
+    _exit_with_parent()
     step = read_step(sys.argv[1])
 
     def stoppable(job: Job) -> StepResult:
-        signal.signal(signal.SIGINT, _stop)  # starting Spark has put its own handler there, which waits for jobs
+        signal.signal(signal.SIGINT, _stop)  # Spark's start installs a handler that waits for jobs
         return run(job)
 
     sys.exit(execute(step, stoppable))
 
 
 def read_step(url: str) -> Step:
-    """The step file. On an object store it takes the job's own secrets to read it."""
+    """The step file. On an object store, reading it requires the secrets of the job."""
     secrets = Path(os.environ.get(SECRETS_FILE, ""))
     staging = _secrets_in(secrets.read_text()).staging if secrets.is_file() else ConnectionInfo()
     folder, _, name = url.rpartition("/")
@@ -75,46 +74,48 @@ def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
     phases: dict[str, float] = {}
     try:
         secrets = take_secrets(step.secrets_path)
-        _leave(step, secrets, "driver.json", _driver())
+        _write_file(step, secrets, "driver.json", _driver())
         application = Application(partial(_start, step, secrets, phases, conf), partial(master_of, conf or {}))
         job = Job(step, secrets, application, phases)
         result = run(job)
         peaks = _peaks(application.started, job.peak_memory_bytes)
         result = replace(result, phases=dict(phases), peak_memory_bytes=peaks)
         code = 0
-    # Whatever happened has to stand in the result file: the worker that reads it decides by it.
+    # Every error must be in the result file: the worker decides by it.
     except Exception as error:
-        explain(scrub(traceback.format_exc(), secrets))
+        log_trace(scrub(traceback.format_exc(), secrets))
         problem, code = problem_of(error, secrets), exit_code_of(error)
         retryable = bool(getattr(error, "retryable", True))
         result = StepResult(step.kind, step.attempt, problem=problem, retryable=retryable, phases=dict(phases))
-        say(str(problem))
+        log_line(str(problem))
     failpoint("result.before")
-    _leave(step, secrets, "result.json", to_plain(result))
+    _write_file(step, secrets, "result.json", to_plain(result))
     failpoint("result.after")
-    say(f"{step.kind}: exit {code}; " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in phases.items()))
+    log_line(f"{step.kind}: exit {code}; " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in phases.items()))
     return code
 
 
 def _start(step: Step, secrets: Secrets, phases: Phases, conf: dict[str, str] | None) -> SparkSession:
     with timed(phases, "start"):
-        spark = build(f"cdc-{step.definition.name}-{step.kind}", step.definition.target.type, conf)
-        reach_buckets(spark, step.definition, secrets)
-        require_shared(spark.sparkContext, step.definition, _store(step, secrets).url(f"{step.folder}/driver.json"))
+        spark = build_session(f"cdc-{step.definition.name}-{step.kind}", step.definition.target.type, conf)
+        configure_buckets(spark, step.definition, secrets)
+        require_shared_folders(
+            spark.sparkContext, step.definition, _store(step, secrets).url(f"{step.folder}/driver.json")
+        )
         return spark
 
 
 def take_secrets(path: str) -> Secrets:
-    """Read the secrets file and delete it. Raises StepFailed (JOB002) where it is gone: its attempt is over."""
+    """Read the secrets file and delete it. Raises StepFailed (JOB002) where it does not exist: its attempt is over."""
     try:
         content = Path(path).read_text()
     except FileNotFoundError:
         raise StepFailed(
             Problem(
                 "JOB002",
-                "the secrets of this job are gone",
+                "the secrets file of this job does not exist",
                 where=path,
-                do="start the task again; a secrets file is read once",
+                do="start the task again: a secrets file is read once",
             )
         ) from None
     os.unlink(path)
@@ -125,7 +126,7 @@ def _secrets_in(content: str) -> Secrets:
     return from_plain(Secrets, json.loads(content))
 
 
-def _leave(step: Step, secrets: Secrets, name: str, body: object) -> None:
+def _write_file(step: Step, secrets: Secrets, name: str, body: object) -> None:
     _store(step, secrets).write(f"{step.folder}/{name}", json.dumps(body, indent=1).encode())
 
 
@@ -143,7 +144,7 @@ def _driver() -> dict[str, object]:
 
 
 def _java_parent() -> int | None:
-    """The JVM that ``spark-submit`` became; None where this process was started otherwise."""
+    """The JVM of ``spark-submit``; None where this process was started in another way."""
     try:
         name = Path(f"/proc/{os.getppid()}/comm").read_text().strip()
     except OSError:
@@ -152,13 +153,13 @@ def _java_parent() -> int | None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """End at once; the JVM ends with its Python."""
-    say(f"stopped by signal {number}")
+    """Exit at once; the JVM exits with its Python."""
+    log_line(f"stopped by signal {number}")
     os._exit(STOPPED)
 
 
-def _follow_parent() -> None:
-    """Die with the JVM: a driver without it can do nothing but hold connections."""
+def _exit_with_parent() -> None:
+    """Exit with the JVM: without it a driver only holds connections."""
     parent = _java_parent()
     if parent is None:
         return
@@ -172,7 +173,7 @@ def _follow_parent() -> None:
 
 
 def _peaks(spark: SparkSession | Exception | None, measured: dict[str, int]) -> dict[str, int]:
-    """The heap's figure is an upper bound: its pools have their peaks at different times."""
+    """The value of the heap is an upper bound: its pools peak at different times."""
     python = {"python": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, **measured}
     if not isinstance(spark, SparkSession):
         return python

@@ -1,4 +1,4 @@
-"""What a job file gets: its step, its session, the log and both ends; and tables worked on side by side."""
+"""What a job works with: its step, Spark, the change log, source and target; and the loop over its tables."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import TargetTables
-from spark_jobs.runtime.console import explain, say
+from spark_jobs.runtime.console import log_line, log_trace
 from spark_jobs.runtime.failures import outcome_of, problem_of, scrub
-from spark_jobs.runtime.process_pool import pool
-from spark_jobs.runtime.sessions import Application, cores, fresh
+from spark_jobs.runtime.process_pool import process_pool
+from spark_jobs.runtime.sessions import Application, cores, new_session
 
 Phases = dict[str, float]
 
-DRIVER_SHARES = 2
-"""Shares that a driver works on at once by itself: small ones."""
+DRIVER_SPLITS = 2
+"""How many splits a driver reads at once itself: small ones."""
 
 
 @contextlib.contextmanager
@@ -54,23 +54,23 @@ class TableWork:
 
     @cached_property
     def spark(self) -> SparkSession:
-        """A session with settings of its own."""
+        """A session with its own settings."""
         return self.new_session()
 
     def session(self) -> SparkSession:
-        """For whoever may need Spark and may not."""
+        """For code that may or may not need Spark."""
         return self.spark
 
     def phase(self, name: str) -> contextlib.AbstractContextManager[None]:
         return timed(self.phases, name)
 
-    def result(self, outcome: Outcome, **said: Any) -> TableResult:
-        return TableResult(self.task.table, outcome, phases=dict(self.phases), **said)
+    def result(self, outcome: Outcome, **fields: Any) -> TableResult:
+        return TableResult(self.task.table, outcome, phases=dict(self.phases), **fields)
 
 
 @dataclass(frozen=True)
-class Opened:
-    """Each is opened when first asked for; a merge needs no source."""
+class Resources:
+    """Each resource is opened on first use; a merge needs no source."""
 
     definition: Definition
     secrets: Secrets
@@ -90,50 +90,50 @@ class Opened:
 
     @cached_property
     def threads(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(DRIVER_SHARES, thread_name_prefix="share")
+        return ThreadPoolExecutor(DRIVER_SPLITS, thread_name_prefix="split")
 
     @cached_property
     def processes(self) -> ProcessPoolExecutor:
-        return pool(self.application.local_cores)
+        return process_pool(self.application.local_cores)
 
 
 @dataclass(frozen=True)
 class Job:
-    """``source`` and ``tables`` are opened when first asked for, as Spark is started. What is
-    open is shared with a job made by ``replace`` for another step of the same definition."""
+    """``source``, ``tables`` and Spark are opened on first use. A job made by ``replace`` for another step of the same
+    definition shares what is open."""
 
     step: Step
     secrets: Secrets
     application: Application
     phases: Phases = field(default_factory=dict)
     peak_memory_bytes: dict[str, int] = field(default_factory=dict)
-    shared: Opened | None = field(default=None, repr=False)
+    shared: Resources | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.shared is None:
-            object.__setattr__(self, "shared", Opened(self.step.definition, self.secrets, self.application))
+            object.__setattr__(self, "shared", Resources(self.step.definition, self.secrets, self.application))
 
     @property
-    def opened(self) -> Opened:
+    def resources(self) -> Resources:
         assert self.shared is not None
         return self.shared
 
     @property
     def log(self) -> ChangeLog:
-        return self.opened.log
+        return self.resources.log
 
     @property
     def source(self) -> SourceConnector:
-        return self.opened.source
+        return self.resources.source
 
     @cached_property
     def fetches_rows(self) -> bool:
-        """The source can be asked for single rows."""
+        """Whether the source can return single rows."""
         return fetches_rows(self.step.definition)
 
     @property
     def tables(self) -> TargetTables:
-        return self.opened.tables
+        return self.resources.tables
 
     @property
     def spark(self) -> SparkSession:
@@ -141,18 +141,18 @@ class Job:
 
     @property
     def cores(self) -> int:
-        """How many tasks run side by side."""
+        """How many tasks run in parallel."""
         return self.application.local_cores or cores(self.spark)
 
     @property
     def threads(self) -> ThreadPoolExecutor:
-        """Those of all tables that work on shares: not more at once than there is memory for."""
-        return self.opened.threads
+        """Shared by the splits of all tables: memory limits how many are read at once."""
+        return self.resources.threads
 
     @property
     def processes(self) -> ProcessPoolExecutor:
-        """Those of all tables that work on shares, where Spark has no other machine."""
-        return self.opened.processes
+        """Shared by the splits of all tables, where Spark runs on this machine only."""
+        return self.resources.processes
 
     def phase(self, name: str) -> contextlib.AbstractContextManager[None]:
         return timed(self.phases, name)
@@ -161,13 +161,14 @@ class Job:
         return StepResult(self.step.kind, self.step.attempt, tuple(tables), window)
 
     def for_each_table(
-        self, tasks: Sequence[TableTask], function: Callable[[TableWork], TableResult], at_once: int | None = None
+        self, tasks: Sequence[TableTask], function: Callable[[TableWork], TableResult], max_parallel: int | None = None
     ) -> tuple[TableResult, ...]:
-        """Work on the tables side by side, in their order, on no more than ``at_once``. A table that fails is recorded
-        and stops no other; raises what starting Spark raised, which is no table's fault."""
+        """Process the tables in parallel, at most ``max_parallel`` at once; the results keep the order. The failure of
+        a table is recorded and does not stop the others. Raises the error of Spark's start, which is not the error of a
+        table."""
         if not tasks:
             return ()
-        threads = min(len(tasks), tables_at_once(), at_once or len(tasks))
+        threads = min(len(tasks), max_parallel_tables(), max_parallel or len(tasks))
         with ThreadPoolExecutor(threads, thread_name_prefix="table") as pool:
             results = tuple(pool.map(lambda task: self._one_table(task, function), tasks))
         if isinstance(self.application.started, Exception):
@@ -180,22 +181,22 @@ class Job:
         try:
             work = TableWork(task, partial(self._session_of, task), phases)
             result = replace(function(work), phases=phases)
-        # One table's trouble, whatever it is, must not touch the others; it stands in the table's result.
+        # Any error of one table must not affect the others; it is recorded in the table's result.
         except Exception as error:
             result = TableResult(task.table, outcome_of(error), problem=problem_of(error, self.secrets), phases=phases)
-            explain(scrub(traceback.format_exc(), self.secrets))
+            log_trace(scrub(traceback.format_exc(), self.secrets))
         seconds = time.monotonic() - started
-        say(f"{task.table}: {result.outcome}, {result.rows:,} rows, {seconds:.1f} s" + _reason(result))
+        log_line(f"{task.table}: {result.outcome}, {result.rows:,} rows, {seconds:.1f} s" + _reason(result))
         return result
 
     def _session_of(self, task: TableTask) -> SparkSession:
-        """To be asked for in the table's own thread."""
+        """Call in the table's own thread: the scheduler pool is a property of the thread."""
         self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", task.table)
-        return fresh(self.spark)
+        return new_session(self.spark)
 
 
-def tables_at_once() -> int:
-    """Twice as many as this process has cores: while one waits for Spark or for a store, another works."""
+def max_parallel_tables() -> int:
+    """Twice the cores of this process: while one table waits for Spark or a store, another one works."""
     return 2 * len(os.sched_getaffinity(0))
 
 

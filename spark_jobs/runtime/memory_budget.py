@@ -1,4 +1,4 @@
-"""What a job does itself instead of handing it to Spark, which plans and compiles for seconds before its first row."""
+"""What the driver processes itself: Spark plans and compiles for seconds before its first row."""
 
 from __future__ import annotations
 
@@ -11,68 +11,70 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from airflow_cdc_provider.staging.store import Store
-from spark_jobs.windows.parquet_files import opened
+from spark_jobs.windows.parquet_files import open_parquet
 
-MOST_ROWS = 250_000
-"""Rows of one table's batch that are worked on here."""
+MAX_ROWS = 250_000
+"""The largest batch of one table that the driver processes, in rows."""
 
-MOST_BYTES = 64 << 20
-"""Memory that the rows of all tables together may take, as their files tell it."""
+MAX_BYTES = 64 << 20
+"""The memory that the rows of all tables together may take in the driver, by the sizes in their Parquet footers."""
 
 
 @dataclass
-class Room:
-    """Memory that the tables of this process share."""
+class MemoryBudget:
+    """The memory that the tables of this process share."""
 
-    most: int
-    _held: int = 0
-    _given_back: Condition = field(default_factory=Condition, repr=False)
+    limit: int
+    _reserved: int = 0
+    _released: Condition = field(default_factory=Condition, repr=False)
 
     @contextlib.contextmanager
-    def held(self, size: int) -> Iterator[None]:
-        """Waits until ``size``, no more than ``most``, is free. Not for whoever holds some already: two that wait for
-        each other would wait for ever."""
-        with self._given_back:
-            self._given_back.wait_for(lambda: self._held + size <= self.most)
-            self._held += size
+    def reserve(self, size: int) -> Iterator[None]:
+        """Wait until ``size`` bytes, at most ``limit``, are free. A thread must not reserve a second time while it
+        holds a reservation: two such threads deadlock."""
+        with self._released:
+            self._released.wait_for(lambda: self._reserved + size <= self.limit)
+            self._reserved += size
         try:
             yield
         finally:
-            with self._given_back:
-                self._held -= size
-                self._given_back.notify_all()
+            with self._released:
+                self._reserved -= size
+                self._released.notify_all()
 
 
-ROOM = Room(MOST_BYTES)
+BUDGET = MemoryBudget(MAX_BYTES)
 
 
-def few(rows: int) -> bool:
-    return rows <= MOST_ROWS
+def is_small(rows: int) -> bool:
+    return rows <= MAX_ROWS
 
 
 @contextlib.contextmanager
-def read_few(store: Store, paths: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[pa.Table | None]:
-    """All rows of one file or more, with their memory held until the block ends; None where they take more than may be
-    taken here."""
+def read_small_files(
+    store: Store, paths: Iterable[str], columns: Sequence[str] | None = None
+) -> Iterator[pa.Table | None]:
+    """All rows of one or more files, whose memory stays reserved until the block ends; None where they exceed the
+    budget."""
     footers, size = {}, 0
     for path in paths:
-        with opened(store, path) as file:
+        with open_parquet(store, path) as file:
             footers[path] = file.metadata
         size += _bytes(footers[path], columns)
-        if size > ROOM.most:
+        if size > BUDGET.limit:
             yield None
             return
-    with ROOM.held(size):
+    with BUDGET.reserve(size):
         yield pa.concat_tables([_read(store, path, footer, columns) for path, footer in footers.items()])
 
 
 def _read(store: Store, path: str, footer: pq.FileMetaData, columns: Sequence[str] | None) -> pa.Table:
-    with opened(store, path, footer) as file:
+    with open_parquet(store, path, footer) as file:
         return file.read(columns)
 
 
 def _bytes(file: pq.FileMetaData, columns: Sequence[str] | None) -> int:
     groups = [file.row_group(number) for number in range(file.num_row_groups)]
-    parts = [group.column(number) for group in groups for number in range(group.num_columns)]
-    wanted = (part for part in parts if columns is None or part.path_in_schema.split(".")[0] in columns)
-    return sum(part.total_uncompressed_size for part in wanted)
+    chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+    selected = (chunk for chunk in chunks if columns is None or chunk.path_in_schema.split(".")[0] in columns)
+    return sum(chunk.total_uncompressed_size for chunk in selected)

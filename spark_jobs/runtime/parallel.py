@@ -1,4 +1,4 @@
-"""Shares of a work, done side by side: by processes of this machine or by Spark's tasks."""
+"""Splits processed in parallel, by processes of this machine or by Spark's tasks."""
 
 from __future__ import annotations
 
@@ -7,38 +7,42 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
-from spark_jobs.runtime.cluster_checks import missing_packages_are_named
+from spark_jobs.runtime.cluster_checks import name_missing_packages
 from spark_jobs.runtime.job import Job
 
 S = TypeVar("S")
 R = TypeVar("R")
 
 
-def in_parallel(job: Job, function: Callable[[S], R], shares: Sequence[S]) -> list[R]:
-    """What ``function`` says of each share, in their order. A share that is alone is done by this process, several by
-    others: those of this machine where Spark has no other one, else Spark's. Function and shares are sent there."""
-    if len(shares) <= 1:
-        return list(job.threads.map(function, shares))
-    return by_processes(job, function, shares) if job.application.local_cores else by_tasks(job, function, shares)
+def run_splits(job: Job, function: Callable[[S], R], splits: Sequence[S]) -> list[R]:
+    """The result of ``function`` for each split, in order. A single split runs in this process. Several run in
+    processes of this machine where Spark has no other one, else in Spark's tasks. Function and splits are pickled."""
+    if len(splits) <= 1:
+        return list(job.threads.map(function, splits))
+    return (
+        run_in_processes(job, function, splits)
+        if job.application.local_cores
+        else run_in_spark_tasks(job, function, splits)
+    )
 
 
-def by_processes(job: Job, function: Callable[[S], R], shares: Sequence[S]) -> list[R]:
-    """Raises SourceUnavailable (JOB007) where one of the processes was ended."""
+def run_in_processes(job: Job, function: Callable[[S], R], splits: Sequence[S]) -> list[R]:
+    """Raises SourceUnavailable (JOB007) where a process was killed."""
     try:
-        return list(job.processes.map(function, shares))
+        return list(job.processes.map(function, splits))
     except BrokenProcessPool as error:
         raise SourceUnavailable(
             Problem(
                 "JOB007",
-                "a process that read a part of the source was ended",
+                "a process that read a split of the source was killed",
                 where=job.step.folder,
-                found="a signal, sent by somebody else or for want of memory",
-                do="look for the kernel's out-of-memory killer; the next attempt reads anew",
-                data="nothing of this attempt is visible",
+                found="a signal from outside, or from the kernel for lack of memory",
+                do="check the kernel log for the out-of-memory killer; the next attempt reads again",
+                data="this attempt wrote nothing visible",
             )
         ) from error
 
 
-def by_tasks(job: Job, function: Callable[[S], R], shares: Sequence[S]) -> list[R]:
-    with missing_packages_are_named(job.step.definition.source.type):
-        return list(job.spark.sparkContext.parallelize(shares, len(shares)).map(function).collect())
+def run_in_spark_tasks(job: Job, function: Callable[[S], R], splits: Sequence[S]) -> list[R]:
+    with name_missing_packages(job.step.definition.source.type):
+        return list(job.spark.sparkContext.parallelize(splits, len(splits)).map(function).collect())

@@ -1,4 +1,4 @@
-"""Failures with words, on their way from an executor's Python through Spark, which passes on text and nothing else."""
+"""Carries a ``CdcError`` from an executor's Python through Spark, which passes on only its text."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ MARKED = re.compile(rf"{MARK}(\{{.*\}})$", re.MULTILINE)
 
 
 class RemoteFailure(Exception):
-    """What an executor's Python dies of."""
+    """The error that an executor's Python raises."""
 
 
 @contextmanager
 def as_remote_failure() -> Iterator[None]:
-    """Around what runs in an executor."""
+    """For code that runs in an executor."""
     try:
         yield
     except CdcError as error:
-        said = {"kind": type(error).__name__, "problems": to_plain(error.problems)}
-        raise RemoteFailure(f"{MARK}{json.dumps(said)}") from None
+        failure = {"kind": type(error).__name__, "problems": to_plain(error.problems)}
+        raise RemoteFailure(f"{MARK}{json.dumps(failure)}") from None
 
 
 @contextmanager
 def from_remote_failure() -> Iterator[None]:
-    """Around what waits for it in the driver. Raises the failure as it was."""
+    """For code of the driver that waits for executors. Raises the original error."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        found = MARKED.search(str(error))
-        if found is None:
+        match = MARKED.search(str(error))
+        if match is None:
             raise
-        said = json.loads(found[1])
-        kind: type[CdcError] = getattr(errors, said["kind"])
-        raise kind(*(from_plain(Problem, one) for one in said["problems"])) from None
+        failure = json.loads(match[1])
+        kind: type[CdcError] = getattr(errors, failure["kind"])
+        raise kind(*(from_plain(Problem, problem) for problem in failure["problems"])) from None

@@ -1,4 +1,4 @@
-"""How many rows a share has brought so far, noted where the driver can read it while a task is at work."""
+"""How many rows a task has read from its split so far, in a file that the driver reads while the task runs."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from collections.abc import Callable
 from airflow_cdc_provider.core.decisions.steps import Step
 from airflow_cdc_provider.core.log.change_log import table_folder
 from airflow_cdc_provider.staging.store import Store
-from spark_jobs.runtime.progress import EVERY_S
+from spark_jobs.runtime.progress import INTERVAL_S
 
-Note = Callable[[int], None]
+ReportRows = Callable[[int], None]
 
 
-def record_progress(store: Store, step: Step, share: str) -> Note:
-    """To be called often; it writes seldom."""
-    path, next_at = f"{_folder(step)}/{table_folder(share)}", time.monotonic() + EVERY_S
+def progress_reporter(store: Store, step: Step, split: str) -> ReportRows:
+    """A function to call for every piece; it writes at most once per interval."""
+    path, next_write = f"{_folder(step)}/{table_folder(split)}", time.monotonic() + INTERVAL_S
 
-    def note(rows: int) -> None:
-        nonlocal next_at
-        if time.monotonic() >= next_at:
-            next_at = time.monotonic() + EVERY_S
+    def report(rows: int) -> None:
+        nonlocal next_write
+        if time.monotonic() >= next_write:
+            next_write = time.monotonic() + INTERVAL_S
             store.write(path, str(rows).encode())
 
-    return note
+    return report
 
 
-def read_progress(store: Store, step: Step, shares: str = "") -> int:
-    """Of all shares whose names begin so."""
-    folder, beginning = _folder(step), table_folder(shares) if shares else ""
-    names = [name for name in store.names(folder) if name.startswith(beginning)]
+def read_progress(store: Store, step: Step, prefix: str = "") -> int:
+    """The rows of all splits whose names start with ``prefix``."""
+    folder, file_prefix = _folder(step), table_folder(prefix) if prefix else ""
+    names = [name for name in store.names(folder) if name.startswith(file_prefix)]
     return sum(int(json.loads(store.read(f"{folder}/{name}"))) for name in names)
 
 

@@ -1,4 +1,6 @@
-"""The Spark session of a job: only what must be set inside; master, memory and jars come from ``spark-submit``."""
+"""The Spark session of a job: only settings that must be set in the application; ``spark-submit`` sets master, memory
+and jars.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ SETTINGS = {
     "spark.scheduler.mode": "FAIR",
     "spark.executor.heartbeatInterval": "5s",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Texts of plans, and of places in our code, cost a tenth of a small batch; nobody reads them.
+    # Plan descriptions and call sites, which are never displayed, cost a tenth of the time of a small batch.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.debug.maxToStringFields": "0",
     "spark.sql.dataFrameQueryContext.enabled": "false",
@@ -35,23 +37,24 @@ TARGET_SETTINGS: dict[str, dict[str, str]] = {
     },
     "iceberg": {
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        # Spark's own pattern, and the word by which a REST catalog is told its key.
+        # Spark's default pattern, extended by the setting that holds the credential of a REST catalog.
         "spark.redaction.regex": "(?i)secret|password|passwd|token|access[.]?key|credential",
     },
 }
 
-NEEDLESS_WARNINGS = (
-    "org.apache.spark.scheduler.FairSchedulableBuilder",  # of each pool that has no figures of its own
-    "org.apache.spark.util.SparkStringUtils",  # of texts cut short
+NOISY_LOGGERS = (
+    "org.apache.spark.scheduler.FairSchedulableBuilder",  # warns about every pool without a configuration
+    "org.apache.spark.util.SparkStringUtils",  # warns about truncated plan strings
 )
 
-FEW_ROWS = 50_000
-"""Up to so many rows go without compiled code: in a new JVM the compiler would take longer than the rows."""
+MAX_INTERPRETED_ROWS = 50_000
+"""Batches up to this size run without generated code: in a new JVM, compiling it takes longer than processing the
+rows."""
 
 
 class Application:
-    """Spark, started when it is first asked for: a small batch may need none of it. ``started``: what came of it.
-    ``master``: asked where it runs, or would."""
+    """A Spark application that starts on first use: a small batch may not need it. ``started`` is the session, or the
+    error of the start. ``master`` returns the Spark master."""
 
     def __init__(self, start: Callable[[], SparkSession], master: Callable[[], str]) -> None:
         self._start = start
@@ -66,7 +69,7 @@ class Application:
 
     @property
     def session(self) -> SparkSession:
-        """Raises what starting it raises, and does not try again."""
+        """Raises the error of the start, and does not start again."""
         with self._starting:
             if self.started is None:
                 try:
@@ -78,42 +81,44 @@ class Application:
             return self.started
 
 
-def build(name: str, target_type: str, conf: dict[str, str] | None = None) -> SparkSession:
-    """The session of this process. ``conf`` adds to the settings; tests give their master there."""
+def build_session(name: str, target_type: str, conf: dict[str, str] | None = None) -> SparkSession:
+    """The session of this process. ``conf`` adds to the settings; tests set their master there."""
     builder = SparkSession.builder.appName(name)
     for key, value in {**SETTINGS, **TARGET_SETTINGS.get(target_type, {}), **(conf or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
     log4j = spark.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
-    for name in NEEDLESS_WARNINGS:
+    for name in NOISY_LOGGERS:
         log4j.core.config.Configurator.setLevel(name, log4j.Level.ERROR)
     return spark
 
 
 def master_of(conf: Mapping[str, str]) -> str:
-    """Told by ``spark-submit``, if not by ``conf``. Asking needs its JVM, and no session."""
+    """The master in ``conf``, else the one that ``spark-submit`` set. Reading that requires the JVM of
+    ``spark-submit``, but no session."""
     return conf.get("spark.master") or str(SparkConf().get("spark.master", "local[*]"))
 
 
 def local_cores(master: str) -> int:
-    found = re.fullmatch(r"local(?:\[(\*|\d+)(?:,\d+)?\])?", master)
-    if found is None:
+    """How many cores of this machine Spark has, or would have; 0 where the master is a cluster."""
+    match = re.fullmatch(r"local(?:\[(\*|\d+)(?:,\d+)?\])?", master)
+    if match is None:
         return 0
-    return len(os.sched_getaffinity(0)) if found[1] == "*" else int(found[1] or 1)
+    return len(os.sched_getaffinity(0)) if match[1] == "*" else int(match[1] or 1)
 
 
-def fresh(spark: SparkSession) -> SparkSession:
-    """A session with settings of its own on the same application: commit tokens are session settings."""
+def new_session(spark: SparkSession) -> SparkSession:
+    """A session with its own settings in the same application: commit tokens are session settings."""
     session = spark.newSession()
-    # A value that does not fit its type must fail the job, whatever the operator's settings: else it becomes NULL.
+    # A value that does not fit its type must fail the job, whatever the user's settings are; otherwise it becomes NULL.
     session.conf.set("spark.sql.ansi.enabled", "true")
     session.conf.set("spark.sql.shuffle.partitions", str(2 * cores(spark)))
     return session
 
 
-def interpreted(spark: SparkSession) -> None:
-    """Let a session go through its expressions instead of compiling them."""
+def disable_codegen(spark: SparkSession) -> None:
+    """Make a session interpret its expressions instead of compiling them."""
     spark.conf.set("spark.sql.codegen.wholeStage", "false")
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
 

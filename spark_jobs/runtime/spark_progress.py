@@ -1,4 +1,4 @@
-"""How far the Spark jobs of this thread are, as Spark itself counts."""
+"""Progress of the Spark jobs of the current thread, from Spark's own counters."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from airflow_cdc_provider.connectors.source import Copy
 from spark_jobs.runtime.progress import Progress
 
 
-def watched(spark: SparkSession, copy: Copy) -> Callable[[], Progress | None]:
-    """Put the jobs that this thread starts from now on into a group of their own, and say on demand how far they are
-    with the rows of the copy."""
-    return shares_read(spark, copy.rows) if copy.read.repeatable else _rows_read(spark, copy.rows)
+def watch_copy(spark: SparkSession, copy: Copy) -> Callable[[], Progress | None]:
+    """Put the jobs that this thread starts from now on into a job group. Returns a function that reads their progress
+    over the rows of the copy."""
+    return watch_splits(spark, copy.rows) if copy.read.repeatable else _watch_rows(spark, copy.rows)
 
 
-def _rows_read(spark: SparkSession, rows: int) -> Callable[[], Progress | None]:
+def _watch_rows(spark: SparkSession, rows: int) -> Callable[[], Progress | None]:
     group = uuid.uuid4().hex
     context = spark.sparkContext
     context.setJobGroup(group, "copy")
 
-    def look() -> Progress | None:
+    def read() -> Progress | None:
         tracker, store = context.statusTracker(), context._jsc.sc().statusStore()
         infos = [info for job in tracker.getJobIdsForGroup(group) if (info := tracker.getJobInfo(job))]
         try:
-            read = sum(store.lastStageAttempt(stage).inputRecords() for info in infos for stage in info.stageIds)
+            rows_read = sum(store.lastStageAttempt(stage).inputRecords() for info in infos for stage in info.stageIds)
         except Py4JError:
-            return None  # a stage that has not started is not known yet; the next look may tell
-        return Progress(read, of=rows or None) if read else None
+            return None  # the store does not have a stage that has not started
+        return Progress(rows_read, of=rows or None) if rows_read else None
 
-    return look
+    return read
 
 
-def shares_read(spark: SparkSession, rows: int) -> Callable[[], Progress | None]:
-    """Each task reads a share and Spark does not see its rows: the share of the tasks that are done."""
+def watch_splits(spark: SparkSession, rows: int) -> Callable[[], Progress | None]:
+    """The fraction of tasks that are done: each task reads a split, and Spark does not count its rows."""
     group = uuid.uuid4().hex
     context = spark.sparkContext
     context.setJobGroup(group, "copy")
 
-    def look() -> Progress | None:
+    def read() -> Progress | None:
         tracker = context.statusTracker()
         jobs = [info for job in tracker.getJobIdsForGroup(group) if (info := tracker.getJobInfo(job))]
         stages = [found for job in jobs for stage in job.stageIds if (found := tracker.getStageInfo(stage))]
         tasks = sum(stage.numTasks for stage in stages)
         done = sum(stage.numCompletedTasks for stage in stages) / tasks if tasks else 0.0
-        return Progress(int(done * rows), of=rows or None, share=done) if done else None
+        return Progress(int(done * rows), of=rows or None, fraction=done) if done else None
 
-    return look
+    return read

@@ -1,4 +1,4 @@
-"""Whether a table may take changes now, asked of the table itself."""
+"""Whether a table accepts changes now, by its own control record."""
 
 from __future__ import annotations
 
@@ -10,66 +10,71 @@ from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.runtime.job import Job
 
 
-def require_current(job: Job, task: TableTask, also: frozenset[TableState]) -> tuple[ControlRecord, TargetState]:
-    """The control record and what else stands in the target. Raises ForeignTarget where no table of ours is there,
-    Fenced where the table takes no changes now."""
-    held = job.tables.state(task.table, task.target)
-    if held.control is None:
+def require_writable(
+    job: Job, task: TableTask, more_states: frozenset[TableState]
+) -> tuple[ControlRecord, TargetState]:
+    """The control record and the state of the target. Raises ForeignTarget where the target has no table of this
+    replicator, Fenced where the table does not accept changes now. ``more_states``: states allowed beside replicating
+    and failing."""
+    current = job.tables.state(task.table, task.target)
+    if current.control is None:
         raise ForeignTarget(
             Problem(
                 "TGT012",
-                "the target holds no table of ours",
+                "the target has no table of this replicator",
                 where=job.tables.locate(task.target),
-                found="a foreign table, or one restored to before our first copy" if held.exists else "no table",
+                found="a table without a control record, or one restored to a version before its first copy"
+                if current.exists
+                else "no table",
                 do=f"airflow cdc resync {job.step.definition.name} --table {task.table}",
                 data="the change log keeps what is not applied",
             )
         )
-    state = held.control.state.name
-    if held.restored or state not in TAKES_CHANGES | also:
+    state = current.control.state.name
+    if current.restored or state not in TAKES_CHANGES | more_states:
         raise Fenced(
             Problem(
                 "TGT033",
-                f"{task.table} takes no changes now",
+                f"{task.table} does not accept changes in its current state",
                 where=job.tables.locate(task.target),
-                found="a restore by somebody else" if held.restored else f"state {state}",
-                allowed=", ".join(sorted(TAKES_CHANGES | also)),
-                do="nothing: the next run decides by what the table holds",
+                found="a restore by another writer" if current.restored else f"state {state}",
+                allowed=", ".join(sorted(TAKES_CHANGES | more_states)),
+                do="nothing: the next run decides by the state of the table",
                 data="the change log keeps what is not applied",
             )
         )
-    return held.control, held
+    return current.control, current
 
 
 def require_expected_fence(task: TableTask, control: ControlRecord) -> None:
-    """Raises Fenced where somebody raised the fence since this attempt was told of the table: it was shut out before it
-    had looked, and must not go on under a fence that was raised against it."""
-    told = task.control.fence if task.control else None
-    if told != control.fence:
+    """Raises Fenced where the fence was raised after the run planned this attempt: the attempt was shut out before it
+    read the table, and must not continue under the new fence."""
+    expected = task.control.fence if task.control else None
+    if expected != control.fence:
         raise Fenced(
             Problem(
                 "TGT035",
                 f"{task.table} was taken over before this attempt began",
                 where=task.table,
                 found=f"fence {control.fence}",
-                allowed="no table" if told is None else f"fence {told}",
-                do="nothing: whoever raised the fence goes on, or the next run does",
+                allowed="no table" if expected is None else f"fence {expected}",
+                do="nothing: the attempt that raised the fence continues, or the next run does",
                 data="nothing was written",
             )
         )
 
 
-def is_unchanged(batch_fence: int, batch_window: int, control: ControlRecord, held: TargetState) -> None:
-    """Raises Fenced where the table is not what a batch was built on."""
+def require_current_batch(batch_fence: int, batch_window: int, control: ControlRecord, current: TargetState) -> None:
+    """Raises Fenced where the table has changed since the batch was built."""
     if (control.fence, control.window) != (batch_fence, batch_window):
         raise Fenced(
             Problem(
                 "TGT034",
                 "the batch was built on an older state of the table",
                 where=control.table,
-                found=f"fence {control.fence}, window {control.window}, version {held.version}",
+                found=f"fence {control.fence}, window {control.window}, version {current.version}",
                 allowed=f"fence {batch_fence}, window {batch_window}",
                 do="nothing: the next run stages again",
-                data="the table holds the other commit",
+                data="the table has the newer commit",
             )
         )

@@ -1,1 +1,1 @@
-"""Windows of the change log: written by extract, read by everything after it."""
+"""Windows of the change log: written by ``extract``, read by all later steps."""

@@ -1,4 +1,4 @@
-"""Change records that are few: read by the driver from windows and carry-overs, and made into frames again."""
+"""Small numbers of change records, read by the driver from windows and carry-overs, and turned into frames."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_cdc_provider.core.log.carry_over import Carried, CarryOver
 from airflow_cdc_provider.core.log.change_records import FIELDS, ChangeRecord
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from spark_jobs.batches.small_frames import small_frame, texts
-from spark_jobs.quarantine.carry_over import BESIDE
+from spark_jobs.batches.small_frames import small_frame, text_schema
+from spark_jobs.quarantine.carry_over import CARRY_COLUMNS
 from spark_jobs.windows.log_reader import WindowSlice
 from spark_jobs.windows.record_files import SCHEMA
 
-ROWS = pa.schema([*SCHEMA, *texts(*BESIDE)])
+CARRIED_SCHEMA = pa.schema([*SCHEMA, *text_schema(*CARRY_COLUMNS)])
 
 
 @dataclass(frozen=True)
 class CarriedRecord:
-    """A row of a carry-over. One that is on its way back into the fold has no ``kind``."""
+    """A row of a carry-over. A record that returns to the fold has no ``kind``."""
 
     record: ChangeRecord
     kind: Carried | None = None
@@ -32,8 +32,8 @@ class CarriedRecord:
     until: str | None = None
 
 
-def landed(log: ChangeLog, windows: Sequence[WindowSlice], filters: Any) -> list[tuple[int, ChangeRecord]]:
-    """Records with the windows that hold them. ``filters`` as Parquet takes them."""
+def read_window_records(log: ChangeLog, windows: Sequence[WindowSlice], filters: Any) -> list[tuple[int, ChangeRecord]]:
+    """Records with the number of their window. ``filters`` as in pyarrow."""
     return [
         (window.window, _record(row))
         for window in windows
@@ -42,16 +42,16 @@ def landed(log: ChangeLog, windows: Sequence[WindowSlice], filters: Any) -> list
     ]
 
 
-def carried(log: ChangeLog, carry: CarryOver, kind: Carried) -> list[CarriedRecord]:
+def read_carried_records(log: ChangeLog, carry: CarryOver, kind: Carried) -> list[CarriedRecord]:
     if not carry.counts.get(kind):
         return []
     rows = [row for file in carry.files for row in _rows(log, file.path, [("kind", "=", kind.value)])]
     return [CarriedRecord(_record(row), kind, row["since"], row["reason"], row["until"]) for row in rows]
 
 
-def frame(spark: SparkSession, records: Iterable[CarriedRecord]) -> DataFrame:
-    rows = [(*_values(one.record), *(getattr(one, name) for name in BESIDE)) for one in records]
-    return small_frame(spark, rows, ROWS)
+def carried_frame(spark: SparkSession, records: Iterable[CarriedRecord]) -> DataFrame:
+    rows = [(*_values(row.record), *(getattr(row, name) for name in CARRY_COLUMNS)) for row in records]
+    return small_frame(spark, rows, CARRIED_SCHEMA)
 
 
 def _rows(log: ChangeLog, path: str, filters: Any) -> list[dict[str, Any]]:

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from airflow_cdc_provider.core.log.change_records import CONTROL_OPERATIONS, Operation
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from spark_jobs.runtime.memory_budget import few, read_few
+from spark_jobs.runtime.memory_budget import is_small, read_small_files
 from spark_jobs.windows.log_reader import WindowSlice
 
-NO_CHANGES = pa.array(sorted(operation.value for operation in (*CONTROL_OPERATIONS, Operation.UNREADABLE)))
+NON_ROW_OPERATIONS = pa.array(sorted(operation.value for operation in (*CONTROL_OPERATIONS, Operation.UNREADABLE)))
 
 
 @contextlib.contextmanager
@@ -23,12 +23,12 @@ def local_records(
     """Records after an order key: no control events, and none that no decoder understood. None where they are too many.
     Their memory is reserved until the block ends."""
     files = [file for window in windows for file in window.part.files]
-    if not files or not few(sum(file.rows for file in files)):
+    if not files or not is_small(sum(file.rows for file in files)):
         yield None
         return
-    with read_few(log.store, [file.path for file in files], columns) as records:
-        yield None if records is None else records.filter(_changes(records, after))
+    with read_small_files(log.store, [file.path for file in files], columns) as records:
+        yield None if records is None else records.filter(_row_changes(records, after))
 
 
-def _changes(records: pa.Table, after: str) -> pa.ChunkedArray:
-    return pc.and_(pc.greater(records["order_key"], after), pc.invert(pc.is_in(records["op"], NO_CHANGES)))
+def _row_changes(records: pa.Table, after: str) -> pa.ChunkedArray:
+    return pc.and_(pc.greater(records["order_key"], after), pc.invert(pc.is_in(records["op"], NON_ROW_OPERATIONS)))

@@ -1,4 +1,4 @@
-"""The files of the change log that one table still has to apply, and what is in them."""
+"""The files of the change log that a table has not applied yet, and their contents."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.batches.schema_evolution import WindowSchemas
 
 HASHED_BYTES = 64 * 1024 * 1024
-"""Larger files are vouched for by their number of rows alone: reading them twice would cost more than it finds."""
+"""Larger files are checked by their number of rows only: hashing requires reading them twice."""
 
-KINDS = {
+FIELD_TYPES = {
     "before_complete": "BOOLEAN",
     "after_complete": "BOOLEAN",
     "refetch": "ARRAY<STRING>",
@@ -32,36 +32,37 @@ KINDS = {
     "commit_ts": "TIMESTAMP",
     "warnings": "ARRAY<STRING>",
 }
-RECORD = ", ".join(f"{quoted(name)} {KINDS.get(name, 'STRING')}" for name in FIELDS)
+RECORD_COLUMNS = ", ".join(f"{quoted(name)} {FIELD_TYPES.get(name, 'STRING')}" for name in FIELDS)
 INITIAL_UNKNOWN = "initial_unknown"
 
 
 @dataclass(frozen=True)
 class WindowSlice:
-    """What one window holds of the table."""
+    """The records of the table in one window."""
 
     window: int
     part: TableSlice
 
 
-def cut(log: ChangeLog, table: str, after: int, upto: int) -> list[WindowSlice]:
-    """The windows in ``(after, upto]`` that captured the table. Raises StagingInvalid where one is missing (STG001) or
-    damaged (STG002)."""
+def windows_between(log: ChangeLog, table: str, after: int, upto: int) -> list[WindowSlice]:
+    """The windows in ``(after, upto]`` that captured the table. Raises StagingInvalid where a window is missing
+    (STG001) or damaged (STG002)."""
     parts = ((number, log.manifest(number).tables.get(table)) for number in range(after + 1, upto + 1))
     return [WindowSlice(number, part) for number, part in parts if part is not None]
 
 
-def verify(log: ChangeLog, windows: Sequence[WindowSlice]) -> None:
-    """Raises StagingInvalid (STG005) where a file is missing or not the one that was sealed."""
+def verify_files(log: ChangeLog, windows: Sequence[WindowSlice]) -> None:
+    """Raises StagingInvalid (STG005) where a file is missing or differs from the sealed one."""
     for window in windows:
         require_unchanged(log, f"window {window.window}", window.part.files)
 
 
-def require_unchanged(log: ChangeLog, of: str, files: Sequence[DataFile]) -> None:
+def require_unchanged(log: ChangeLog, owner: str, files: Sequence[DataFile]) -> None:
+    """``owner``: what the files belong to, for the error message."""
     for file in files:
-        found = _fingerprint(log, file)
-        if found != (file.bytes, file.sha256):
-            raise damaged(log, of, file, found[1] and f"{found[0]} bytes, sha256 {found[1]}")
+        actual = _fingerprint(log, file)
+        if actual != (file.bytes, file.sha256):
+            raise file_damaged(log, owner, file, actual[1] and f"{actual[0]} bytes, sha256 {actual[1]}")
 
 
 def _fingerprint(log: ChangeLog, file: DataFile) -> tuple[int, str]:
@@ -74,13 +75,13 @@ def _fingerprint(log: ChangeLog, file: DataFile) -> tuple[int, str]:
     return len(content), hashlib.sha256(content).hexdigest()
 
 
-def damaged(log: ChangeLog, of: str, file: DataFile, found: str) -> StagingInvalid:
+def file_damaged(log: ChangeLog, owner: str, file: DataFile, actual: str) -> StagingInvalid:
     return StagingInvalid(
         Problem(
             "STG005",
-            f"a file of {of} is not the one that was written",
+            f"a file of {owner} has changed since it was written",
             where=log.store.url(file.path),
-            found=found or "no such file",
+            found=actual or "no such file",
             allowed=f"{file.bytes} bytes, {file.rows} rows, sha256 {file.sha256}",
             do="restore the staging folder, or resync the tables that need it",
             data="nothing of the batch was applied",
@@ -89,36 +90,36 @@ def damaged(log: ChangeLog, of: str, file: DataFile, found: str) -> StagingInval
 
 
 def window_schemas(
-    log: ChangeLog, windows: Sequence[WindowSlice], held: TableSchema, floor: str
+    log: ChangeLog, windows: Sequence[WindowSlice], current: TableSchema, floor: str
 ) -> list[WindowSchemas]:
-    """The schemas of the records behind the floor: what is in the copy already says nothing about the target. Files are
-    looked into only where a window knows another schema than ``held``."""
-    return [_window_schemas(log, window, held, floor) for window in windows]
+    """The schemas of the records above the floor: records at or below it are part of the copy. A file is read only
+    where its window has another schema than ``current``."""
+    return [_window_schemas(log, window, current, floor) for window in windows]
 
 
-def _window_schemas(log: ChangeLog, window: WindowSlice, held: TableSchema, floor: str) -> WindowSchemas:
-    if set(window.part.schema_ids) <= {held.schema_id}:
-        return WindowSchemas(window.window, (held,) if window.part.schema_ids else ())
-    behind = [("order_key", ">", floor)]
-    first: dict[str, str] = {}
+def _window_schemas(log: ChangeLog, window: WindowSlice, current: TableSchema, floor: str) -> WindowSchemas:
+    if set(window.part.schema_ids) <= {current.schema_id}:
+        return WindowSchemas(window.window, (current,) if window.part.schema_ids else ())
+    after_floor = [("order_key", ">", floor)]
+    first_keys: dict[str, str] = {}
     unknown: list[str] = []
     for file in window.part.files:
         with log.store.open_input(file.path) as content:
-            rows = pq.read_table(content, columns=["order_key", "schema_id"], filters=behind)
+            rows = pq.read_table(content, columns=["order_key", "schema_id"], filters=after_floor)
         for row in rows.group_by("schema_id").aggregate([("order_key", "min")]).to_pylist():
-            if not row["schema_id"]:  # of a record that is about no row, or that nobody could read
-                continue
-            first[row["schema_id"]] = min(row["order_key_min"], first.get(row["schema_id"], row["order_key_min"]))
+            schema_id, order_key = row["schema_id"], row["order_key_min"]
+            if schema_id:  # empty in control events and in records that could not be decoded
+                first_keys[schema_id] = min(order_key, first_keys.get(schema_id, order_key))
         if window.part.counts.get(Operation.SCHEMA.value):
-            unknown += _unknown_initials(log, file.path, behind)
-    schemas = tuple(log.schema(schema_id) for schema_id in sorted(first, key=first.__getitem__))
+            unknown += _unknown_initials(log, file.path, after_floor)
+    schemas = tuple(log.schema(schema_id) for schema_id in sorted(first_keys, key=first_keys.__getitem__))
     return WindowSchemas(window.window, schemas, tuple(unknown))
 
 
-def _unknown_initials(log: ChangeLog, path: str, behind: list[tuple[str, str, str]]) -> list[str]:
-    """The columns that may be meant by schema records that warn: those without an initial value."""
+def _unknown_initials(log: ChangeLog, path: str, after_floor: list[tuple[str, str, str]]) -> list[str]:
+    """The columns without an initial value in schema records that carry the warning ``initial_unknown``."""
     names: list[str] = []
-    filters = [*behind, ("op", "=", Operation.SCHEMA.value)]
+    filters = [*after_floor, ("op", "=", Operation.SCHEMA.value)]
     with log.store.open_input(path) as content:
         rows = pq.read_table(content, columns=["after", "warnings"], filters=filters).to_pylist()
     for row in rows:
@@ -131,11 +132,11 @@ def _unknown_initials(log: ChangeLog, path: str, behind: list[tuple[str, str, st
 def read_records(spark: SparkSession, log: ChangeLog, windows: Sequence[WindowSlice]) -> DataFrame:
     paths = [log.store.url(file.path) for window in windows for file in window.part.files]
     if not paths:
-        return spark.createDataFrame([], RECORD)
-    return spark.read.schema(RECORD).parquet(*paths)
+        return spark.createDataFrame([], RECORD_COLUMNS)
+    return spark.read.schema(RECORD_COLUMNS).parquet(*paths)
 
 
 def row_records(records: DataFrame, after: str) -> DataFrame:
-    """The changes of rows behind an order key: no control events, and none that nobody can read."""
+    """The row changes above an order key: no control events, and no records that could not be decoded."""
     controls = sorted(operation.value for operation in (*CONTROL_OPERATIONS, Operation.UNREADABLE))
     return records.where((F.col("order_key") > after) & ~F.col("op").isin(*controls))

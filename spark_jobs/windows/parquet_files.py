@@ -1,4 +1,4 @@
-"""Parquet files of staging, read without Spark."""
+"""Parquet files in staging, read without Spark."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import pyarrow.parquet as pq
 from airflow_cdc_provider.staging.store import Store
 
 
-def parts(store: Store, folder: str) -> list[str]:
+def part_files(store: Store, folder: str) -> list[str]:
     """The files that Spark wrote into a folder."""
     return [f"{folder}/{name}" for name in store.names(folder) if name.endswith(".parquet")]
 
 
 @contextlib.contextmanager
-def opened(store: Store, path: str, footer: pq.FileMetaData | None = None) -> Iterator[pq.ParquetFile]:
-    """``footer``: where it was read before."""
+def open_parquet(store: Store, path: str, footer: pq.FileMetaData | None = None) -> Iterator[pq.ParquetFile]:
+    """``footer``: where it has been read already."""
     with store.open_input(path) as content, pq.ParquetFile(content, metadata=footer) as file:
         yield file
 
 
-def row_count(store: Store, folder: str) -> int:
+def count_rows(store: Store, folder: str) -> int:
     total = 0
-    for path in parts(store, folder):
-        with opened(store, path) as file:
+    for path in part_files(store, folder):
+        with open_parquet(store, path) as file:
             total += file.metadata.num_rows
     return total

@@ -1,4 +1,4 @@
-"""Parquet files of change records, as they stand in a window."""
+"""Parquet files of change records in a window."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from airflow_cdc_provider.staging.file_output import NewFile, OutputStream
 from airflow_cdc_provider.staging.store import Store
 
 SCHEMA = log_columns()
-REPEATING = ["table", "op", "schema_id", "tx_id", "commit_ts", "snapshot"]
-"""Columns with few values; the others would only fill a dictionary in vain."""
+DICTIONARY_COLUMNS = ["table", "op", "schema_id", "tx_id", "commit_ts", "snapshot"]
+"""Columns with few distinct values; a dictionary does not help the others."""
 
-VALUES = {name: attrgetter(name) for name in FIELDS}
+FIELD_GETTERS = {name: attrgetter(name) for name in FIELDS}
 
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A closed file and what is in it."""
+    """A closed file and statistics of its records."""
 
     file: DataFile
     counts: dict[str, int]
@@ -49,7 +49,7 @@ class RecordFile:
         self.rows = 0
         self._path = path
         self._sink = _HashingSink(store, path)
-        begin = partial(pq.ParquetWriter, schema=SCHEMA, compression="zstd", use_dictionary=REPEATING)
+        begin = partial(pq.ParquetWriter, schema=SCHEMA, compression="zstd", use_dictionary=DICTIONARY_COLUMNS)
         self._file = NewFile(self._sink, begin)
         self._counts: Counter[str] = Counter()
         self._schema_ids: dict[str, None] = {}
@@ -63,36 +63,36 @@ class RecordFile:
         for count in pc.value_counts(table["op"]).to_pylist():
             self._counts[count["values"]] += count["counts"]
         self._schema_ids.update(dict.fromkeys(filter(None, pc.unique(table["schema_id"]).to_pylist())))
-        ends = pc.min_max(table["commit_ts"]).as_py()
-        times = [*self._times, *(time for time in ends.values() if time is not None)]
+        bounds = pc.min_max(table["commit_ts"]).as_py()
+        times = [*self._times, *(time for time in bounds.values() if time is not None)]
         self._times = [min(times), max(times)] if times else []
 
     def close(self) -> WrittenFile:
         self._file.close()
         failpoint("extract.after_first_file")
         file = DataFile(self._path, self.rows, self._sink.bytes, self._sink.sha256.hexdigest())
-        least, most = (self._times[0], self._times[-1]) if self._times else (None, None)
-        return WrittenFile(file, dict(self._counts), tuple(self._schema_ids), least, most)
+        earliest, latest = (self._times[0], self._times[-1]) if self._times else (None, None)
+        return WrittenFile(file, dict(self._counts), tuple(self._schema_ids), earliest, latest)
 
     def discard(self) -> None:
         self._file.discard()
 
 
 def _batches(records: Sequence[ChangeRecord | Block]) -> Iterator[pa.RecordBatch]:
-    for together, some in groupby(records, lambda one: isinstance(one, Block)):
-        if together:
-            yield from (one.columns for one in some if isinstance(one, Block))
+    for are_blocks, group in groupby(records, lambda item: isinstance(item, Block)):
+        if are_blocks:
+            yield from (block.columns for block in group if isinstance(block, Block))
         else:
-            yield columns_of([one for one in some if isinstance(one, ChangeRecord)])
+            yield record_batch([record for record in group if isinstance(record, ChangeRecord)])
 
 
-def columns_of(records: Sequence[ChangeRecord]) -> pa.RecordBatch:
-    columns = {name: list(map(value, records)) for name, value in VALUES.items()}
+def record_batch(records: Sequence[ChangeRecord]) -> pa.RecordBatch:
+    columns = {name: list(map(value, records)) for name, value in FIELD_GETTERS.items()}
     return pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
 
 
 class _HashingSink(OutputStream):
-    """It knows the SHA-256 of what went through it."""
+    """Computes the SHA-256 of the written content."""
 
     def __init__(self, store: Store, path: str) -> None:
         super().__init__(store, path)
@@ -115,7 +115,7 @@ class _HashingSink(OutputStream):
                     "cannot write a file in staging",
                     where=self.where,
                     found=error.strerror or type(error).__name__,
-                    do="free space or mend permissions of staging; the next run lands the window again",
-                    data="the source keeps the changes; sealed windows and target tables are unchanged",
+                    do="free space in staging or fix its permissions; the next run writes the window again",
+                    data="the source retains the changes; sealed windows and target tables are unchanged",
                 )
             ) from error

@@ -1,4 +1,6 @@
-"""A window in which a feed's connector begins to copy its tables anew: it ends there, where the feed can be parted."""
+"""A window in which the connector of a feed starts to copy its tables again: the window ends there, where the feed can
+be split.
+"""
 
 from __future__ import annotations
 
@@ -8,81 +10,101 @@ from dataclasses import dataclass, replace
 from airflow_cdc_provider.connectors.source import Restart, RestartsSnapshots
 from airflow_cdc_provider.core.log.change_log import EXPIRED, RELOAD, RESTART, Hole, Manifest
 from airflow_cdc_provider.core.log.positions import Position
-from airflow_cdc_provider.core.log.snapshots import SourceSnapshot, joined, of_all_tables, restarts_in, unfinished
+from airflow_cdc_provider.core.log.snapshots import (
+    SourceSnapshot,
+    covers_all_tables,
+    find_restarts,
+    follows_interrupted_snapshot,
+    merge_snapshots,
+)
 
-RESTARTED = "-restart"
-"""What the attempt that lands such a window bears behind its name: its files are others."""
+RESTART_SUFFIX = "-restart"
+"""Suffix of the attempt that writes the shorter window: its files differ."""
 
 
 @dataclass(frozen=True)
 class RestartedWindow:
-    """``seen``: the snapshots that were met when the window was read beyond its end. ``told``: topics that begin anew
-    there; of the other ``topics`` of the connector it is not known. ``interrupted``: the connector's first snapshot had
-    not ended, so nobody needs to decide. ``parted``: see ``Restart``."""
+    """``seen``: the snapshots in the window when it was read beyond its new end. ``restarted``: topics whose content
+    starts again there; for the other ``tables`` of the connector this is unknown. ``interrupted``: the connector's
+    first snapshot had not ended, so no decision is needed. ``separable``: see ``Restart``."""
 
     began: SourceSnapshot
     seen: Sequence[SourceSnapshot]
-    told: frozenset[str]
+    restarted: frozenset[str]
     tables: Mapping[str, frozenset[str]]
     interrupted: bool
-    parted: bool
+    separable: bool
 
     @classmethod
     def of(
         cls, began: SourceSnapshot, restart: Restart, known: Sequence[SourceSnapshot], seen: Sequence[SourceSnapshot]
     ) -> RestartedWindow:
-        everything = [*known, *seen]
-        rows = {one.topic for one in seen if one.place == began.place}
-        told = restart.tables.keys() if of_all_tables(began, everything) else restart.tables.keys() & rows
-        return cls(began, seen, frozenset(told), restart.tables, unfinished(began, everything), restart.parted)
+        snapshots = [*known, *seen]
+        with_rows = {snapshot.topic for snapshot in seen if snapshot.place == began.place}
+        topics = restart.tables.keys()
+        restarted = frozenset(topics if covers_all_tables(began, snapshots) else topics & with_rows)
+        return cls(
+            began,
+            seen,
+            restarted,
+            restart.tables,
+            follows_interrupted_snapshot(began, snapshots),
+            restart.separable,
+        )
 
-    def marked(self, manifest: Manifest) -> Manifest:
-        """With a hole for each table, and the snapshot in each topic: the next window begins with it."""
+    def mark(self, manifest: Manifest) -> Manifest:
+        """The manifest with a hole for each table, and with the snapshot in each topic: the next window starts with
+        it."""
         holes = [
             self._hole(table, topic, manifest)
             for topic, tables in sorted(self.tables.items())
             for table in sorted(tables & manifest.tables.keys())
         ]
-        marks = [replace(self.began, topic=topic, ended=False) for topic in self.told]
-        return replace(manifest, holes=(*manifest.holes, *holes), snapshots=joined([*manifest.snapshots, *marks]))
+        marks = [replace(self.began, topic=topic, ended=False) for topic in self.restarted]
+        return replace(
+            manifest, holes=(*manifest.holes, *holes), snapshots=merge_snapshots([*manifest.snapshots, *marks])
+        )
 
     def _hole(self, table: str, topic: str, manifest: Manifest) -> Hole:
-        into = "topics that hold" if self.parted else "a folder that holds"
-        what = f"connector {self.began.source} copied its tables anew into {into} earlier rows or changes"
-        if not self.parted:
+        into = "topics that contain" if self.separable else "a folder that contains"
+        what = f"connector {self.began.source} copied its tables again into {into} earlier rows or changes"
+        if not self.separable:
             kind = EXPIRED
-            why = "rows that were deleted meanwhile have no event. Let it write into a new folder, and name that"
-        elif topic not in self.told:
+            why = (
+                "rows that were deleted meanwhile have no event. Configure it to write into a new folder, and name "
+                "that folder in the YAML"
+            )
+        elif topic not in self.restarted:
             kind = EXPIRED
-            why = "it wrote no row of this table, which may be empty now, or an operator asked for some tables alone"
+            why = "it wrote no row of this table, which may be empty now, or an operator requested some tables only"
         elif self.interrupted:
             kind, why = RELOAD, "its first snapshot was interrupted"
         else:
             kind = RESTART
             why = (
-                "it lost its offsets, or `snapshot.mode` asks for it; rows that were deleted meanwhile have no event. "
-                "A resync takes the table from the new snapshot on, which has to hold all of its rows"
+                "it lost its offsets, or `snapshot.mode` requires it; rows that were deleted meanwhile have no event. "
+                "A resync reads the table from the new snapshot on, which must contain all of its rows"
             )
         return Hole(kind, table, "", position=manifest.hi, detail=f"{what}: {why}")
 
 
-def restarted(
+def shorten_at_restarts(
     source: RestartsSnapshots,
     lo: Position,
     limit: Position,
     known: Sequence[SourceSnapshot],
     seen: Sequence[SourceSnapshot],
-    before: Sequence[RestartedWindow],
+    found_before: Sequence[RestartedWindow],
 ) -> tuple[Position, tuple[RestartedWindow, ...]]:
-    """Where the window has to end, and what begins anew there, one entry for each connector. ``seen``: what it held
-    when it was read up to ``limit``. ``before``: what was met when it was read farther."""
-    met = {one.began.source: one for one in before}
-    for began in restarts_in(known, seen):
-        later = met.get(began.source)
+    """Where the window must end, and what starts again there, one entry for each connector. ``seen``: the snapshots in
+    the window when it was read up to ``limit``. ``found_before``: the restarts found when the window was longer."""
+    restarts = {window.began.source: window for window in found_before}
+    for began in find_restarts(known, seen):
+        later = restarts.get(began.source)
         if later is not None and later.began.at_ms <= began.at_ms:
             continue
         restart = source.restart(lo, limit, began, [*known, *seen], known)
         if restart.tables:
             limit = restart.limit
-            met[began.source] = RestartedWindow.of(began, restart, known, [*seen, *(later.seen if later else ())])
-    return limit, tuple(met.values())
+            restarts[began.source] = RestartedWindow.of(began, restart, known, [*seen, *(later.seen if later else ())])
+    return limit, tuple(restarts.values())

@@ -1,5 +1,6 @@
-"""The records of one table on their way into a window: in memory, in files of whole transactions, in files of an open
-one."""
+"""The records of one table while a window is written: in memory, in files of ended transactions, in files of the open
+one.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +12,27 @@ from spark_jobs.windows.record_files import RecordFile, WrittenFile
 
 
 class TableFiles:
-    """Records behind the mark ``whole`` belong to the open transaction. Large open transactions go to files of their
-    own, which join the others when the transaction ends."""
+    """Rows after index ``_ended`` belong to the open transaction. Large open transactions get their own files, which
+    join the others when the transaction ends."""
 
     def __init__(self, new_file: Callable[[], RecordFile], file_records: int) -> None:
         self.rows: list[ChangeRecord | Block] = []
-        self._whole = 0
-        self._closed = _Chain(new_file, file_records)
-        self._open = _Chain(new_file, file_records)
+        self._ended = 0
+        self._closed = _FileChain(new_file, file_records)
+        self._open = _FileChain(new_file, file_records)
 
     def end_transaction(self) -> None:
-        self._whole = len(self.rows)
+        self._ended = len(self.rows)
         if self._open.used:
             self._closed.take_over(self._open)
 
-    def spill(self, with_open: bool) -> None:
-        """Move records from memory to files: those of ended transactions, and on demand those of the open one."""
-        self._closed.append(self.rows[: self._whole])
-        del self.rows[: self._whole]
-        self._whole = 0
-        if with_open:
+    def spill(self, include_open: bool) -> None:
+        """Move records from memory to files: those of ended transactions, and with ``include_open`` those of the open
+        one."""
+        self._closed.append(self.rows[: self._ended])
+        del self.rows[: self._ended]
+        self._ended = 0
+        if include_open:
             self._open.append(self.rows)
             self.rows.clear()
 
@@ -43,8 +45,8 @@ class TableFiles:
         self._open.close()
 
     def finish(self) -> tuple[WrittenFile, ...]:
-        """The files of ended transactions; what is open is thrown away."""
-        self.spill(with_open=False)
+        """The files of ended transactions; the open transaction is discarded."""
+        self.spill(include_open=False)
         self._closed.close()
         self._open.discard()
         return tuple(self._closed.written)
@@ -54,8 +56,8 @@ class TableFiles:
         self._open.discard()
 
 
-class _Chain:
-    """Files one after the other, each of at most ``file_records`` and one row group more."""
+class _FileChain:
+    """Consecutive files, each of at most ``file_records`` plus one row group."""
 
     def __init__(self, new_file: Callable[[], RecordFile], file_records: int) -> None:
         self._new_file = new_file
@@ -82,8 +84,8 @@ class _Chain:
             self._finished.append(self.current)
             self.current = None
 
-    def take_over(self, other: _Chain) -> None:
-        """Go on with the files of ``other``, which is empty afterwards."""
+    def take_over(self, other: _FileChain) -> None:
+        """Append the files of ``other``, which is empty afterwards."""
         self.close()
         self.written += other.written
         self._finished += other._finished

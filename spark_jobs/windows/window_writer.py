@@ -1,7 +1,7 @@
 """From a stream of changes to the files of one window.
 
-A window holds whole transactions only: records of a transaction that is still open are kept apart until it ends, and
-one that is left to the next window leaves nothing behind. Memory is bounded by the buffer, whatever the number of
+A window contains whole transactions only: the records of an open transaction are kept apart until it ends, and those of
+a transaction that is left to the next window are discarded. Memory is bounded by the buffer, whatever the number of
 tables and the size of transactions.
 """
 
@@ -24,17 +24,17 @@ from spark_jobs.windows.record_files import RecordFile, WrittenFile
 from spark_jobs.windows.table_files import TableFiles
 
 RECORD_OVERHEAD_BYTES = 700
-"""What a record in memory costs beside its two images."""
+"""Memory of a record besides its two images."""
 
 OVERFLOW = "overflow"
-"""The kind of hole that is filled by a copy of the whole table."""
-OVERFLOWED = "the source changed so many rows at once that it does not tell them one by one"
+"""The kind of hole that is repaired by copying the whole table."""
+OVERFLOW_DETAIL = "the source changed so many rows at once that it does not report them one by one"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """A window ends with the first Boundary behind ``window_records``. The buffer is what memory holds at once, over
-    all tables; a full buffer makes at most one row group per table."""
+    """A window ends with the first Boundary after ``window_records``. The buffer is what memory holds at once, over all
+    tables; a full buffer makes at most one row group per table."""
 
     window_records: int = 2_000_000
     file_records: int = 250_000
@@ -44,8 +44,8 @@ class Limits:
 
 
 class WindowEnd(StrEnum):
-    """Why a window ends where it does: the stream was read to its limit, the window is full, a schema broke, a table
-    has a hole there."""
+    """Why a window ends: the stream was read to its limit, the window is full, a schema change cannot be applied, or a
+    table has a hole there."""
 
     LIMIT = "limit"
     SIZE = "size"
@@ -54,12 +54,12 @@ class WindowEnd(StrEnum):
 
 
 @dataclass(frozen=True)
-class Landed:
-    """``hi`` is the end of the last transaction in the window, None where there was none. ``ignored`` counts changes
-    that were read and belong to no table of ours. ``resolved``: the latest ``Resolved`` of each channel.
-    ``snapshots``: every full snapshot that was met."""
+class LandedSplit:
+    """``end`` is the reason for the end; ``hi`` is the end of the last transaction in the window, None where there was
+    none. ``ignored`` counts changes of tables that are not replicated. ``resolved``: the latest ``Resolved`` of each
+    channel. ``snapshots``: every full snapshot in the stream."""
 
-    cut: WindowEnd
+    end: WindowEnd
     hi: dict[str, str] | None
     files: dict[str, tuple[WrittenFile, ...]]
     schemas: tuple[TableSchema, ...]
@@ -70,33 +70,32 @@ class Landed:
     snapshots: tuple[SourceSnapshot, ...] = ()
 
 
-def land(
+def land_changes(
     items: Iterable[StreamItem],
     tables: Iterable[str],
     known: Mapping[str, TableSchema] | None,
     new_file: Callable[[str], RecordFile],
     progress: Callable[[int], None],
     limits: Limits,
-) -> Landed:
-    """Write what ``items`` yields until they end, the window is full, a schema breaks, or a table overflows.
+) -> LandedSplit:
+    """Write what ``items`` yields until they end, the window is full, a schema change cannot be applied, or a table has
+    a hole.
 
-    ``known`` is the schema each table had before the window. A change of it that cannot be applied by itself ends the
-    window before its transaction; where that transaction is the window's first, the window ends after it, with a hole
-    of kind ``schema``. None for a stream without transactions: it has no place to end before, and may tell schemas in
-    another order than they came about, so the merge judges. An ``overflow`` record ends it behind its transaction, with
-    a hole of that kind for its table; a ``HoleFound`` does so with a hole of its own kind.
-    ``progress`` is told the number of records so far. Raises StagingUnavailable; a failure leaves no file of this
-    window.
-    """
-    landing = _Landing(tables, known, new_file, limits)
+    ``known`` is the schema of each table before the window. A schema change that cannot be applied automatically ends
+    the window before its transaction; where that transaction is the window's first, the window ends after it, with a
+    hole of kind ``schema``. ``known`` is None for a stream without transactions: the window cannot end before one, and
+    schemas may arrive out of order, so the merge decides. An ``overflow`` record ends the window after its transaction,
+    with a hole of that kind for its table; a ``HoleFound`` does so with a hole of its own kind. ``progress`` is called
+    with the number of records so far. Raises StagingUnavailable; after a failure no file of this window is left."""
+    writer = _SplitWriter(tables, known, new_file, limits)
     try:
-        return landing.result(landing.take(items, progress))
+        return writer.result(writer.take(items, progress))
     except BaseException:
-        landing.discard()
+        writer.discard()
         raise
 
 
-class _Landing:
+class _SplitWriter:
     def __init__(
         self,
         tables: Iterable[str],
@@ -110,15 +109,15 @@ class _Landing:
         self.schemas: dict[str, TableSchema] = {}
         self.breaking: dict[str, str] = {}
         self.holes: list[Hole] = []
-        self.whole_holes: dict[str, Hole] = {}
+        self.ended_holes: dict[str, Hole] = {}
         self.open_holes: dict[str, Hole] = {}
         self.hi: dict[str, str] | None = None
         self.resolved: dict[str, datetime] = {}
         self.snapshots: list[SourceSnapshot] = []
-        self.ended = _Sum()
-        self.open = _Sum()
-        self.room = _Room(limits.buffer_records, limits.buffer_bytes)
-        self.room_before_open = replace(self.room)
+        self.ended = _Counts()
+        self.open = _Counts()
+        self.space = _BufferSpace(limits.buffer_records, limits.buffer_bytes)
+        self.space_before_open = replace(self.space)
 
     def take(self, items: Iterable[StreamItem], progress: Callable[[int], None]) -> WindowEnd:
         touched: set[str] = set()
@@ -126,13 +125,13 @@ class _Landing:
             if isinstance(item, (ChangeRecord, Block)):
                 touched.add(item.table)
                 self._keep(item)
-                if self.room.records <= 0 or self.room.bytes <= 0:
+                if self.space.records <= 0 or self.space.bytes <= 0:
                     self._spill()
                     progress(self.ended.records + self.open.records)
             elif isinstance(item, Boundary):
                 self._end_transaction(touched, dict(item.position))
                 progress(self.ended.records)
-                if self.whole_holes:
+                if self.ended_holes:
                     return WindowEnd.HOLE
                 if self.breaking or self.holes:
                     return WindowEnd.SCHEMA
@@ -148,18 +147,18 @@ class _Landing:
             elif isinstance(item, HoleFound):
                 for table in [item.table] if item.table else self.tables:
                     self.open_holes[table] = Hole(item.kind, table, item.order_key, detail=item.detail)
-            elif not self._admit(item):
-                self.open = _Sum()
+            elif not self._accept_schema(item):
+                self.open = _Counts()
                 return WindowEnd.SCHEMA
         return WindowEnd.LIMIT
 
-    def result(self, cut: WindowEnd) -> Landed:
-        return Landed(
-            cut=cut,
+    def result(self, end: WindowEnd) -> LandedSplit:
+        return LandedSplit(
+            end=end,
             hi=self.hi,
             files={name: table.finish() for name, table in self.tables.items()},
             schemas=tuple(self.schemas.values()),
-            holes=tuple(replace(hole, position=self.hi or {}) for hole in (*self.holes, *self.whole_holes.values())),
+            holes=tuple(replace(hole, position=self.hi or {}) for hole in (*self.holes, *self.ended_holes.values())),
             records=self.ended.records,
             ignored=self.ended.ignored + self.open.ignored,
             resolved=self.resolved,
@@ -178,10 +177,10 @@ class _Landing:
             records, order_key = 1, item.order_key
             size = RECORD_OVERHEAD_BYTES + len(item.after or "") + len(item.before or "")
             if item.op == Operation.OVERFLOW:
-                self.open_holes[item.table] = Hole(OVERFLOW, item.table, order_key, detail=OVERFLOWED)
+                self.open_holes[item.table] = Hole(OVERFLOW, item.table, order_key, detail=OVERFLOW_DETAIL)
         self.open.records += records
-        self.room.records -= records
-        self.room.bytes -= size
+        self.space.records -= records
+        self.space.bytes -= size
         if self.breaking and item.table in self.breaking:
             detail = self.breaking.pop(item.table)
             self.holes.append(Hole("schema", item.table, order_key, detail=detail))
@@ -191,18 +190,18 @@ class _Landing:
             self.tables[name].end_transaction()
         touched.clear()
         self.hi = position
-        self.whole_holes |= self.open_holes
+        self.ended_holes |= self.open_holes
         self.open_holes.clear()
         self.ended.records += self.open.records
         self.ended.ignored += self.open.ignored
-        self.open = _Sum()
-        self.room_before_open = replace(self.room)
+        self.open = _Counts()
+        self.space_before_open = replace(self.space)
 
-    def _admit(self, schema: TableSchema) -> bool:
-        """Take note of a schema. False where its transaction has to wait for the next window."""
+    def _accept_schema(self, schema: TableSchema) -> bool:
+        """Record a schema. False where its transaction must be left to the next window."""
         if self.known is not None:
-            before = self.known.get(schema.table)
-            breaking = compare(before, schema).breaking if before else ""
+            previous = self.known.get(schema.table)
+            breaking = compare(previous, schema).breaking if previous else ""
             if breaking and self.hi is not None:
                 return False
             if breaking:
@@ -212,32 +211,32 @@ class _Landing:
         return True
 
     def _spill(self) -> None:
-        """Empty the buffer into files. The open transaction stays in memory, unless it fills half of it alone."""
+        """Empty the buffer into files. The open transaction stays in memory, unless it fills half of the buffer."""
         limits = self.limits
-        open_records = self.room_before_open.records - self.room.records
-        open_bytes = self.room_before_open.bytes - self.room.bytes
-        with_open = 2 * open_records >= limits.buffer_records or 2 * open_bytes >= limits.buffer_bytes
+        open_records = self.space_before_open.records - self.space.records
+        open_bytes = self.space_before_open.bytes - self.space.bytes
+        include_open = 2 * open_records >= limits.buffer_records or 2 * open_bytes >= limits.buffer_bytes
         for table in self.tables.values():
-            table.spill(with_open)
-        self.room_before_open = _Room(limits.buffer_records, limits.buffer_bytes)
-        self.room = replace(self.room_before_open)
-        if not with_open:
-            self.room.records -= open_records
-            self.room.bytes -= open_bytes
+            table.spill(include_open)
+        self.space_before_open = _BufferSpace(limits.buffer_records, limits.buffer_bytes)
+        self.space = replace(self.space_before_open)
+        if not include_open:
+            self.space.records -= open_records
+            self.space.bytes -= open_bytes
         if sum(table.file_is_open for table in self.tables.values()) > self.limits.open_files:
             for table in self.tables.values():
                 table.close_files()
 
 
 @dataclass(slots=True)
-class _Sum:
+class _Counts:
     records: int = 0
     ignored: int = 0
 
 
 @dataclass(slots=True)
-class _Room:
-    """What the buffer still takes."""
+class _BufferSpace:
+    """The space left in the buffer."""
 
     records: int
     bytes: int

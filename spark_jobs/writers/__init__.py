@@ -1,1 +1,1 @@
-"""How rows get into each kind of target, and what a commit says that went wrong."""
+"""Writers for each kind of target, and the errors of their commits."""

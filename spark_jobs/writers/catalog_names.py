@@ -1,4 +1,4 @@
-"""The name of a Delta table in Spark's catalog. The folder stays the truth; the name is for readers."""
+"""The name of a Delta table in Spark's catalog, for readers. The folder remains authoritative."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from airflow_cdc_provider.targets.delta.ddl import catalog_name, register
 from airflow_cdc_provider.targets.sparksql.names import quoted
 
 
-def require_free(spark: SparkSession, catalog: str, target_table: str, path: str) -> None:
-    """Raises CheckFailed (TGT040) where the catalog has no such schema, ForeignTarget (TGT041) where the name stands
-    for something else. Asked before a table is written, so that nothing has to be taken back."""
+def require_name_free(spark: SparkSession, catalog: str, target_table: str, path: str) -> None:
+    """Raises CheckFailed (TGT040) if the catalog has no such schema, ForeignTarget (TGT041) if the name is taken.
+    Called before a table is written, so that nothing has to be undone."""
     schema = ".".join(map(quoted, catalog.split(".")))
     if not spark.catalog.databaseExists(schema):
         raise CheckFailed(
@@ -30,25 +30,25 @@ def require_free(spark: SparkSession, catalog: str, target_table: str, path: str
         raise ForeignTarget(
             Problem(
                 "TGT041",
-                f"the name {name} stands for another table",
+                f"the name {name} belongs to another table",
                 where=f"target.catalog {catalog}",
                 found=found or "a view",
                 allowed=_plain(path),
                 do="drop or rename that table, or give this one another `target` in the definition",
-                data="neither table was touched",
+                data="neither table was changed",
             )
         )
 
 
 def ensure_registered(spark: SparkSession, catalog: str, target_table: str, path: str) -> None:
-    """Give the table its name where it has none. Raises ForeignTarget (TGT041) where the name stands for another."""
-    require_free(spark, catalog, target_table, path)
+    """Register the table if it has no name. Raises ForeignTarget (TGT041) if the name is taken."""
+    require_name_free(spark, catalog, target_table, path)
     if not spark.catalog.tableExists(catalog_name(catalog, target_table)):
         spark.sql(register(catalog, target_table, path))
 
 
 def _location(spark: SparkSession, name: str) -> str | None:
-    """Where the named table stands, empty for a view; None where nothing bears the name."""
+    """The location of the named table; empty for a view, None if there is neither."""
     if not spark.catalog.tableExists(name):
         return None
     rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").collect()
@@ -56,7 +56,7 @@ def _location(spark: SparkSession, name: str) -> str | None:
 
 
 def _plain(location: str) -> str:
-    """``file:/a``, ``file:///a`` and ``/a/`` are one place."""
+    """``file:/a``, ``file:///a`` and ``/a/`` are the same path."""
     scheme, colon, rest = location.partition(":")
     path = "/" + rest.lstrip("/") if colon and scheme == "file" else location
     return path.rstrip("/")

@@ -1,4 +1,4 @@
-"""Commits to SQL databases: Spark's tasks load rows into a table of their own, one transaction puts them in place."""
+"""Commits to SQL databases: Spark's tasks load rows into a staging table, one transaction merges or swaps it in."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.targets.common_checks import not_ours
-from airflow_cdc_provider.targets.database.commits import merge, put_in_place
+from airflow_cdc_provider.targets.common_checks import foreign_table
+from airflow_cdc_provider.targets.database.commits import merge, swap_in
 from airflow_cdc_provider.targets.database.merge_sql import Effect
 from airflow_cdc_provider.targets.database.names import COPIED, STAGED, staging_table
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.staging import (
+    create_shadow_table,
+    create_staged_table,
     discard,
-    load_share,
-    make_shadow,
-    make_staged,
-    prepare,
-    settle_shadow,
-    settle_staged,
+    index_shadow_table,
+    index_staged_table,
+    load_partition,
+    prepare_staging,
 )
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
-from airflow_cdc_provider.targets.fencing import overtaken_by
+from airflow_cdc_provider.targets.fencing import superseded_by
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
-from spark_jobs.runtime.memory_budget import few
+from spark_jobs.runtime.memory_budget import is_small
 from spark_jobs.writers.jdbc import JdbcRead, read_jdbc
 from spark_jobs.writers.row_texts import as_texts, is_binary
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
@@ -67,13 +67,13 @@ class DatabaseWriter:
         return self._session()
 
     def read(self, task: TableTask, version: int | None) -> DataFrame:
-        """A database keeps no versions: what it holds now is what the cursor says until the next commit, and a batch
-        that was built on anything else is refused by that commit."""
-        held = self.tables.state(task.table, task.target)
-        schema = held.control.schema if held.control and held.control.schema else task.schema
-        columns = [*schema.columns, *_technical(schema, task.rule.on_delete is OnDelete.SOFT)]
+        """The current rows, since a database keeps no versions. If another commit comes first, a batch that was built
+        on them is rejected by its own commit."""
+        current = self.tables.state(task.table, task.target)
+        schema = current.control.schema if current.control and current.control.schema else task.schema
+        columns = [*schema.columns, *_technical_columns(schema, task.rule.on_delete is OnDelete.SOFT)]
         sql, jdbc = self.tables.sql, self.tables.server.jdbc()
-        read = {column.name: sql.read_as(column) for column in columns}
+        read = {column.name: sql.read_expressions(column) for column in columns}
         selected = ", ".join(f"{expression} AS {sql.quoted(name)}" for name, (expression, _) in read.items())
         casts = {
             column.name: f"CAST({read[column.name][1] or quoted(column.name)} AS {column_type(column.type)})"
@@ -95,83 +95,83 @@ class DatabaseWriter:
         return partial(self._copy, task, rows.frame())
 
     def _copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
-        """Died before the swap: the old table stands, or none. A token that does not grow is refused, and so is one
-        that another attempt has named: the caller has to raise the fence."""
-        held = self.tables.state(task.table, task.target)
-        if held.exists and held.control is None:
-            raise ForeignTarget(not_ours(self.tables.locate(task.target)))
-        if (held.token is not None and record.token <= held.token) or not self.tables.log.write_control(record):
-            raise overtaken_by(held, record)
+        """A crash before the swap leaves the old table, or none. A token that does not increase, or that another
+        attempt has claimed, is rejected: the caller has to raise the fence."""
+        current = self.tables.state(task.table, task.target)
+        if current.exists and current.control is None:
+            raise ForeignTarget(foreign_table(self.tables.locate(task.target)))
+        if (current.token is not None and record.token <= current.token) or not self.tables.log.write_control(record):
+            raise superseded_by(current, record)
         server, schema = self.tables.server, record.schema or task.schema
         soft = task.rule.on_delete is OnDelete.SOFT
         shadow = staging_table(task.target, COPIED, record.attempt)
-        with self._losing_is_fenced(task, held, record):
-            prepare(server, task.target, self.tables.lock_name(task.target))
-            make_shadow(server, shadow, schema, soft, record.nonce)
-            columns = [column.name for column in (*schema.columns, *_technical(schema, soft))]
+        with self._translate_lost_race(task, current, record):
+            prepare_staging(server, task.target, self.tables.lock_name(task.target))
+            create_shadow_table(server, shadow, schema, soft, record.nonce)
+            columns = [column.name for column in (*schema.columns, *_technical_columns(schema, soft))]
             rows = self._load(frame.select(*map(quoted, columns)), shadow, schema)
-            settle_shadow(server, shadow, schema, task.target, record.nonce)
-            put_in_place(self.tables, task.target, shadow, held, replace(record, rows=rows))
+            index_shadow_table(server, shadow, schema, task.target, record.nonce)
+            swap_in(self.tables, task.target, shadow, current, replace(record, rows=rows))
         return rows
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
-        """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the
-        cursor stands, and the same batch can never apply twice."""
-        held = self.tables.state(task.table, task.target)
-        found, batch = held.control, rows.batch
-        if found is None or found.token >= record.token or (not batch.repair and found.window != batch.lo_window):
-            raise overtaken_by(held, record)
+        """``record`` is already written to the change log. A crash before the commit changes nothing. After it, the
+        cursor prevents a second application of the batch."""
+        current = self.tables.state(task.table, task.target)
+        control, batch = current.control, rows.batch
+        if control is None or control.token >= record.token or (not batch.repair and control.window != batch.lo_window):
+            raise superseded_by(current, record)
         server = self.tables.server
         staged = staging_table(task.target, STAGED, record.attempt)
         plan = merge_plan(task, batch, batch.added)
-        with self._losing_is_fenced(task, held, record):
-            prepare(server, task.target, self.tables.lock_name(task.target))
-            make_staged(server, staged, batch.schema)
-            if few(batch.rows):
-                _load_share(server, staged, 0, rows.batches(), batch.schema.names)
+        with self._translate_lost_race(task, current, record):
+            prepare_staging(server, task.target, self.tables.lock_name(task.target))
+            create_staged_table(server, staged, batch.schema)
+            if is_small(batch.rows):
+                _load_partition(server, staged, 0, rows.batches(), batch.schema.names)
             else:
                 self._load(rows.frame, staged, batch.schema)
-            settle_staged(server, staged, batch.schema)
+            index_staged_table(server, staged, batch.schema)
             failpoint("merge.before_submit")
-            counts = merge(self.tables, task.target, staged, plan, held, record)
+            counts = merge(self.tables, task.target, staged, plan, current, record)
         discard(server, staged)
         return MergeCounts(counts.get(Effect.INSERTED, 0), counts.get(Effect.UPDATED, 0), counts.get(Effect.DELETED, 0))
 
     def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
-        """Nothing: PostgreSQL's autovacuum and InnoDB's purge keep tables in shape by their own figures."""
+        """Does nothing: PostgreSQL's autovacuum and InnoDB's purge are automatic."""
         return ()
 
     @contextlib.contextmanager
-    def _losing_is_fenced(self, task: TableTask, before: TargetState, record: ControlRecord) -> Iterator[None]:
-        """An attempt that came later takes away the table that our rows wait in."""
+    def _translate_lost_race(self, task: TableTask, before: TargetState, record: ControlRecord) -> Iterator[None]:
+        """A later attempt drops the staging table of this one."""
         try:
             yield
         except TargetUnavailable:
             after = self.tables.state(task.table, task.target)
             if after != before:
-                raise overtaken_by(after, record) from None
+                raise superseded_by(after, record) from None
             raise
 
     def _load(self, frame: DataFrame, table: str, schema: TableSchema) -> int:
-        """Load the frame from its tasks, nothing through the driver. The number of rows; raises what a task met."""
-        share = partial(_load_in_task, self.tables.server, table, schema.names)
-        told = frame.mapInArrow(share, "rows BIGINT, failure STRING").collect()
-        for row in told:
+        """Load the frame from its tasks, without the driver. Returns the number of rows; raises errors of the tasks."""
+        load = partial(_load_in_task, self.tables.server, table, schema.names)
+        results = frame.mapInArrow(load, "rows BIGINT, failure STRING").collect()
+        for row in results:
             if row["failure"]:
                 raise _failure(row["failure"])
-        return sum(int(row["rows"]) for row in told)
+        return sum(int(row["rows"]) for row in results)
 
 
 def _load_in_task(
     server: Server, table: str, names: Sequence[str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Runs in an executor. What the database says against it comes back as data: an exception would reach the driver
-    as text, with every value it quotes."""
+    """Runs in an executor. Database errors are returned as data: an exception would reach the driver as text, with the
+    values it quotes."""
     context = TaskContext.get()
     assert context is not None
     rows, failure = 0, None
     try:
-        rows = _load_share(server, table, context.partitionId(), batches, names)
+        rows = _load_partition(server, table, context.partitionId(), batches, names)
     except CdcError as error:
         failure = json.dumps({"class": type(error).__name__, "problem": to_plain(error.problems[0])})
     yield pa.RecordBatch.from_pydict(
@@ -179,23 +179,25 @@ def _load_in_task(
     )
 
 
-def _load_share(server: Server, table: str, share: int, batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> int:
-    """``names``: the columns of the table, as ``_cdc_known`` counts them."""
+def _load_partition(
+    server: Server, table: str, partition: int, batches: Iterable[pa.RecordBatch], names: Sequence[str]
+) -> int:
+    """``names``: the columns of the table, in the order of the digits of ``_cdc_known``."""
     incoming = iter(batches)
     first = next(incoming, None)
     if first is None:
         return 0
     columns = {field.name: is_binary(field.type) for field in first.schema}
     texts = (as_texts(batch, names) for batch in chain([first], incoming))
-    return load_share(server, table, columns, share, texts)
+    return load_partition(server, table, columns, partition, texts)
 
 
 def _failure(text: str) -> CdcError:
-    told = json.loads(text)
-    kind: Callable[[Problem], CdcError] = getattr(errors, told["class"])
-    return kind(from_plain(Problem, told["problem"]))
+    failure = json.loads(text)
+    kind: Callable[[Problem], CdcError] = getattr(errors, failure["class"])
+    return kind(from_plain(Problem, failure["problem"]))
 
 
-def _technical(schema: TableSchema, soft: bool) -> tuple[Column, ...]:
+def _technical_columns(schema: TableSchema, soft: bool) -> tuple[Column, ...]:
     order = (ORDER_COLUMN,) if schema.key else ()
     return order + ((DELETED_COLUMN,) if soft else ())

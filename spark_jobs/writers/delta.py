@@ -1,4 +1,4 @@
-"""Commits to Delta tables: data, token and control record in one."""
+"""Commits to Delta tables: data, token and control record in one commit."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan, schema_delta
 from airflow_cdc_provider.core.table.schema import Column
-from airflow_cdc_provider.targets.common_checks import not_ours
+from airflow_cdc_provider.targets.common_checks import foreign_table
 from airflow_cdc_provider.targets.delta.ddl import (
     COLUMN_MAPPING,
     add_columns,
+    drop_statistics,
+    enable_column_mapping,
     needs_column_mapping,
-    switch_on_column_mapping,
     table_properties,
-    without_statistics,
 )
 from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
-from airflow_cdc_provider.targets.fencing import is_ours, overtaken_by
+from airflow_cdc_provider.targets.fencing import has_commit, superseded_by
 from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
-from spark_jobs.runtime.sessions import FEW_ROWS, interpreted
-from spark_jobs.writers.catalog_names import ensure_registered, require_free
+from spark_jobs.runtime.sessions import MAX_INTERPRETED_ROWS, disable_codegen
+from spark_jobs.writers.catalog_names import ensure_registered, require_name_free
 from spark_jobs.writers.delta_local import DeltaLocalWriter
 from spark_jobs.writers.delta_maintenance import maintain
 from spark_jobs.writers.merge_errors import as_integrity_error
@@ -66,10 +66,10 @@ LOST_RACE = (
     MetadataChangedException,
     ProtocolChangedException,
 )
-"""Another commit came first. In Java the first of these is above the others, in Python it is not."""
+"""Another commit came first. In Java the first class is the base of the others, in Python it is not."""
 
 SMALL_TABLE_ROWS = 200_000
-"""Few rows go into a table up to this size without compiled code."""
+"""Largest table into which small batches are merged without compiled code."""
 
 
 class DeltaWriter:
@@ -78,7 +78,7 @@ class DeltaWriter:
     def __init__(self, session: Callable[[], SparkSession], tables: DeltaTarget) -> None:
         self._session = session
         self.tables = tables
-        self._here = DeltaLocalWriter(tables)
+        self._local_writer = DeltaLocalWriter(tables)
 
     @property
     def spark(self) -> SparkSession:
@@ -91,30 +91,31 @@ class DeltaWriter:
         return reader.load(self.tables.locate(task.target))
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
-        commit = self._here.copy(task, rows, self._held(task)) or partial(self._copy_in_spark, task, rows.frame())
+        current = self._require_own_state(task)
+        commit = self._local_writer.copy(task, rows, current) or partial(self._copy_in_spark, task, rows.frame())
         return partial(self._copy, task, commit)
 
     def _copy(self, task: TableTask, commit: CopyCommit, record: ControlRecord) -> int:
-        """Died before the commit: the old table stands, or none. A token that does not grow is refused, and so is one
-        that another attempt has named: the caller has to raise the fence."""
-        held = self._held(task)
+        """A crash before the commit leaves the old table, or none. A token that does not increase, or that another
+        attempt has claimed, is rejected: the caller has to raise the fence."""
+        current = self._require_own_state(task)
         if self.tables.catalog:
-            require_free(self.spark, self.tables.catalog, task.target, self.tables.locate(task.target))
-        if (held.token is not None and record.token <= held.token) or not self.tables.log.write_control(record):
-            raise overtaken_by(held, record)
-        number = commit(record)
+            require_name_free(self.spark, self.tables.catalog, task.target, self.tables.locate(task.target))
+        if (current.token is not None and record.token <= current.token) or not self.tables.log.write_control(record):
+            raise superseded_by(current, record)
+        row_count = commit(record)
         self._register(task)
-        return number
+        return row_count
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
-        """``record`` is already named in the change log. Died before the commit: nothing happened. Died after it: the
-        token stands, and the same batch can never apply twice."""
+        """``record`` is already written to the change log. A crash before the commit changes nothing. After it, the
+        token prevents a second application of the batch."""
         self._register(task)
-        with self._losing_is_fenced(task, record):
-            added = self._grow(task, rows.batch.added)
+        with self._translate_lost_race(task, record):
+            added = self._add_columns(task, rows.batch.added)
         plan = merge_plan(task, rows.batch, added)
         before = self.tables.state(task.table, task.target)
-        counts = self._here.merge(task, rows, plan, record, before)
+        counts = self._local_writer.merge(task, rows, plan, record, before)
         return counts or self._merge_in_spark(task, rows, plan, record, before)
 
     def _copy_in_spark(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
@@ -128,13 +129,13 @@ class DeltaWriter:
             .option("txnVersion", record.token)
             .option("userMetadata", record_text(record))
         )
-        with self._losing_is_fenced(task, record):
-            self._take_any_name(task, schema.names)
-            self._let_columns_go(task)
+        with self._translate_lost_race(task, record):
+            self._enable_column_mapping(task, schema.names)
+            self._drop_statistics(task)
             failpoint("overwrite.before")
             writer.save(self.tables.locate(task.target))
             failpoint("overwrite.after")
-        self._require_ours(task, record)
+        self._require_commit(task, record)
         return self.tables.rows_written(task.target, record)
 
     def _merge_in_spark(
@@ -142,17 +143,17 @@ class DeltaWriter:
     ) -> MergeCounts:
         staged = "staged_rows"
         rows.frame.createOrReplaceTempView(staged)
-        if rows.batch.rows <= FEW_ROWS and self.tables.is_small(task.target, SMALL_TABLE_ROWS):
-            interpreted(rows.spark)
+        if rows.batch.rows <= MAX_INTERPRETED_ROWS and self.tables.has_at_most_rows(task.target, SMALL_TABLE_ROWS):
+            disable_codegen(rows.spark)
         statement = merge_sql(path_table(self.tables.locate(task.target)), staged, plan)
         for _ in range(2):
             counts = self._try_merge(task, rows.spark, statement, record)
             after = self.tables.state(task.table, task.target)
-            if is_ours(after, record):
+            if has_commit(after, record):
                 return counts or MergeCounts()
             if after.token != before.token or after.restored:
                 break
-        raise overtaken_by(after, record)
+        raise superseded_by(after, record)
 
     def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
         return maintain(self._session, self.tables, task, keep)
@@ -160,8 +161,8 @@ class DeltaWriter:
     def _try_merge(
         self, task: TableTask, spark: SparkSession, statement: str, record: ControlRecord
     ) -> MergeCounts | None:
-        """None where Delta refused the commit because of another one, skipped it because the token is not above the
-        recorded one (an empty answer), or where its answer was lost."""
+        """None if Delta rejected the commit because of another one, if Delta skipped it (an empty result) because the
+        token is not above the recorded one, or if the response was lost."""
         try:
             failpoint("merge.before_commit")
             with (
@@ -173,58 +174,58 @@ class DeltaWriter:
         except LOST_RACE:
             return None
         except (Py4JJavaError, PySparkException):
-            if not is_ours(self.tables.state(task.table, task.target), record):
+            if not has_commit(self.tables.state(task.table, task.target), record):
                 raise
             return None
         if not rows:
             return None
         return MergeCounts(rows[0]["num_inserted_rows"], rows[0]["num_updated_rows"], rows[0]["num_deleted_rows"])
 
-    def _grow(self, task: TableTask, added: tuple[Column, ...]) -> tuple[Column, ...]:
-        """Add the columns the table lacks; returned are those that are new to it."""
+    def _add_columns(self, task: TableTask, added: tuple[Column, ...]) -> tuple[Column, ...]:
+        """Add the columns that the table lacks. Returns those that are new to it."""
         if not added:
             return ()
-        grown = schema_delta(added, self.read(task, None).columns)
-        if grown.missing:
-            self._take_any_name(task, [column.name for column in grown.missing])
-            self.spark.sql(add_columns(self.tables.locate(task.target), grown.missing))
-        return grown.added
+        change = schema_delta(added, self.read(task, None).columns)
+        if change.missing:
+            self._enable_column_mapping(task, [column.name for column in change.missing])
+            self.spark.sql(add_columns(self.tables.locate(task.target), change.missing))
+        return change.added
 
-    def _take_any_name(self, task: TableTask, names: Sequence[str]) -> None:
-        """A table that was made for plain names must be told before it gets a column whose name is not."""
-        opened = self.tables.open(task.target) if needs_column_mapping(names) else None
-        if opened is not None and COLUMN_MAPPING not in opened.metadata().configuration:
-            self.spark.sql(switch_on_column_mapping(self.tables.locate(task.target)))
+    def _enable_column_mapping(self, task: TableTask, names: Sequence[str]) -> None:
+        """A table created without column mapping requires it before it gets a column with special characters."""
+        delta_table = self.tables.open(task.target) if needs_column_mapping(names) else None
+        if delta_table is not None and COLUMN_MAPPING not in delta_table.metadata().configuration:
+            self.spark.sql(enable_column_mapping(self.tables.locate(task.target)))
 
-    def _let_columns_go(self, task: TableTask) -> None:
-        opened = self.tables.open(task.target)
-        if opened is None:
+    def _drop_statistics(self, task: TableTask) -> None:
+        delta_table = self.tables.open(task.target)
+        if delta_table is None:
             return
-        before = [field.name for field in opened.schema().fields]
-        path, configuration = self.tables.locate(task.target), opened.metadata().configuration
-        if statement := without_statistics(path, configuration, before, task.schema.names):
+        columns = [field.name for field in delta_table.schema().fields]
+        path, configuration = self.tables.locate(task.target), delta_table.metadata().configuration
+        if statement := drop_statistics(path, configuration, columns, task.schema.names):
             self.spark.sql(statement)
 
-    def _held(self, task: TableTask) -> TargetState:
-        """Raises ForeignTarget where the table is none of ours."""
-        held = self.tables.state(task.table, task.target)
-        if held.exists and held.token is None:
-            raise ForeignTarget(not_ours(self.tables.locate(task.target)))
-        return held
+    def _require_own_state(self, task: TableTask) -> TargetState:
+        """Raises ForeignTarget if the table is not ours."""
+        current = self.tables.state(task.table, task.target)
+        if current.exists and current.token is None:
+            raise ForeignTarget(foreign_table(self.tables.locate(task.target)))
+        return current
 
-    def _require_ours(self, task: TableTask, record: ControlRecord) -> None:
-        held = self.tables.state(task.table, task.target)
-        if not is_ours(held, record):
-            raise overtaken_by(held, record)
+    def _require_commit(self, task: TableTask, record: ControlRecord) -> None:
+        current = self.tables.state(task.table, task.target)
+        if not has_commit(current, record):
+            raise superseded_by(current, record)
 
     @contextlib.contextmanager
-    def _losing_is_fenced(self, task: TableTask, record: ControlRecord) -> Iterator[None]:
+    def _translate_lost_race(self, task: TableTask, record: ControlRecord) -> Iterator[None]:
         try:
             yield
         except LOST_RACE:
-            self._require_ours(task, record)
+            self._require_commit(task, record)
         except (Py4JJavaError, PySparkException):
-            if not is_ours(self.tables.state(task.table, task.target), record):
+            if not has_commit(self.tables.state(task.table, task.target), record):
                 raise
 
     def _register(self, task: TableTask) -> None:
@@ -234,7 +235,7 @@ class DeltaWriter:
 
 @contextlib.contextmanager
 def _token(spark: SparkSession, app_id: str, record: ControlRecord) -> Iterator[None]:
-    """The settings leak into every later write of the session, so they stand around one statement only."""
+    """Sets the token for one statement only: the settings would apply to later writes of the session, too."""
     settings = {
         APP_ID: app_id,
         VERSION: str(record.token),

@@ -1,4 +1,4 @@
-"""Commits to Delta tables by this process itself: small batches into plain tables, and copies that come in shares."""
+"""Commits to Delta tables by the driver process: small batches into plain tables, and copies read in splits."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from airflow_cdc_provider.targets.delta.local_engine.copy import (
     FileLayout,
     ReplacedVersion,
     existing_table,
-    layout_of,
+    file_layout,
     new_table,
-    prepared_copy,
+    prepare_copy,
     write_files,
 )
-from airflow_cdc_provider.targets.delta.local_engine.merge import Label, Prepared, TokenPassed, prepare
+from airflow_cdc_provider.targets.delta.local_engine.merge import CommitLabel, PreparedCommit, StaleToken, prepare_merge
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import expected_columns
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
-from airflow_cdc_provider.targets.fencing import is_ours, overtaken_by
+from airflow_cdc_provider.targets.fencing import has_commit, superseded_by
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.writers.writer import CopyCommit, MergeCounts
 
 TRIES = 5
-"""Commits of others that change nothing of ours may come first."""
+"""Limit for retries after commits of other writers that do not concern ours."""
 
 
 class DeltaLocalWriter:
@@ -46,8 +46,7 @@ class DeltaLocalWriter:
     def merge(
         self, task: TableTask, rows: StagedRows, plan: MergePlan, record: ControlRecord, before: TargetState
     ) -> MergeCounts | None:
-        """None where table or batch are not simple enough or too large for that, or where others commit to the table
-        all the time."""
+        """None if the table or the batch is not supported or too large, or if other writers commit all the time."""
         with rows.table() as staged:
             return None if staged is None else self._merge(task, staged, plan, record, before)
 
@@ -56,91 +55,91 @@ class DeltaLocalWriter:
     ) -> MergeCounts | None:
         for _ in range(TRIES):
             try:
-                with self.tables.answers(task.target):
-                    prepared = prepare(self.tables.store, task.target, staged, plan, self._label(record))
-            except TokenPassed:
-                raise overtaken_by(self.tables.state(task.table, task.target), record) from None
-            if prepared is None:
+                with self.tables.translate_errors(task.target):
+                    commit = prepare_merge(self.tables.store, task.target, staged, plan, self._commit_label(record))
+            except StaleToken:
+                raise superseded_by(self.tables.state(task.table, task.target), record) from None
+            if commit is None:
                 return None
-            error = self._merge_error(task, prepared)
+            error = self._merge_error(task, commit)
             after = self.tables.state(task.table, task.target)
-            if is_ours(after, record):
-                return MergeCounts(prepared.inserted, prepared.updated, prepared.deleted)
+            if has_commit(after, record):
+                return MergeCounts(commit.inserted, commit.updated, commit.deleted)
             if error is not None:
                 raise error
             if after.token != before.token or after.restored:
-                raise overtaken_by(after, record)
+                raise superseded_by(after, record)
         return None
 
     def copy(self, task: TableTask, rows: CopiedRows, before: TargetState) -> CopyCommit | None:
-        """All rows are in files when this returns. None, before any was read, where they come otherwise or the table
-        asks for more."""
+        """All rows are in files when this returns. None, before any row is read, if the copy does not come in splits or
+        the table requires more than the local engine supports."""
         if rows.each_split is None or needs_column_mapping(task.schema.names):
             return None
-        place = self._place(task, before)
-        if place is None:
+        replaced = self._replaced_version(task, before)
+        if replaced is None:
             return None
-        layout = layout_of(place, rows.order, rows.high_cardinality)
+        layout = file_layout(replaced, rows.order, rows.high_cardinality)
         written = rows.each_split(
-            partial(_written_files, self.tables.location, self.tables.connection, task.target, layout)
+            partial(_write_split, self.tables.location, self.tables.connection, task.target, layout)
         )
-        adds = [add for files in written.told for add in files]
+        adds = [add for files in written.results for add in files]
         return partial(self._commit_copy, task, adds, written.rows)
 
     def _commit_copy(self, task: TableTask, adds: Sequence[Add], rows: int, record: ControlRecord) -> int:
-        held = self.tables.state(task.table, task.target)
+        current = self.tables.state(task.table, task.target)
         for _ in range(TRIES):
-            place = self._place(task, held)
-            if place is None:
+            replaced = self._replaced_version(task, current)
+            if replaced is None:
                 break
             try:
-                prepared = prepared_copy(self.tables.store, task.target, place, adds, rows, self._label(record))
-            except TokenPassed:
+                commit = prepare_copy(self.tables.store, task.target, replaced, adds, rows, self._commit_label(record))
+            except StaleToken:
                 break
-            error = self._copy_error(task, prepared)
-            held = self.tables.state(task.table, task.target)
-            if is_ours(held, record):
+            error = self._copy_error(task, commit)
+            current = self.tables.state(task.table, task.target)
+            if has_commit(current, record):
                 return rows
             if error is not None:
                 raise error
-        raise overtaken_by(self.tables.state(task.table, task.target), record)
+        raise superseded_by(self.tables.state(task.table, task.target), record)
 
-    def _place(self, task: TableTask, held: TargetState) -> ReplacedVersion | None:
+    def _replaced_version(self, task: TableTask, current: TargetState) -> ReplacedVersion | None:
         columns = tuple(expected_columns(task.schema, task.rule.on_delete is OnDelete.SOFT))
         properties = table_properties(task.schema, (*task.schema.key, *task.rule.cluster_by))
-        if not held.exists:
+        if not current.exists:
             return new_table(columns, properties)
-        with self.tables.answers(task.target):
+        with self.tables.translate_errors(task.target):
             return existing_table(self.tables.store, task.target, columns, properties)
 
-    def _label(self, record: ControlRecord) -> Label:
-        return Label(self.tables.app_id(record.table), record.token, record_text(record))
+    def _commit_label(self, record: ControlRecord) -> CommitLabel:
+        return CommitLabel(self.tables.app_id(record.table), record.token, record_text(record))
 
-    def _merge_error(self, task: TableTask, prepared: Prepared) -> Exception | None:
-        """Whatever was raised, only the table can tell whether the commit stands."""
+    def _merge_error(self, task: TableTask, commit: PreparedCommit) -> Exception | None:
+        """The error that was raised, if any. Only the table shows whether the commit succeeded."""
         try:
             failpoint("merge.before_commit")
-            with self.tables.answers(task.target):
-                prepared.commit()
+            with self.tables.translate_errors(task.target):
+                commit.commit()
             failpoint("merge.after_commit")
         except Exception as error:
             return error
         return None
 
-    def _copy_error(self, task: TableTask, prepared: Prepared) -> Exception | None:
-        """Here, too, only the table can tell whether the commit stands."""
+    def _copy_error(self, task: TableTask, commit: PreparedCommit) -> Exception | None:
+        """As ``_merge_error``."""
         try:
             failpoint("overwrite.before")
-            with self.tables.answers(task.target):
-                prepared.commit()
+            with self.tables.translate_errors(task.target):
+                commit.commit()
             failpoint("overwrite.after")
         except Exception as error:
             return error
         return None
 
 
-def _written_files(
+def _write_split(
     location: str, connection: ConnectionInfo, table: str, layout: FileLayout, rows: Iterable[pa.Table]
 ) -> list[Add]:
-    """Runs wherever a share is read."""
+    """Runs in the process that reads the split."""
     return write_files(open_store(location, connection), table, rows, layout)

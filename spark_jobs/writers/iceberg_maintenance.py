@@ -1,4 +1,4 @@
-"""The chores of an Iceberg table."""
+"""Maintenance of an Iceberg table."""
 
 from __future__ import annotations
 
@@ -8,30 +8,32 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.targets.iceberg.maintenance import MaintenanceTask, due, figures_of
+from airflow_cdc_provider.targets.iceberg.maintenance import MaintenanceTask, due_tasks, table_statistics
 from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
 from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
 
 
 def maintain(spark: SparkSession, tables: IcebergTarget, task: TableTask, keep: timedelta) -> tuple[str, ...]:
-    """Snapshots younger than ``keep`` stay, and so does whatever a branch or tag names: the cursor is tagged."""
+    """Snapshots younger than ``keep`` stay, and so do those with a branch or tag, among them the cursor's."""
     cutoff = datetime.now(UTC) - keep
-    with tables.open(task.target) as (_, opened):
-        current = opened.current_snapshot()
-        old = sum(one.timestamp_ms < cutoff.timestamp() * 1000 for one in opened.metadata.snapshots)
-        chores = due(figures_of(current.summary.additional_properties, old))
-    for chore in chores:
-        for statement in _statements(chore, tables, task, cutoff):
+    with tables.open(task.target) as (_, iceberg_table):
+        current = iceberg_table.current_snapshot()
+        old = sum(snapshot.timestamp_ms < cutoff.timestamp() * 1000 for snapshot in iceberg_table.metadata.snapshots)
+        tasks = due_tasks(table_statistics(current.summary.additional_properties, old))
+    for maintenance_task in tasks:
+        for statement in _statements(maintenance_task, tables, task, cutoff):
             spark.sql(statement)
-    return chores
+    return tasks
 
 
-def _statements(chore: MaintenanceTask, tables: IcebergTarget, task: TableTask, cutoff: datetime) -> Iterator[str]:
-    """Deletes of rows that were rewritten away lie on until they are rewritten, too, and the figures count them."""
-    place = tables.place
-    table = f"table => {text_literal(f'{quoted(place.namespace)}.{quoted(task.target)}')}"
-    procedures = f"CALL {quoted(place.name)}.system"
-    match chore:
+def _statements(
+    maintenance_task: MaintenanceTask, tables: IcebergTarget, task: TableTask, cutoff: datetime
+) -> Iterator[str]:
+    """Position deletes of rewritten data files remain, and count in the statistics, until they are rewritten, too."""
+    location = tables.catalog_location
+    table = f"table => {text_literal(f'{quoted(location.namespace)}.{quoted(task.target)}')}"
+    procedures = f"CALL {quoted(location.name)}.system"
+    match maintenance_task:
         case MaintenanceTask.COMPACT:
             options = "map('delete-file-threshold', '1', 'remove-dangling-deletes', 'true')"
             yield f"{procedures}.rewrite_data_files({table}, options => {options}{_sorted(_layout(task))})"
@@ -46,6 +48,6 @@ def _layout(task: TableTask) -> Sequence[str]:
 
 
 def _sorted(layout: Sequence[str]) -> str:
-    """Files whose key ranges overlap cannot be skipped by a merge, so what is rewritten is sorted anew."""
+    """Merges cannot skip files with overlapping key ranges, so rewritten files are sorted."""
     order = ", ".join(quoted(name) for name in layout)
     return f", strategy => 'sort', sort_order => {text_literal(order)}" if order else ""

@@ -1,4 +1,4 @@
-"""A table read over JDBC as a DataFrame of the target's types."""
+"""Reads a table over JDBC as a DataFrame with the target's types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 @dataclass(frozen=True)
 class JdbcRead:
     """``query`` is a parenthesised SELECT with alias, ``session_init`` runs first on the connection. ``casts``: column
-    -> Spark SQL expression that turns the column as read into its type, where Spark's own reading is not it."""
+    → Spark SQL expression for its type, where Spark's own mapping of the JDBC type differs."""
 
     url: str
     driver: str
@@ -30,7 +30,7 @@ class JdbcRead:
 
 
 def read_jdbc(spark: SparkSession, read: JdbcRead, columns: Sequence[str]) -> DataFrame:
-    """One Spark task and one connection. User and password travel as options, which Spark redacts."""
+    """One Spark task and one connection. User and password are passed as options, which Spark redacts."""
     frame = spark.read.jdbc(
         read.url,
         read.query,

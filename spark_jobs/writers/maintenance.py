@@ -1,6 +1,6 @@
-"""Keep a target table in shape, after a batch and in the same lane: no merge of ours can be under way then.
+"""Maintains a target table after a batch, in the same lane, so that no merge of ours runs at the same time.
 
-No chore changes a row or moves the cursor, so nothing is lost where one dies; the next look finds what is left to do.
+Maintenance changes no row and does not move the cursor, so a failure loses nothing; a later run does what is left.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from typing import Any
 
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from spark_jobs.runtime.console import say
+from spark_jobs.runtime.console import log_line
 from spark_jobs.runtime.failures import first_line
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.writers.writer import open_writer
 
-EVERY_WINDOWS = 10
-"""Looking costs a moment, too, and what a few merges leave behind harms nobody."""
+WINDOW_INTERVAL = 10
+"""Maintenance is checked every so many windows: each check takes a moment, and a few merges add little."""
 
 
 def maintain_table(job: Job, work: TableWork, record: ControlRecord) -> dict[str, Any]:
-    """What was done, for ``TableResult.detail``. Versions stay readable as far back as the change log reaches: what a
-    table is taken back to must be brought up to date from there."""
-    if record.window % EVERY_WINDOWS:
+    """The tasks that were done, for ``TableResult.detail``. Versions stay readable as far back as the change log
+    reaches, since a restored table has to catch up from there."""
+    if record.window % WINDOW_INTERVAL:
         return {}
     keep: timedelta = job.step.definition.staging.retain
     writer = open_writer(job.step.definition.target.type, work.session, job.tables)
@@ -31,7 +31,7 @@ def maintain_table(job: Job, work: TableWork, record: ControlRecord) -> dict[str
             failpoint("upkeep.before")
             done = writer.maintain(work.task, keep)
             failpoint("upkeep.after")
-        except Exception as error:  # the batch is applied; a chore that failed, however, must not say that it is not
-            say(f"{work.task.table}: upkeep put off: {first_line(error)}")
-            return {"upkeep": "put off"}
+        except Exception as error:  # the batch is applied: a failure of its maintenance must not fail it
+            log_line(f"{work.task.table}: maintenance postponed: {first_line(error)}")
+            return {"upkeep": "postponed"}
     return {"upkeep": ", ".join(done)} if done else {}

@@ -1,4 +1,4 @@
-"""A log that does not fit the rows: Spark says it as a failed expression, an operator needs other words."""
+"""Translates errors of Spark expressions that detect an inconsistent log into errors for an operator."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import contextlib
 from collections.abc import Iterator
 
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem, RowMissing
-from airflow_cdc_provider.core.table.merge_plan import CONFLICTING_CHANGES, NO_ROW, TWO_HOLDERS
+from airflow_cdc_provider.core.table.merge_plan import AMBIGUOUS_KEY, CONFLICTING_CHANGES, NO_ROW
 
 DATA = "nothing of the batch was applied; the change log keeps it"
 
 
 @contextlib.contextmanager
 def as_integrity_error(replicator: str, table: str, window: int) -> Iterator[None]:
-    """Raise IntegrityBroken in place of an error that one of the marks stands in."""
+    """Raise RowMissing or IntegrityBroken instead of an error whose text contains one of the markers."""
     try:
         yield
-    except Exception as error:  # py4j and PySpark wrap a failed task in unrelated classes; only the text tells
+    except Exception as error:  # py4j and PySpark wrap a failed task in unrelated classes, so the text decides
         where, resync = f"{table}, up to window {window}", f"airflow cdc resync {replicator} --table {table}"
         if NO_ROW in str(error):
-            raise RowMissing(_no_row(where, resync)) from None
-        if TWO_HOLDERS in str(error):
-            raise IntegrityBroken(_two_holders(where, resync)) from None
+            raise RowMissing(_row_missing(where, resync)) from None
+        if AMBIGUOUS_KEY in str(error):
+            raise IntegrityBroken(_ambiguous_key(where, resync)) from None
         if CONFLICTING_CHANGES in str(error):
-            raise IntegrityBroken(_two_stories(where)) from None
+            raise IntegrityBroken(_conflicting_records(where)) from None
         raise
 
 
-def _no_row(where: str, resync: str) -> Problem:
+def _row_missing(where: str, resync: str) -> Problem:
     return Problem(
         "TGT031",
-        "a change met no row in the target: rows were removed by somebody else",
+        "the target lacks the row of a change: rows were removed by another writer",
         where,
         "an update or a delete without its row",
         do=resync,
@@ -38,26 +38,26 @@ def _no_row(where: str, resync: str) -> Problem:
     )
 
 
-def _two_holders(where: str, resync: str) -> Problem:
+def _ambiguous_key(where: str, resync: str) -> Problem:
     return Problem(
         "TGT036",
-        "nobody can tell which of two rows holds a key at the end of a transaction",
+        "it is ambiguous which of two rows has a key at the end of a transaction",
         where,
-        "two rows under one key, or a row that moved without all its columns while another one held its key",
-        "a key that no two rows share when a transaction ends",
-        f"{resync}; if that does not last, name another key in tables.key",
+        "two rows with one key, or a row that moved to the key of another row and lacks some of its columns",
+        "a key that is unique at the end of every transaction",
+        f"{resync}; if the error returns, choose another key in tables.key",
         DATA,
     )
 
 
-def _two_stories(where: str) -> Problem:
+def _conflicting_records(where: str) -> Problem:
     return Problem(
         "EVT012",
-        "two changes of one row stand at one place of the source's log and say different things",
+        "two changes of one row have the same position in the source's log and different contents",
         where,
-        "one key and one order key in two records of the change log, with two images",
-        "events that come again as they were",
-        "find out what wrote both, perhaps two connectors into one topic; have the table told again into a topic or "
+        "two records in the change log with the same key and order key, and different images",
+        "repeated events that are identical",
+        "find out what wrote both events, e.g. two connectors that write to one topic; read the table from a topic or "
         "folder of its own, and name that in the YAML",
         DATA,
     )

@@ -1,4 +1,4 @@
-"""Rows as the texts that databases read them from: Arrow batches in, batches of strings out."""
+"""Converts Arrow batches of rows to batches of texts that databases can load."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from airflow_cdc_provider.core.table.merge_plan import KNOWN
 
 
 def is_binary(kind: pa.DataType) -> bool:
-    """Whether the text of such a column is the hex of bytes."""
+    """Whether the text of such a column is hex bytes."""
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def as_texts(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
-    """The same columns. ``names``: those of the table, in the order in which ``_cdc_known`` becomes a text of 0 and 1,
-    one for each: every database can look into that."""
+    """The same columns. ``names``: those of the table; ``_cdc_known`` becomes a text with one digit, 0 or 1, for each,
+    which every database can evaluate."""
     texts = [
         _known_bits(column, names) if name == KNOWN else _text(column)
         for name, column in zip(batch.schema.names, batch.columns, strict=True)
@@ -34,13 +34,13 @@ def _text(values: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(kind):
         return values.cast(pa.timestamp("us")).cast(pa.string())
     if pa.types.is_decimal(kind):
-        return _plain(values)
+        return _decimal_texts(values)
     if pa.types.is_floating(kind):
-        return _spelled(values)
+        return _float_texts(values)
     return values.cast(pa.string())
 
 
-def _plain(decimals: pa.Array) -> pa.Array:
+def _decimal_texts(decimals: pa.Array) -> pa.Array:
     """Without the exponents that Arrow writes for small numbers."""
     texts = decimals.cast(pa.string())
     if not pc.any(pc.match_substring(texts, "E")).as_py():
@@ -48,20 +48,20 @@ def _plain(decimals: pa.Array) -> pa.Array:
     return pa.array((None if value is None else format(value, "f") for value in decimals.to_pylist()), pa.string())
 
 
-def _spelled(floats: pa.Array) -> pa.Array:
-    """The shortest text of each number; what is none is spelled as SQL spells it."""
+def _float_texts(floats: pa.Array) -> pa.Array:
+    """The shortest text of each number; NaN and the infinities as in SQL."""
     texts = floats.cast(pa.string())
     if pc.all(pc.is_finite(floats)).as_py() is not False:
         return texts
-    for short, spelled in (("nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")):
-        texts = pc.if_else(pc.equal(texts, short), spelled, texts)
+    for short, sql_text in (("nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")):
+        texts = pc.if_else(pc.equal(texts, short), sql_text, texts)
     return texts
 
 
 def _known_bits(known: pa.Array, names: Sequence[str]) -> pa.Array:
-    """NULL says that every column is known, and stays so."""
+    """NULL means that every column is known, and stays NULL."""
 
-    def bits(told: list[str] | None) -> str | None:
-        return None if told is None else "".join("1" if name in told else "0" for name in names)
+    def bits(names_known: list[str] | None) -> str | None:
+        return None if names_known is None else "".join("1" if name in names_known else "0" for name in names)
 
     return pa.array(map(bits, known.to_pylist()), pa.string())

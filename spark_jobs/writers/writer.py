@@ -1,4 +1,4 @@
-"""How Spark writes to each kind of target: a registry from the target's type to a writer."""
+"""The protocol of writers, and the registry from a target's type to its writer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol, cast
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
-from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan
 from airflow_cdc_provider.core.table.schema import Column
@@ -28,7 +28,7 @@ WRITERS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class MergeCounts:
-    """Target rows that one merge touched."""
+    """Target rows by effect of a merge."""
 
     inserted: int = 0
     updated: int = 0
@@ -36,30 +36,30 @@ class MergeCounts:
 
 
 CopyCommit = Callable[[ControlRecord], int]
-"""Commits a copy under this record; the number of rows written."""
+"""Commits a copy under this record and returns the number of rows written."""
 
 
 class TargetWriter(Protocol):
-    """Every method that writes names its commit in the change log first, commits data and control record at once, and
-    reads back who won. Raises Fenced where somebody newer owns the table."""
+    """Every method that writes records its commit in the change log first, commits data and control record at once, and
+    reads back whose commit succeeded. Raises Fenced if a newer writer owns the table."""
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
-        """Create the table, or replace all its rows and columns, as ``task.schema`` has them. Rows that may be others
-        when they are read again have been read when this returns; what it returns makes them the table."""
+        """Create the table, or replace all its rows and columns by those of ``task.schema``. Rows that may change
+        between two reads are read when this returns; the result commits them."""
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """Apply staged rows."""
 
     def read(self, task: TableTask, version: int | None) -> DataFrame:
-        """The table as it is, or as it was at a version of its own."""
+        """The current table, or one of its versions."""
 
     def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
-        """Do the chores that the table's figures ask for, none by which a version younger than ``keep``, or the cursor,
-        would be lost; their names. Each is a commit that changes no row, or none at all."""
+        """Run the maintenance that the table's statistics require, without losing the cursor or versions younger than
+        ``keep``; returns the names of the tasks. No commit of maintenance changes a row."""
 
 
 def merge_plan(task: TableTask, batch: Batch, added: tuple[Column, ...]) -> MergePlan:
-    """``added``: the columns new to the target, as it must take them."""
+    """``added``: the columns that are new to the target."""
     return MergePlan(
         batch.schema,
         task.rule.on_delete,
@@ -72,5 +72,5 @@ def merge_plan(task: TableTask, batch: Batch, added: tuple[Column, ...]) -> Merg
 
 
 def open_writer(kind: str, session: Callable[[], SparkSession], tables: TargetTables) -> TargetWriter:
-    """``session``: asked for when something needs Spark."""
-    return cast(TargetWriter, class_of("writer", kind, WRITERS)(session, tables))
+    """``session`` is called when Spark is needed."""
+    return cast(TargetWriter, load_class("writer", kind, WRITERS)(session, tables))

@@ -1,4 +1,4 @@
-"""The wheel carries everything that a machine without the checkout needs."""
+"""The wheels contain everything that a machine without the checkout needs, and production gets no sandbox."""
 
 from __future__ import annotations
 
@@ -17,33 +17,46 @@ REPOSITORY = Path(__file__).parents[2]
 METADATA = f"airflow_cdc_provider-{__version__}.dist-info"
 
 
+SANDBOX = "airflow_cdc_provider/sandbox"
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(folder), str(REPOSITORY)]
+    return built(REPOSITORY, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    return built(REPOSITORY / SANDBOX, tmp_path_factory.mktemp("sandbox"))
+
+
+def built(project: Path, folder: Path) -> zipfile.ZipFile:
+    command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(folder), str(project)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    (built,) = folder.glob("*.whl")
-    return zipfile.ZipFile(built)
+    (wheel,) = folder.glob("*.whl")
+    return zipfile.ZipFile(wheel)
 
 
-def test_it_holds_every_module_of_the_package_and_of_the_jobs(wheel: zipfile.ZipFile) -> None:
+def test_each_module_is_in_one_of_the_two_wheels(wheel: zipfile.ZipFile, sandbox: zipfile.ZipFile) -> None:
     sources = {
         str(path.relative_to(REPOSITORY))
         for folder in ("airflow_cdc_provider", "spark_jobs")
         for path in (REPOSITORY / folder).rglob("*.py")
     }
-    assert "spark_jobs/__init__.py" in sources
-    assert sources - set(wheel.namelist()) == set()
+    of_sandbox = {name for name in sources if name.startswith(f"{SANDBOX}/")}
+    assert "spark_jobs/__init__.py" in sources and f"{SANDBOX}/postgres.py" in of_sandbox
+    assert sources - set(wheel.namelist()) == of_sandbox
+    assert of_sandbox - set(sandbox.namelist()) == set()
 
 
 def test_it_holds_nothing_else_of_the_repository(wheel: zipfile.ZipFile) -> None:
     assert {name.partition("/")[0] for name in wheel.namelist()} == {"airflow_cdc_provider", "spark_jobs", METADATA}
 
 
-@pytest.mark.parametrize("lock", ["airflow_cdc_provider/jars.lock.json", "airflow_cdc_provider/sandbox/jars.lock.json"])
-def test_it_holds_the_locks_of_the_jars(wheel: zipfile.ZipFile, lock: str) -> None:
-    assert wheel.read(lock) == (REPOSITORY / lock).read_bytes()
+def test_they_hold_the_locks_of_the_jars(wheel: zipfile.ZipFile, sandbox: zipfile.ZipFile) -> None:
+    for one, lock in ((wheel, "airflow_cdc_provider/jars.lock.json"), (sandbox, f"{SANDBOX}/jars.lock.json")):
+        assert one.read(lock) == (REPOSITORY / lock).read_bytes()
 
 
 def test_it_holds_the_sources_of_the_log_stores(wheel: zipfile.ZipFile) -> None:

@@ -18,9 +18,9 @@ from airflow_cdc_provider.connectors.decoders.common.message import (
     DecodesMany,
     Message,
 )
-from airflow_cdc_provider.connectors.sources.salesforce.columns import typed
+from airflow_cdc_provider.connectors.sources.salesforce.columns import cast_columns
 from airflow_cdc_provider.connectors.sources.salesforce.csv_result import read_page
-from airflow_cdc_provider.connectors.transports.messages.decoding import TOGETHER
+from airflow_cdc_provider.connectors.transports.messages.decoding import BATCH_MESSAGES
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.bench.figures import Figure, alternating
@@ -101,7 +101,7 @@ def _csv_figure() -> Figure:
 
 
 def _typed(body: bytes, schema: TableSchema) -> None:
-    rows = typed(read_page(body, schema.names, CSV_ROWS), schema)
+    rows = cast_columns(read_page(body, schema.names, CSV_ROWS), schema)
     assert rows.num_rows == CSV_ROWS
 
 
@@ -111,7 +111,7 @@ def _decoded(made: Decoder, messages: Sequence[Message]) -> float:
         return _seconds(made.decode, messages)
     return _seconds(
         lambda some: list(made.decode_many(some)),
-        [messages[n : n + TOGETHER] for n in range(0, len(messages), TOGETHER)],
+        [messages[n : n + BATCH_MESSAGES] for n in range(0, len(messages), BATCH_MESSAGES)],
     )
 
 

@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.salesforce.process import OrgProcess
 from airflow_cdc_provider.staging.local_store import LocalStore
 from spark_jobs.windows.record_files import RecordFile
-from spark_jobs.windows.window_writer import Landed, Limits, land
+from spark_jobs.windows.window_writer import LandedSplit, Limits, land_changes
 from tests.bench.figures import Figure, alternating, seconds
 
 RECORDS, AT_ONCE, ROUNDS, IDLE_S = 1_000, 200, 3, 2
@@ -63,13 +63,15 @@ def landed(source: SalesforceSource, start: Position, folder: Path, events: int)
     task = TableTask(OBJECT, "t", schema, TableRule(OBJECT), "0" * 64, TableState.REPLICATING)
     (partition,) = source.partitions(start, start)
     store, made = LocalStore(f"{folder}/{time.monotonic_ns()}"), count()
-    found: list[Landed] = []
+    found: list[LandedSplit] = []
 
     def window() -> None:
         items = source.read(partition, [task], 1)
         # A transaction ends where the next one begins, the last one in silence: that is not waited for.
         limits = Limits(window_records=events - AT_ONCE)
-        found.append(land(items, [OBJECT], None, lambda _: RecordFile(store, f"{next(made)}.parquet"), noted, limits))
+        found.append(
+            land_changes(items, [OBJECT], None, lambda _: RecordFile(store, f"{next(made)}.parquet"), noted, limits)
+        )
 
     took = seconds(window)
     assert found[0].records == events - AT_ONCE

@@ -23,7 +23,7 @@ from airflow_cdc_provider.sandbox.kafka import LOGIN, EmbeddedKafka
 from airflow_cdc_provider.staging.open_store import open_log
 from spark_jobs.extract import land_window
 from spark_jobs.runtime.job import Job
-from spark_jobs.runtime.sessions import Application, build
+from spark_jobs.runtime.sessions import Application, build_session
 from tests.bench.figures import Figure, alternating, seconds
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.simulator import Simulator
@@ -88,7 +88,7 @@ def session(folder: Path) -> SparkSession:
     place = folder / "kafka-jars"
     place.mkdir()
     fetched = jars.fetch(known, place)
-    return build("bench", "delta", {**LOCAL, "spark.driver.extraClassPath": ":".join(map(str, fetched))})
+    return build_session("bench", "delta", {**LOCAL, "spark.driver.extraClassPath": ":".join(map(str, fetched))})
 
 
 def landed(spark: SparkSession, folder: Path, told: Source, source: KafkaSource, info: ConnectionInfo) -> float:

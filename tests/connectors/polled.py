@@ -8,17 +8,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, SourceStatus, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.sources.polling.intervals import Clock, ends, split_intervals, status_of
+from airflow_cdc_provider.connectors.sources.polling.intervals import (
+    IntervalPlanner,
+    poll_status,
+    split_bounds,
+    split_intervals,
+)
 from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
-from airflow_cdc_provider.connectors.sources.polling.pages import Page, Query, Row, pages
+from airflow_cdc_provider.connectors.sources.polling.pages import Page, Query, Row, read_pages
 from airflow_cdc_provider.connectors.sources.polling.positions import (
     PollPosition,
     floor_key,
     microseconds,
-    poll_position,
+    parse_position,
     position_of,
 )
-from airflow_cdc_provider.connectors.sources.polling.reading import first_query, items
+from airflow_cdc_provider.connectors.sources.polling.reading import first_query, read_items
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
@@ -58,8 +63,8 @@ class Polled:
         return START + timedelta(seconds=self.now_s)
 
     @property
-    def clock(self) -> Clock:
-        return Clock(self.now, self.options)
+    def planner(self) -> IntervalPlanner:
+        return IntervalPlanner(self.now, self.options)
 
     def rows(self) -> dict[str, Write]:
         """As everybody sees them now."""
@@ -76,23 +81,23 @@ class Polled:
         for write in self.rows().values():
             stamp = None if write.late is None else START + timedelta(seconds=write.at - write.late)
             key = json.dumps([write.key])
-            if query.unstamped != (stamp is None):
+            if query.null_timestamps != (stamp is None):
                 continue
             if stamp is None:
                 inside = query.after is None or key > query.after.key
-            elif query.after and query.after.stamp:
-                inside = (stamp, key) > (query.after.stamp, query.after.key) and stamp <= query.upto
+            elif query.after and query.after.timestamp:
+                inside = (stamp, key) > (query.after.timestamp, query.after.key) and stamp <= query.upto
             else:
                 inside = query.since <= stamp <= query.upto
             if inside:
                 found.append(Row(stamp, key, json.dumps({"k": write.key, "v": write.value})))
-        return sorted(found, key=lambda row: (row.stamp or START, row.key))[: query.rows]
+        return sorted(found, key=lambda row: (row.timestamp or START, row.key))[: query.rows]
 
     def open(self) -> None:
-        self.position = position_of({"s.t": self.clock.first("s.t")})
+        self.position = position_of({"s.t": self.planner.start("s.t")})
 
     def copy(self, sealed: Position) -> None:
-        place = poll_position(sealed["s.t"])
+        place = parse_position(sealed["s.t"])
         self.floor = floor_key(1, max(place.round, microseconds(self.now)))
         self.held = {key: write.value for key, write in self.rows().items()}
 
@@ -100,10 +105,10 @@ class Polled:
         def asks(table: str, lo: PollPosition, limit: PollPosition) -> bool:
             return any(page.rows for page in self.pages(lo, limit))
 
-        return status_of(self.position, ["s.t"], self.clock, asks)
+        return poll_status(self.position, ["s.t"], self.planner, asks)
 
     def pages(self, lo: PollPosition, limit: PollPosition) -> Iterator[Page]:
-        yield from pages(self.ask, first_query(lo, limit, self.options), sweep=True)
+        yield from read_pages(self.ask, first_query(lo, limit, self.options), include_null_timestamps=True)
 
     def window(self, limit: Position, boundaries: int) -> list[StreamItem]:
         """One window that ends behind so many boundaries at the latest. Its records wait until ``apply``."""
@@ -120,8 +125,8 @@ class Polled:
         return taken
 
     def items(self, partition: StreamSplit) -> Iterator[StreamItem]:
-        assert ends(partition)[0] == "s.t"
-        return items(partition, SCHEMA, 1, self.pages)
+        assert split_bounds(partition)[0] == "s.t"
+        return read_items(partition, SCHEMA, 1, self.pages)
 
     def apply(self) -> None:
         """Each record behind the floor of the copy, in the order of their keys."""

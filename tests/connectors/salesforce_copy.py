@@ -10,15 +10,15 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from airflow_cdc_provider.connectors.repeats import without_repeats
+from airflow_cdc_provider.connectors.duplicates import drop_duplicates
 from airflow_cdc_provider.connectors.source import Boundary, StreamItem
 from airflow_cdc_provider.connectors.sources.salesforce.fetch import fetch
 from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.positions import channel_position, position_of
-from airflow_cdc_provider.connectors.sources.salesforce.stream import drained
+from airflow_cdc_provider.connectors.sources.salesforce.stream import read_stream
 from airflow_cdc_provider.connectors.sources.salesforce.table_layout import EventLayout
-from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, described
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
 from airflow_cdc_provider.connectors.sources.salesforce.values import from_json
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -49,10 +49,10 @@ class Copy:
         self.rows: defaultdict[str, dict[str, Row]] = defaultdict(dict)
         self.seen: set[str] = set()
         with self.org.pubsub.connected() as pubsub:
-            self.position: Position = position_of(channel, pubsub.newest(channel))
+            self.position: Position = position_of(channel, pubsub.latest_position(channel))
 
     def describe(self, table: str) -> ObjectSchema:
-        return described(self.org.rest.describe(table))
+        return parse_description(self.org.rest.describe(table))
 
     def task(self, table: str) -> TableTask:
         return TableTask(table, table, self.describe(table).schema, TableRule(table), "0" * 64, TableState.REPLICATING)
@@ -74,8 +74,8 @@ class Copy:
         """One window: everything up to its last boundary."""
         with self.org.pubsub.connected() as pubsub:
             tasks = [self.task(table) for table in TABLES]
-            items = drained(pubsub, self.org.rest, self.org.options, self.position, tasks, 1)
-            taken = list(without_repeats(items, self.seen))
+            items = read_stream(pubsub, self.org.rest, self.org.options, self.position, tasks, 1)
+            taken = list(drop_duplicates(items, self.seen))
         while taken and not isinstance(taken[-1], Boundary):
             taken.pop()
         if taken and isinstance(taken[-1], Boundary):
@@ -101,7 +101,7 @@ class Copy:
 
     def _tip(self) -> bytes:
         with self.org.pubsub.connected() as pubsub:
-            return pubsub.newest(self.channel).replay_id
+            return pubsub.latest_position(self.channel).replay_id
 
     def _apply(self, record: ChangeRecord, unclear: defaultdict[str, set[str]]) -> None:
         rows, key = self.rows[record.table], json.loads(record.key or record.key_before or "[null]")[0]
@@ -114,9 +114,9 @@ class Copy:
 
     def _fetch(self, table: str, ids: list[str]) -> None:
         told = fetch(self.org.rest, self.describe(table).schema, ids, self.describe)
-        for one in (*told.deleted, *told.gone):
+        for one in (*told.deleted, *told.missing):
             self.rows[table].pop(one, None)
-        for one, found in told.found.items():
+        for one, found in told.rows.items():
             self.rows[table][one] = json.loads(found.after)
 
     def differences(self) -> list[str]:

@@ -16,7 +16,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.event_schema import Even
 from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent, Delivery
 from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition
 from airflow_cdc_provider.connectors.sources.salesforce.transactions import Transactions
-from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, described
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.definition import Columns, TableRule
@@ -212,7 +212,7 @@ DESCRIBES: dict[str, dict[str, Any]] = {
 
 
 def described_as(entity: str) -> ObjectSchema:
-    return described(DESCRIBES[entity])
+    return parse_description(DESCRIBES[entity])
 
 
 def event_schema(schema_id: str) -> EventSchema:

@@ -14,7 +14,7 @@ import grpc
 
 from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent
 from airflow_cdc_provider.connectors.sources.salesforce.oauth import AccessToken
-from airflow_cdc_provider.connectors.sources.salesforce.proto import CUSTOM, SERVICE, message
+from airflow_cdc_provider.connectors.sources.salesforce.proto import CUSTOM, SERVICE, message_class
 from airflow_cdc_provider.connectors.sources.salesforce.pubsub import PubSub
 from tests.connectors.salesforce_events import CHANNEL, SCHEMAS
 
@@ -51,13 +51,15 @@ class EventServer:
     def __enter__(self) -> EventServer:
         handlers = {
             "Subscribe": grpc.stream_stream_rpc_method_handler(
-                self._subscribe, message("FetchRequest").FromString, message("FetchResponse").SerializeToString
+                self._subscribe,
+                message_class("FetchRequest").FromString,
+                message_class("FetchResponse").SerializeToString,
             ),
             "GetTopic": grpc.unary_unary_rpc_method_handler(
-                self._topic, message("TopicRequest").FromString, message("TopicInfo").SerializeToString
+                self._topic, message_class("TopicRequest").FromString, message_class("TopicInfo").SerializeToString
             ),
             "GetSchema": grpc.unary_unary_rpc_method_handler(
-                self._schema, message("SchemaRequest").FromString, message("SchemaInfo").SerializeToString
+                self._schema, message_class("SchemaRequest").FromString, message_class("SchemaInfo").SerializeToString
             ),
         }
         self._server = grpc.server(ThreadPoolExecutor(8))
@@ -87,13 +89,13 @@ class EventServer:
         self._admit("GetTopic", context)
         if request.topic_name not in self.topics:
             self.fail(context, Failure("GetTopic", grpc.StatusCode.NOT_FOUND, "topic.not.found"))
-        return message("TopicInfo")(topic_name=request.topic_name, can_subscribe=self.topics[request.topic_name])
+        return message_class("TopicInfo")(topic_name=request.topic_name, can_subscribe=self.topics[request.topic_name])
 
     def _schema(self, request: Any, context: Any) -> Any:
         self._admit("GetSchema", context)
         self.asked_for_schemas.append(request.schema_id)
         text = json.dumps(SCHEMAS[request.schema_id]) if request.schema_id in SCHEMAS else "{}"
-        return message("SchemaInfo")(schema_id=request.schema_id, schema_json=text)
+        return message_class("SchemaInfo")(schema_id=request.schema_id, schema_json=text)
 
     def _subscribe(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
         self._admit("Subscribe", context)
@@ -110,7 +112,7 @@ class EventServer:
                 yield response(some, owed)
             if owed:
                 time.sleep(self.keepalive_s)
-                yield message("FetchResponse")(latest_replay_id=self.latest, pending_num_requested=owed)
+                yield message_class("FetchResponse")(latest_replay_id=self.latest, pending_num_requested=owed)
 
     def _start(self, request: Any, context: Any) -> int:
         if request.replay_preset != CUSTOM:
@@ -135,7 +137,7 @@ class EventServer:
 
 
 def response(events: Sequence[ChannelEvent], owed: int) -> Any:
-    made = message("FetchResponse")(pending_num_requested=owed)
+    made = message_class("FetchResponse")(pending_num_requested=owed)
     for event in events:
         one = made.events.add(replay_id=event.replay_id)
         one.event.schema_id, one.event.payload = event.schema_id, event.payload
@@ -154,7 +156,7 @@ class Tokens:
         text = self.tokens[min(self.renewals, len(self.tokens) - 1)]
         return AccessToken(text, "https://org.my.salesforce.com", ORG)
 
-    def renewed(self, stale: AccessToken) -> AccessToken:
+    def renew(self, stale: AccessToken) -> AccessToken:
         self.renewals += 1
         return self.token()
 

@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_cdc_provider.connectors.decoders.common.column_mapping import map_columns
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
 from airflow_cdc_provider.connectors.decoders.common.images import RowImages
-from airflow_cdc_provider.connectors.decoders.common.wanted_columns import readings
 from airflow_cdc_provider.connectors.decoders.datastream import types as datastream
 from airflow_cdc_provider.connectors.decoders.debezium import converters as debezium
 from airflow_cdc_provider.connectors.decoders.ydb import types as ydb
-from airflow_cdc_provider.connectors.sources.jdbc_poll.values import plain
+from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value
 from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
 from airflow_cdc_provider.connectors.sources.postgres import types as postgres
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
@@ -61,7 +61,9 @@ def key_of(
     """The canonical key that a decoder of messages makes of a value."""
     warnings: list[str] = []
     source = Column("k", kind, False, native)
-    made = readings(CAST if cast else None, [source], ("k",), lambda column: convert(column, warnings.append), warnings)
+    made = map_columns(
+        CAST if cast else None, [source], ("k",), lambda column: convert(column, warnings.append), warnings
+    )
     schema = TableSchema("t", tuple(one.column for one in made), ("k",))
     images = RowImages(schema, [one.convert for one in made], warnings=warnings)
     return lambda value: images.key({"k": value})
@@ -121,9 +123,9 @@ def distinct(key: Callable[[Any], Any], one: Any, other: Any) -> None:
 @pytest.mark.parametrize(("native", "values"), DEBEZIUM, ids=[native for native, _ in DEBEZIUM])
 @given(data=st.data())
 def test_keys_of_debezium(native: str, values: st.SearchStrategy[Any], cast: bool, data: st.DataObject) -> None:
-    semantic = debezium.s.of_native(native)
+    semantic = debezium.s.from_native(native)
     assert semantic is not None
-    key = key_of(debezium.of_column, debezium.s.logical_type(semantic), native, cast)
+    key = key_of(debezium.converter, debezium.s.logical_type(semantic), native, cast)
     distinct(key, data.draw(values), data.draw(values))
 
 
@@ -139,7 +141,7 @@ def test_keys_of_ydb(native: str, values: st.SearchStrategy[Any], cast: bool, da
 @pytest.mark.parametrize(("native", "values"), DATASTREAM, ids=[native for native, _ in DATASTREAM])
 @given(data=st.data())
 def test_keys_of_datastream(native: str, values: st.SearchStrategy[Any], cast: bool, data: st.DataObject) -> None:
-    kind = datastream.original_type(Column("k", LogicalType(Kind.TEXT), False, native))
+    kind = datastream.source_type(Column("k", LogicalType(Kind.TEXT), False, native))
     assert kind is not None
     key = key_of(datastream.converter, kind, native, cast)
     distinct(key, data.draw(values), data.draw(values))
@@ -162,7 +164,7 @@ POLLED = [
 @pytest.mark.parametrize(("kind", "values"), POLLED, ids=[str(kind) for kind, _ in POLLED])
 @given(data=st.data())
 def test_keys_of_a_polled_table(kind: LogicalType, values: st.SearchStrategy[Any], data: st.DataObject) -> None:
-    distinct(lambda value: canonical_value(kind, plain(kind, value)), data.draw(values), data.draw(values))
+    distinct(lambda value: canonical_value(kind, column_value(kind, value)), data.draw(values), data.draw(values))
 
 
 def cells(us: int) -> str:

@@ -11,8 +11,8 @@ import pytest
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.source import HoleFound
-from airflow_cdc_provider.connectors.transports.messages.decoding import Format, reading
-from airflow_cdc_provider.connectors.transports.messages.discovery import discovered
+from airflow_cdc_provider.connectors.transports.messages.decoding import Format, message_reader
+from airflow_cdc_provider.connectors.transports.messages.discovery import discover_tables
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_log import UNLOGGED
 from airflow_cdc_provider.core.spec.definition import Columns, TableRule
@@ -54,7 +54,7 @@ def control(schema: TableSchema) -> ControlRecord:
 
 
 def replicating(held: Iterable[Field], rule: TableRule = RULE) -> TableTask:
-    told = discovered(FORM, [message(1, tuple(held))], {})
+    told = discover_tables(FORM, [message(1, tuple(held))], {})
     schema = selected_schema(rule, told.schemas["d.t"])
     return TableTask("d.t", "t", schema, rule, "", TableState.REPLICATING, control(schema))
 
@@ -63,7 +63,7 @@ def holes(held: Iterable[Field], *behind: Iterable[Field], rule: TableRule = RUL
     """Of messages with these schemas behind a copy that was made of the first one."""
     task = replicating(held, rule)
     messages = [message(at, tuple(fields)) for at, fields in enumerate(behind, 2)]
-    return [item for item in reading(FORM, [task], 1).items(messages) if isinstance(item, HoleFound)]
+    return [item for item in message_reader(FORM, [task], 1).items(messages) if isinstance(item, HoleFound)]
 
 
 def changed(old: Field, new: Field) -> tuple[Field, ...]:
@@ -92,9 +92,9 @@ def test_what_keeps_every_row_is_passed_over(after: tuple[Field, ...]) -> None:
 @pytest.mark.parametrize(
     ("after", "words"),
     [
-        ((ID, B, A, ENUM, AT, BITS), "columns a, b changed places or names"),
-        ((*BEFORE, field("c", default=5)), "rows older than column c hold a value"),
-        ((*BEFORE, field("c", optional=False)), "rows older than column c hold a value"),
+        ((ID, B, A, ENUM, AT, BITS), "columns a, b changed positions or names"),
+        ((*BEFORE, field("c", default=5)), "rows older than column c have a value"),
+        ((*BEFORE, field("c", optional=False)), "rows older than column c have a value"),
         (changed(ENUM, ENUM | {"parameters": {"allowed": "new,sent"}}), "column e lost the labels paid"),
         (changed(AT, AT | {"name": f"{TIME}Timestamp"}), "column at changed from int64"),
         (changed(BITS, BITS | {"parameters": {"length": "7"}}), "column bits changed from bytes"),
@@ -133,17 +133,17 @@ def test_a_full_snapshot_tells_all_rows_whatever_became_of_them() -> None:
     after = (ID, B, A, field("c", default=5))
     task = replicating((ID, A, B))
     rows = [message(2, after, "true"), message(3, after, "last"), message(4, after)]
-    assert not [item for item in reading(FORM, [task], 1).items(rows) if isinstance(item, HoleFound)]
+    assert not [item for item in message_reader(FORM, [task], 1).items(rows) if isinstance(item, HoleFound)]
 
 
 def test_a_window_behind_one_with_a_hole_has_none() -> None:
     """The swap gives a schema of its own, although names and types are those of the copy."""
     task, swapped = replicating((ID, A, B)), (ID, B, A)
-    items = list(reading(FORM, [task], 1).items([message(2, swapped)]))
+    items = list(message_reader(FORM, [task], 1).items([message(2, swapped)]))
     shown = next(item for item in items if isinstance(item, TableSchema))
     assert shown.names == ("id", "b", "a")
     behind = replace(task, control=control(shown))
-    assert not [i for i in reading(FORM, [behind], 1).items([message(3, swapped)]) if isinstance(i, HoleFound)]
+    assert not [i for i in message_reader(FORM, [behind], 1).items([message(3, swapped)]) if isinstance(i, HoleFound)]
 
 
 def test_columns_that_are_not_copied_say_nothing() -> None:
@@ -152,7 +152,7 @@ def test_columns_that_are_not_copied_say_nothing() -> None:
 
 
 def test_a_copy_of_the_first_rows_has_no_older_ones() -> None:
-    told = discovered(FORM, [message(1, (ID, A))], {})
+    told = discover_tables(FORM, [message(1, (ID, A))], {})
     task = TableTask("d.t", "t", told.schemas["d.t"], TableRule("d.t"), "", TableState.PENDING)
-    items = list(reading(FORM, [task], 1).items([message(2, (ID, A, field("c", default=5)))]))
+    items = list(message_reader(FORM, [task], 1).items([message(2, (ID, A, field("c", default=5)))]))
     assert not [item for item in items if isinstance(item, HoleFound)]

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from airflow_cdc_provider.connectors.transports.messages.check import rule_problems
-from airflow_cdc_provider.connectors.transports.messages.decoding import Format, reading
+from airflow_cdc_provider.connectors.transports.messages.decoding import Format, message_reader
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition, TableRule
@@ -37,7 +37,7 @@ def test_the_copy_is_what_the_source_holds_of_the_chosen_rows(where: tuple[Condi
         random = Random(f"{seed} {number}")
         history = Simulator(random, moves=True, late_check=False).history(8)
         messages = list(DebeziumEncoder(MYSQL, random).messages(history))
-        made = reading(FORM, [task(MYSQL, *where)], 1)
+        made = message_reader(FORM, [task(MYSQL, *where)], 1)
         found = [item for item in made.items(messages) if isinstance(item, ChangeRecord)]
         chosen = {
             row[0]
@@ -57,7 +57,7 @@ def test_a_column_that_is_not_told_leaves_its_record_unread() -> None:
         messages = list(
             DebeziumEncoder(postgres, random).messages(Simulator(random, moves=False, late_check=False).history(8))
         )
-        made = reading(FORM, [task(postgres, wide)], 1)
+        made = message_reader(FORM, [task(postgres, wide)], 1)
         told = [item for item in made.items(messages) if isinstance(item, ChangeRecord)]
         undecided += [one for one in told if one.op == Operation.UNREADABLE]
     assert undecided

@@ -9,8 +9,8 @@ from random import Random
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.source import Resolved
-from airflow_cdc_provider.connectors.transports.messages.decoding import Format, reading
-from airflow_cdc_provider.connectors.transports.messages.discovery import discovered
+from airflow_cdc_provider.connectors.transports.messages.decoding import Format, message_reader
+from airflow_cdc_provider.connectors.transports.messages.discovery import discover_tables
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.spec.definition import TableRule
@@ -44,25 +44,25 @@ def widened(message: Message) -> Message:
 
 
 def test_a_key_of_the_yaml_may_be_held_by_two_rows_whatever_columns_come() -> None:
-    told = discovered(FORM, messages(), {})
+    told = discover_tables(FORM, messages(), {})
     rule = TableRule("d.t", key=("name",))
     task = TableTask("d.t", "t", selected_schema(rule, told.schemas["d.t"]), rule, "", TableState.PENDING)
-    made = reading(FORM, [task], 1)
+    made = message_reader(FORM, [task], 1)
     schemas = [item for item in made.items(map(widened, messages())) if isinstance(item, TableSchema)]
     assert [(one.key, one.regime, "more" in one.names) for one in schemas] == [(("name",), Regime.DOUBLE, True)]
 
 
 def test_a_copy_that_starts_before_the_first_row_starts_with_its_columns() -> None:
     rows = messages()
-    told = discovered(FORM, [*rows[:3], *map(widened, rows[3:])], {})
-    assert told.schemas["d.t"].names == discovered(FORM, rows, {}).schemas["d.t"].names
+    told = discover_tables(FORM, [*rows[:3], *map(widened, rows[3:])], {})
+    assert told.schemas["d.t"].names == discover_tables(FORM, rows, {}).schemas["d.t"].names
 
 
 def test_oracle_s_keys_may_be_held_by_two_rows_where_the_schema_is_declared_too() -> None:
     bare = Manner("oracle", schemas=False, transactions=True, headers=True)
     declared = replace(bare.table, regime=Regime.SINGLE)
     task = TableTask("s.t", "t", declared, TableRule("s.t"), "", TableState.PENDING)
-    schemas = [i for i in reading(FORM, [task], 1).items(messages(bare)) if isinstance(i, TableSchema)]
+    schemas = [i for i in message_reader(FORM, [task], 1).items(messages(bare)) if isinstance(i, TableSchema)]
     assert {one.regime for one in schemas} == {Regime.DOUBLE}
 
 
@@ -86,11 +86,11 @@ def test_a_topic_that_tells_schemas_only_is_no_table_s() -> None:
     }
     bare = Manner("mysql", schemas=False, transactions=True, headers=True)
     heads = [Message(json.dumps(ddl).encode(), topic="p", channel="p/0"), *messages(bare)]
-    told = discovered(FORM, heads, {})
+    told = discover_tables(FORM, heads, {})
     assert told.topics_of(["d.t"]) == ["p.t"]
     assert told.schemas["d.t"].key == ("id",)
-    assert told.mute == ()
-    assert discovered(FORM, heads[1:], {}).mute == ("d.t",)
+    assert told.without_schema == ()
+    assert discover_tables(FORM, heads[1:], {}).without_schema == ("d.t",)
 
 
 def test_barriers_are_told_of_their_channel_and_what_is_of_no_table_of_ours_is_counted() -> None:
@@ -98,9 +98,9 @@ def test_barriers_are_told_of_their_channel_and_what_is_of_no_table_of_ours_is_c
     schema = golden.schema or ydb_goldens.GOLDENS[0].schema
     assert schema is not None
     task = TableTask(schema.table, "t", schema, TableRule(schema.table), "", TableState.PENDING)
-    made = reading(Format("ydb", golden.options), [task], 1)
+    made = message_reader(Format("ydb", golden.options), [task], 1)
     told = Resolved("/shop/orders/feed/0", datetime(1970, 1, 1, 0, 0, 0, 5000, tzinfo=UTC))
     assert list(made.items([golden.message])) == [told]
-    other = reading(FORM, [replace(task, table="d.u", rule=TableRule("d.u"))], 1)
+    other = message_reader(FORM, [replace(task, table="d.u", rule=TableRule("d.u"))], 1)
     found = list(other.items(messages()))
     assert found and not [item for item in found if isinstance(item, ChangeRecord)]

@@ -20,9 +20,9 @@ from fastavro import reader, writer
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, StreamItem
 from airflow_cdc_provider.connectors.transports.files.folder import File
-from airflow_cdc_provider.connectors.transports.files.lines import lines_of, unpacked
-from airflow_cdc_provider.connectors.transports.files.reading import head_of
-from airflow_cdc_provider.connectors.transports.files.sampling import sampled_files
+from airflow_cdc_provider.connectors.transports.files.lines import decompress, split_lines
+from airflow_cdc_provider.connectors.transports.files.reading import read_head
+from airflow_cdc_provider.connectors.transports.files.sampling import sample_files
 from airflow_cdc_provider.connectors.transports.files.source import FilesSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -135,12 +135,12 @@ def test_the_first_lines_tell_which_tables_there_are(feed: Feed) -> None:
 def test_files_of_each_table_are_looked_into_however_writers_lay_them_out(path: str) -> None:
     tables = [*(f"t{number}" for number in range(120)), "orders_2025", "orders_2026"]
     files = [File(path.format(table=table, at=at), 1, at, "") for at in (1, 2, 3) for table in tables]
-    assert {*sampled_files(files)} == {file for file in files if file.modified_ms != 2}
+    assert {*sample_files(files)} == {file for file in files if file.modified_ms != 2}
 
 
 def test_of_very_many_kinds_of_files_those_that_are_written_to_are_looked_into() -> None:
     files = [File(f"run-{number}x/{name}.jsonl", 1, number, "") for number in range(3_000) for name in "ab"]
-    assert min(file.modified_ms for file in sampled_files(files)) == 2_500
+    assert min(file.modified_ms for file in sample_files(files)) == 2_500
 
 
 def test_a_feed_that_tells_no_rows_is_refused_with_one_that_would(feed: Feed, tmp_path: Path) -> None:
@@ -224,8 +224,8 @@ def test_a_file_that_becomes_a_link_before_it_is_read_is_not_read(feed: Feed, tm
     (feed.folder / "linked").symlink_to(tmp_path)
     for path in ("a/1.jsonl", "linked/secret", "../secret", str(tmp_path / "secret")):
         with pytest.raises(CheckFailed, match="SRC079"):
-            feed.source.folder.pieces(path)
-    assert feed.source.folder.pieces("a/2.jsonl") is None
+            feed.source.folder.read_chunks(path)
+    assert feed.source.folder.read_chunks("a/2.jsonl") is None
 
 
 def test_the_folder_itself_may_be_a_link_and_one_that_is_not_mounted_leaves_no_hole(tmp_path: Path) -> None:
@@ -234,11 +234,11 @@ def test_the_folder_itself_may_be_a_link_and_one_that_is_not_mounted_leaves_no_h
     feed = Feed(tmp_path / "events")
     feed.write("a/1.jsonl", "{}")
     (file,) = feed.source.folder.files()
-    pieces = feed.source.folder.pieces(file.path)
+    pieces = feed.source.folder.read_chunks(file.path)
     assert pieces is not None and b"".join(pieces) == b"{}"
     (tmp_path / "events").unlink()
     with pytest.raises(SourceUnavailable, match="SRC074"):
-        feed.source.folder.pieces(file.path)
+        feed.source.folder.read_chunks(file.path)
 
 
 def test_what_was_written_anew_is_another_file(feed: Feed) -> None:
@@ -308,7 +308,7 @@ def test_lines_are_whole_however_the_pieces_come(size: int) -> None:
     content = b"\n".join(lines)
     for data in (content, gzip.compress(content)):
         pieces = [data[at : at + size] for at in range(0, len(data), size)]
-        assert list(lines_of(unpacked(pieces))) == lines
+        assert list(split_lines(decompress(pieces))) == lines
 
 
 def test_datastream_s_avro_files_are_read_record_by_record(tmp_path: Path) -> None:
@@ -327,10 +327,10 @@ def test_no_more_of_an_avro_file_is_looked_into_than_its_first_block(
     writer(whole, plain, rows, sync_interval=64_000)
     feed.write("f.avro", pack(whole.getvalue()))
     (file,) = feed.source.folder.files()
-    (head,) = head_of(feed.source.folder, file, whole_avro=True)
+    (head,) = read_head(feed.source.folder, file, whole_avro=True)
     assert head.value and whole.getvalue().startswith(head.value)
     assert [row["x"] for row in reader(BytesIO(head.value))] == [row["x"] for row in rows[:64]]
-    assert len(head_of(feed.source.folder, file, whole_avro=False)) == 50
+    assert len(read_head(feed.source.folder, file, whole_avro=False)) == 50
 
 
 @pytest.mark.parametrize("content", [b"{", b"\x1f\x8bnot packed", b"PAR1 no parquet", b"Obj\x01"])

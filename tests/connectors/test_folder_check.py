@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
-from airflow_cdc_provider.staging.store import creates_exclusively
+from airflow_cdc_provider.staging.store import supports_exclusive_create
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 
 
@@ -39,7 +39,7 @@ def test_a_target_folder_without_hard_links_is_refused_in_words(tmp_path: Path) 
 @pytest.mark.usefixtures("without_links")
 def test_staging_without_hard_links_is_refused_in_words(tmp_path: Path) -> None:
     with pytest.raises(StagingUnavailable, match=r"STG011.*exclusively.*link\(\).*hard links"):
-        creates_exclusively(LocalStore(str(tmp_path)))
+        supports_exclusive_create(LocalStore(str(tmp_path)))
 
 
 def test_a_folder_that_is_not_there_yet_is_no_problem_and_is_not_made(tmp_path: Path) -> None:

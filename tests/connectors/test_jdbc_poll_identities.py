@@ -9,10 +9,10 @@ import pytest
 import sqlalchemy as sa
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import read_catalogue
-from airflow_cdc_provider.connectors.sources.jdbc_poll.identities import plain_identity, read_numbers
-from airflow_cdc_provider.connectors.sources.jdbc_poll.undetected import as_polled
+from airflow_cdc_provider.connectors.sources.jdbc_poll.identities import read_numbers, reflected_identity
+from airflow_cdc_provider.connectors.sources.jdbc_poll.undetected import undetected_changes
 from airflow_cdc_provider.core.log.change_records import Operation
-from airflow_cdc_provider.core.table.identity import TableIdentity, TablePartition, UnseenChanges
+from airflow_cdc_provider.core.table.identity import TableIdentity, TablePartition, UnloggedChanges
 from tests.connectors.conftest import Database
 from tests.connectors.polled_database import images
 from tests.connectors.test_jdbc_poll import Shop, ago
@@ -23,11 +23,11 @@ NOW = TableIdentity("1", {}, 1, partitions={"7@5": TablePartition("public.top", 
 
 @pytest.mark.parametrize("found", [True, False])
 def test_only_what_a_row_of_an_earlier_interval_holds_is_unseen(found: bool) -> None:
-    changes = UnseenChanges(added=("z",), attached=("7@5",), detached=("public.low",), rewritten=True)
-    left = as_polled(changes, NOW, lambda column: found and column == "z", lambda oid: found and oid == "7")
-    words = ("rows older than column z hold values in it", "partition public.top was attached with rows in it")
-    assert left == UnseenChanges(rows=words if found else ())
-    assert bool(as_polled(replace(changes, recomputed=True), NOW, lambda _: False, lambda _: False).rows)
+    changes = UnloggedChanges(added=("z",), attached=("7@5",), detached=("public.low",), rewritten=True)
+    left = undetected_changes(changes, NOW, lambda column: found and column == "z", lambda oid: found and oid == "7")
+    words = ("rows older than column z have values in it", "partition public.top was attached with rows in it")
+    assert left == UnloggedChanges(rows=words if found else ())
+    assert bool(undetected_changes(replace(changes, recomputed=True), NOW, lambda _: False, lambda _: False).rows)
 
 
 def test_a_column_comes_at_once_and_only_once(tmp_path: Path) -> None:
@@ -51,5 +51,5 @@ def test_numbers_of_columns_are_not_used_again(database: Database) -> None:
         catalogue = read_catalogue(connection, ["public"])
         numbers = read_numbers(connection, catalogue)
     assert isinstance(connection, sa.Connection)
-    told = plain_identity(catalogue["public.t"], numbers["public.t"])
+    told = reflected_identity(catalogue["public.t"], numbers["public.t"])
     assert {name: one.number for name, one in told.columns.items()} == {"id": 1, "v": 3} and not told.positional

@@ -12,7 +12,7 @@ import pymysql
 import pytest
 
 from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
-from airflow_cdc_provider.connectors.sources.polling.positions import poll_position
+from airflow_cdc_provider.connectors.sources.polling.positions import parse_position
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
@@ -113,7 +113,7 @@ def test_the_servers_clock_counts_and_no_zone_of_anybody(database: Database) -> 
     database.sql(f"ALTER DATABASE {database.name} SET timezone TO 'Asia/Tokyo'")
     polling = of(database)
     position = polling.source.open_stream(["public.t"])
-    upto = poll_position(position["public.t"]).upto
+    upto = parse_position(position["public.t"]).upto
     assert 0 < (datetime.now(UTC) - upto).total_seconds() < 1800
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import BadRecordMet, CheckFailed
+from airflow_cdc_provider.core.errors import BadRecordFound, CheckFailed
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
@@ -61,7 +61,7 @@ def test_without_a_word_in_the_definition_the_table_stops(
 ) -> None:
     polling = postgres(database, driver, native, odd, plain)
     task = polling.task("public.odd")
-    with pytest.raises(BadRecordMet, match=r"CPY009.*v: .*cast: {v: text}"):
+    with pytest.raises(BadRecordFound, match=r"CPY009.*v: .*cast: {v: text}"):
         polling.copy(task)
     with pytest.raises(CheckFailed, match=r"CPY009.*v: .*on_unrepresentable: set_null"):
         polling.window(task)
@@ -149,7 +149,7 @@ def test_a_zero_date_stops_its_table_or_stands_beside(
     mariadb: EmbeddedMariaDB, native: str, odd: str, plain: str
 ) -> None:
     polling, table = maria(mariadb, native, odd, plain)
-    with pytest.raises(BadRecordMet, match=r"CPY009.*v: a date that no calendar has"):
+    with pytest.raises(BadRecordFound, match=r"CPY009.*v: an invalid date, such as a zero date"):
         polling.copy(polling.task(table))
     for found in both(polling, table, on_unrepresentable=NULLS):
         assert found[0] == {"v": None, "_cdc_text_v": odd}

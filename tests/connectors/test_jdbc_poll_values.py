@@ -10,19 +10,19 @@ import pytest
 import sqlalchemy as sa
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable
-from airflow_cdc_provider.connectors.sources.jdbc_poll.rows import Rows
-from airflow_cdc_provider.connectors.sources.jdbc_poll.select import Selectable
-from airflow_cdc_provider.core.errors import BadRecordMet, CheckFailed
+from airflow_cdc_provider.connectors.sources.jdbc_poll.rows import RowConverter
+from airflow_cdc_provider.connectors.sources.jdbc_poll.select import TableQueries
+from airflow_cdc_provider.core.errors import BadRecordFound, CheckFailed
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 AT = datetime(2026, 1, 1)
 
 
-def rows(kind: LogicalType) -> Rows:
+def rows(kind: LogicalType) -> RowConverter:
     columns = (Column("k", LogicalType(Kind.FLOAT64)), Column("v", kind), Column("at", LogicalType(Kind.TIMESTAMP)))
     schema = TableSchema("shop.t", columns, ("k",))
     described = PolledTable("shop", "t", schema, {name: sa.types.NullType() for name in schema.names}, frozenset())
-    return Rows(Selectable(described, schema, "at", timedelta(), "mysql"))
+    return RowConverter(TableQueries(described, schema, "at", timedelta(), "mysql"))
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def rows(kind: LogicalType) -> Rows:
     ],
 )
 def test_they_stop_their_table_and_name_the_column(kind: LogicalType, value: Any, what: str) -> None:
-    with pytest.raises(CheckFailed, match=f"CPY009.*v: .*{what}.*leave the column out"):
+    with pytest.raises(CheckFailed, match=f"CPY009.*v: .*{what}.*leave out the column"):
         rows(kind).page_row((1.0, value, AT, 1.0, AT, True))
-    with pytest.raises(BadRecordMet, match=f"CPY009.*v: .*{what}"):
+    with pytest.raises(BadRecordFound, match=f"CPY009.*v: .*{what}"):
         rows(kind).table([(1.0, value, AT)])
 
 

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.transports.kafka.client_settings import client_settings, unverified
 from airflow_cdc_provider.connectors.transports.kafka.positions import (
-    SHARE_MESSAGES,
+    SPLIT_MESSAGES,
     Channel,
     Span,
     TopicOffset,
     contains_all_after,
-    in_splits,
-    lost_of,
+    lost_channels,
+    pack_splits,
     position_of,
     ranges_of,
     topic_offsets,
@@ -42,23 +42,23 @@ def test_a_window_reaches_to_the_ends_as_they_are_now() -> None:
 @pytest.mark.parametrize(
     ("span", "found", "goes_on"),
     [
-        (Span(8, 9, "id"), "offsets 7 to 7 are gone", "8 id"),
+        (Span(8, 9, "id"), "offsets 7 to 7 were removed", "8 id"),
         (Span(0, 6, "id"), "it ends at offset 6", "0 id"),
-        (Span(0, 9, "other"), "deleted and made again", "0 other"),
+        (Span(0, 9, "other"), "deleted and created again", "0 other"),
     ],
 )
 def test_what_is_gone_is_told_and_touches_no_other_topic(span: Span, found: str, goes_on: str) -> None:
     news = read_status({"srv.d.a/0": "7 id"}, {A: span, C: Span(0, 4)}, ())
     assert news.has_changes
-    assert lost_of(news.limit).keys() == {"srv.d.a/0"}
-    assert found in lost_of(news.limit)["srv.d.a/0"]
+    assert lost_channels(news.limit).keys() == {"srv.d.a/0"}
+    assert found in lost_channels(news.limit)["srv.d.a/0"]
     assert position_of(topic_offsets(news.limit)) == {"srv.d.a/0": goes_on, "db/t/feed/0": "4"}
     assert list(ranges_of({"srv.d.a/0": "7 id"}, news.limit)) == [("db/t/feed", 0, 0, 4)]
 
 
 def test_a_topic_that_is_there_no_more_is_told_once() -> None:
     news = read_status({"srv.d.a/0": "7 id"}, {}, {"srv.d.a"})
-    assert "there no more" in lost_of(news.limit)["srv.d.a/0"]
+    assert "does not exist any more" in lost_channels(news.limit)["srv.d.a/0"]
     after = position_of(topic_offsets(news.limit))
     assert not read_status(after, {}, {"srv.d.a"}).has_changes
     assert read_status(after, {A: Span(0, 3, "new")}, ()).limit == {"srv.d.a/0": "3 new"}
@@ -68,7 +68,7 @@ def test_a_partition_that_is_added_is_read_from_its_beginning_and_never_from_lat
     known = {"srv.d.a/0": "7"}
     assert read_status(known, {A: Span(0, 7), B: Span(0, 2)}, ()).limit == {"srv.d.a/0": "7", "srv.d.a/1": "2"}
     late = read_status(known, {A: Span(0, 7), B: Span(1, 2)}, ())
-    assert lost_of(late.limit) == {"srv.d.a/1": "partition 1 of srv.d.a: offsets 0 to 0 are gone"}
+    assert lost_channels(late.limit) == {"srv.d.a/1": "partition 1 of srv.d.a: offsets 0 to 0 were removed"}
 
 
 def test_a_topic_that_was_never_read_and_has_lost_its_head_stops_nobody() -> None:
@@ -86,10 +86,10 @@ def test_shares_hold_every_offset_once_and_a_partition_at_most_once(lags: dict[i
     lo = position_of({Channel("t", number): TopicOffset(start) for number, (start, _) in lags.items()})
     limit = position_of({Channel("t", number): TopicOffset(start + more) for number, (start, more) in lags.items()})
     ranges = list(ranges_of(lo, limit))
-    shares = in_splits(ranges)
+    shares = pack_splits(ranges)
     assert sorted(one for share in shares for one in share) == sorted(ranges)
     for share in shares:
-        assert sum(one.stop - one.start for one in share) <= SHARE_MESSAGES
+        assert sum(one.stop - one.start for one in share) <= SPLIT_MESSAGES
         assert len({one.partition for one in share}) == len(share)
     for number, (start, more) in lags.items():
         assert sum(one.stop - one.start for one in ranges if one.partition == number) == more

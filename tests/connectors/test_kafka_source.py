@@ -105,7 +105,7 @@ def test_what_retention_took_before_it_was_read_is_a_hole_of_its_table(topics: T
     topics.send(topic, messages())
     items, hi = topics.window(lo, tasks)
     (hole,) = lost(items)
-    assert hole.table == "d.t" and "are gone" in hole.detail
+    assert hole.table == "d.t" and "were removed" in hole.detail
     again, _ = topics.window(hi, tasks)
     assert told(again) and not lost(again)
     assert not topics.source().contains_all_after({}, {}, "d.t")
@@ -123,7 +123,7 @@ def test_a_topic_that_was_made_anew_is_another_one(topics: Topics) -> None:
     topics.send(other, as_u(messages()))
     items, hi = topics.window(lo, tasks)
     (hole,) = lost(items)
-    assert hole.table == "d.t" and "made again" in hole.detail
+    assert hole.table == "d.t" and "created again" in hole.detail
     assert {item.table for item in items if isinstance(item, ChangeRecord)} == {"d.u"}
     assert topics.source().contains_all_after(hi, hi, "d.t"), "the new one is read from its beginning"
     again, _ = topics.window(hi, tasks)
@@ -139,7 +139,7 @@ def test_a_topic_that_is_there_no_more_is_a_hole_of_the_table_that_nobody_tells(
     topics.remove(topic)
     items, hi = topics.window(lo, tasks)
     (hole,) = lost(items)
-    assert hole.table == "d.t" and "no more" in hole.detail
+    assert hole.table == "d.t" and "does not exist any more" in hole.detail
     assert topics.window(hi, tasks) == ([], hi)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_cdc_provider.connectors.sources.mysql.alterations import may_change, unlogged_changes
 from airflow_cdc_provider.connectors.sources.mysql.binlog import Query
-from airflow_cdc_provider.connectors.sources.mysql.statements import Means, meaning
+from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, parse_statement
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 TEXT, INT = LogicalType(Kind.TEXT), LogicalType(Kind.INT32)
@@ -26,8 +26,8 @@ HELD = TableSchema(
 
 
 def told(actions: str, strict: bool = True, verb: str = "ALTER TABLE") -> list[str]:
-    statement = meaning(Query("shop", f"{verb} `shop`.`t` {actions}"))
-    assert statement.means is Means.ALTERS
+    statement = parse_statement(Query("shop", f"{verb} `shop`.`t` {actions}"))
+    assert statement.effect is Effect.ALTER
     return list(unlogged_changes(statement.clauses, statement.ignoring, strict, HELD))
 
 
@@ -67,9 +67,9 @@ def test_what_keeps_every_value_is_passed_over(actions: str) -> None:
     ("actions", "words"),
     [
         ("RENAME COLUMN a TO b, RENAME COLUMN b TO a", ["column a was renamed to b", "column b was renamed to a"]),
-        ("CHANGE COLUMN `a` `z` int", ["column a was renamed to z", "column z was a generated one"]),
+        ("CHANGE COLUMN `a` `z` int", ["column a was renamed to z", "column z was a generated column"]),
         ("DROP v, ADD v varchar(20)", ["column v was dropped and another one was added"]),
-        ("ADD (y int, z int DEFAULT 5)", ["rows older than column z hold a value"]),
+        ("ADD (y int, z int DEFAULT 5)", ["rows older than column z have a value"]),
         ("ADD z int NOT NULL", ["rows older than column z"]),
         ("ADD z timestamp", ["rows older than column z"]),
         ("ADD z bigint unsigned AUTO_INCREMENT, ADD KEY (z)", ["rows older than column z"]),
@@ -80,11 +80,11 @@ def test_what_keeps_every_value_is_passed_over(actions: str) -> None:
         ("MODIFY m enum('b','it''s')", ["column m changed"]),
         ("MODIFY n decimal(10,1)", ["column n changed from decimal(10,2) to decimal(10,1)"]),
         ("MODIFY at datetime", ["column at changed from datetime(3) to datetime"]),
-        ("MODIFY g int", ["column g was a generated one"]),
+        ("MODIFY g int", ["column g was a generated column"]),
         ("MODIFY a point", ["column a changed from int(11) to point"]),
         ("CONVERT TO CHARACTER SET latin1", ["texts were converted"]),
-        ("ENGINE = BLACKHOLE", ["keeps no rows"]),
-        ("ENGINE = BLACKHOLE COMMENT = 'x'", ["keeps no rows"]),
+        ("ENGINE = BLACKHOLE", ["stores no rows"]),
+        ("ENGINE = BLACKHOLE COMMENT = 'x'", ["stores no rows"]),
         ("RENAME COLUMN a TO A", ["column a was renamed to A"]),
         ("RENAME COLUMN `A` TO z", ["column A was renamed to z"]),
         ("DROP V, ADD V varchar(20)", ["column V was dropped and another one was added"]),
@@ -99,8 +99,8 @@ def test_what_may_change_values_is_named(actions: str, words: list[str]) -> None
 
 def test_a_session_that_cuts_values_is_not_trusted_with_a_new_type_nor_with_not_null() -> None:
     assert told("MODIFY a int", strict=False) == []
-    assert "cuts values" in told("MODIFY a int NOT NULL", strict=False)[0]
-    assert "cuts values" in told("MODIFY v varchar(30)", strict=False)[0]
+    assert "truncates values" in told("MODIFY a int NOT NULL", strict=False)[0]
+    assert "truncates values" in told("MODIFY v varchar(30)", strict=False)[0]
 
 
 def test_rows_that_an_alter_ignore_removes_are_named() -> None:
@@ -108,6 +108,6 @@ def test_rows_that_an_alter_ignore_removes_are_named() -> None:
 
 
 def test_a_statement_that_is_about_no_column_is_no_news() -> None:
-    assert not may_change(meaning(Query("shop", "ALTER TABLE t ENGINE=InnoDB, ORDER BY a")).clauses)
-    assert may_change(meaning(Query("shop", "ALTER TABLE t ENGINE=InnoDB, ADD z int")).clauses)
-    assert may_change(meaning(Query("shop", "ALTER TABLE t ENGINE=BLACKHOLE")).clauses)
+    assert not may_change(parse_statement(Query("shop", "ALTER TABLE t ENGINE=InnoDB, ORDER BY a")).clauses)
+    assert may_change(parse_statement(Query("shop", "ALTER TABLE t ENGINE=InnoDB, ADD z int")).clauses)
+    assert may_change(parse_statement(Query("shop", "ALTER TABLE t ENGINE=BLACKHOLE")).clauses)

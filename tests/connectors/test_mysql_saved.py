@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider.connectors.source import Boundary, StreamItem
-from airflow_cdc_provider.connectors.sources.mysql.binlog_files import MAGIC, decoded
+from airflow_cdc_provider.connectors.sources.mysql.binlog_files import MAGIC, decode_file
 from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.serde import to_plain
@@ -45,23 +45,23 @@ def test_a_file_tells_what_the_stream_tells(shop: Shop) -> None:
     )
     file = Path(shop.server.data, shop.position["file"])
     told = said(shop.window(shop.task("t")))
-    items = list(decoded("mysql", str(file), file.read_bytes(), None, {}))
+    items = list(decode_file("mysql", str(file), file.read_bytes(), None, {}))
     ours = [one for one in items if getattr(one, "table", shop.table("t")) == shop.table("t")]
     assert [one for one in said(ours) if one[1] >= told[0][1]] == told and len(told) == 6
     assert any(isinstance(one, Boundary) for one in items)
     (schema,) = {one.schema_id: one for one in ours if isinstance(one, TableSchema)}.values()
     assert schema.key == ("id",) and schema.names == ("id", "name", "price", "at", "raw")
 
-    cut = list(decoded("mysql", str(file), file.read_bytes()[:-9], [to_plain(schema)], {}))
+    cut = list(decode_file("mysql", str(file), file.read_bytes()[:-9], [to_plain(schema)], {}))
     assert said(cut) == said(ours)[: len(said(cut))], "one that is still written ends anywhere"
     assert {one.table for one in cut if isinstance(one, ChangeRecord)} <= {schema.table}
 
 
 def test_a_file_without_names_of_columns_says_what_to_do() -> None:
     with pytest.raises(CommandRefused, match="binlog_row_metadata"):
-        list(decoded("mysql", "log.000009", MAGIC + stored(19, 4, NAMELESS), None, {}))
+        list(decode_file("mysql", "log.000009", MAGIC + stored(19, 4, NAMELESS), None, {}))
 
 
 def test_what_is_no_file_of_a_binlog_is_refused() -> None:
-    with pytest.raises(CommandRefused, match="no file of a binlog"):
-        list(decoded("mysql", "log.000009", b'{"a":1}', None, {}))
+    with pytest.raises(CommandRefused, match="not a binlog file"):
+        list(decode_file("mysql", "log.000009", b'{"a":1}', None, {}))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from airflow_cdc_provider.connectors.source import SplitRead
-from airflow_cdc_provider.connectors.sources.mysql.json_binary import text_of
+from airflow_cdc_provider.connectors.sources.mysql.json_binary import json_text
 from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn, keeps_values
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition, OnUnrepresentable
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
@@ -152,18 +152,18 @@ def documents(*values: tuple[int, bytes], names: tuple[bytes, ...] = ()) -> byte
 
 def test_binary_documents_of_mysql_are_written_as_the_server_writes_them() -> None:
     array = documents((5, struct.pack("<h", -1)), (12, b"\x05hello"), (4, b"\x01"), (4, b"\x00"))
-    assert text_of(b"\x02" + array) == '[-1, "hello", true, null]'
+    assert json_text(b"\x02" + array) == '[-1, "hello", true, null]'
     double, inner = struct.pack("<d", 1.5), documents()
-    assert text_of(b"\x00" + documents((11, double), (2, inner), names=(b"a", b"b"))) == '{"a": 1.5, "b": []}'
-    assert [text_of(bytes.fromhex(one)) for one in ("09ffffffffffffffff", "0affffffffffffffff", "0c0361c3bc")] == [
+    assert json_text(b"\x00" + documents((11, double), (2, inner), names=(b"a", b"b"))) == '{"a": 1.5, "b": []}'
+    assert [json_text(bytes.fromhex(one)) for one in ("09ffffffffffffffff", "0affffffffffffffff", "0c0361c3bc")] == [
         "-1", "18446744073709551615", '"aü"',
     ]  # fmt: skip
-    assert text_of(b"\x0b" + struct.pack("<d", 1e300)) == "1e300" and text_of(b"") == "null"
-    assert text_of(bytes([15, 246, 8, 10, 3]) + bytes.fromhex("8000000400d2")) == "4.210"
-    assert text_of(bytes([15, 246, 8, 10, 3]) + bytes.fromhex("7ffffffbff2d")) == "-4.210"
+    assert json_text(b"\x0b" + struct.pack("<d", 1e300)) == "1e300" and json_text(b"") == "null"
+    assert json_text(bytes([15, 246, 8, 10, 3]) + bytes.fromhex("8000000400d2")) == "4.210"
+    assert json_text(bytes([15, 246, 8, 10, 3]) + bytes.fromhex("7ffffffbff2d")) == "-4.210"
     moment = (((2026 * 13 + 2) << 5 | 3) << 17 | (4 << 12 | 5 << 6 | 6)) << 24 | 700
-    assert text_of(bytes([15, 12, 8]) + struct.pack("<q", moment)) == '"2026-02-03 04:05:06.000700"'
-    assert text_of(bytes([15, 252, 2, 0, 255])) == '"base64:type252:AP8="'
+    assert json_text(bytes([15, 12, 8]) + struct.pack("<q", moment)) == '"2026-02-03 04:05:06.000700"'
+    assert json_text(bytes([15, 252, 2, 0, 255])) == '"base64:type252:AP8="'
 
 
 def test_an_altered_type_keeps_values_or_does_not() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.core.errors import BadRecordMet
+from airflow_cdc_provider.core.errors import BadRecordFound
 from airflow_cdc_provider.core.log.quarantine import undecoded
 from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
@@ -46,7 +46,7 @@ def test_without_a_word_in_the_definition_it_stops_its_table(
     assert why is not None and why.columns == ("v",) and why.known == {"id": 0} and good.op == "insert"
     assert bad.key == ("[0]" if key == "id" else None)
     assert ("in the key" in why.reason) == (key != "id") and "cast: {v: text}" in why.reason
-    with pytest.raises(BadRecordMet, match=r"CPY009.*v: a date that no calendar has"):
+    with pytest.raises(BadRecordFound, match=r"CPY009.*v: an invalid date, such as a zero date"):
         shop.copied(task)
 
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from airflow_cdc_provider.connectors.source import Boundary
 from airflow_cdc_provider.connectors.sources.polling.intervals import split_intervals
 from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
-from airflow_cdc_provider.connectors.sources.polling.pages import Query, Row, pages
+from airflow_cdc_provider.connectors.sources.polling.pages import Query, Row, read_pages
 from airflow_cdc_provider.connectors.sources.polling.positions import (
-    After,
+    PageEnd,
     PollPosition,
     order_key,
-    poll_position,
-    poll_positions,
-    text_of,
+    parse_position,
+    table_positions,
+    to_text,
 )
 from airflow_cdc_provider.core.errors import CheckFailed, PositionLost
 from tests.connectors.polled import START, Polled, Write, holes, records
@@ -91,7 +91,7 @@ def test_case_35_a_commit_behind_the_high_mark_is_found_within_the_latencies() -
     table.copy(table.position)
     table.now_s = 1180
     table.catch_up()
-    assert poll_position(table.position["s.t"]).upto > START + timedelta(seconds=late.at - (late.late or 0))
+    assert parse_position(table.position["s.t"]).upto > START + timedelta(seconds=late.at - (late.late or 0))
     assert table.held == {"a": 1}, "b is too young to be read"
     table.now_s = 1200
     table.catch_up()
@@ -129,11 +129,11 @@ def test_case_38_the_mark_never_stands_ahead_of_rows_that_were_not_read() -> Non
     table.open()
     table.now_s = 1000
     table.window(table.status().limit, 1)
-    place = poll_position(table.position["s.t"])
-    assert place.after == After(START + timedelta(seconds=20), '["k2"]')
+    place = parse_position(table.position["s.t"])
+    assert place.after == PageEnd(START + timedelta(seconds=20), '["k2"]')
     table.now_s = 5000
     limit = table.status().limit
-    assert poll_position(limit["s.t"]).upto == place.upto == START + timedelta(seconds=1000 - COMMIT_S)
+    assert parse_position(limit["s.t"]).upto == place.upto == START + timedelta(seconds=1000 - COMMIT_S)
 
 
 def test_rows_without_timestamp_are_swept_behind_the_others_and_a_window_may_end_among_them() -> None:
@@ -142,7 +142,7 @@ def test_rows_without_timestamp_are_swept_behind_the_others_and_a_window_may_end
     table.now_s = 1000
     taken = table.window(table.status().limit, 2)
     assert [record.key for record in records(taken)] == ['["a"]', '["x"]']
-    assert poll_position(table.position["s.t"]).after == After(None, '["x"]')
+    assert parse_position(table.position["s.t"]).after == PageEnd(None, '["x"]')
     taken = table.window(table.status().limit, 9)
     assert [record.key for record in records(taken)] == ['["y"]', '["z"]']
 
@@ -175,10 +175,10 @@ def test_a_clock_that_goes_back_takes_neither_place_nor_order_back() -> None:
     table.open()
     table.now_s = 1000
     first = records(table.window(table.status().limit, 9))
-    before = poll_position(table.position["s.t"])
+    before = parse_position(table.position["s.t"])
     table.now_s = -100_000
     assert not table.status().has_changes
-    assert table.clock.planned(before, "s.t") == PollPosition(before.round + 1, before.upto, before.audited)
+    assert table.planner.limit(before, "s.t") == PollPosition(before.round + 1, before.upto, before.audited)
     table.now_s = 1400
     assert records(table.window(table.status().limit, 9))[0].order_key > first[0].order_key
 
@@ -190,22 +190,22 @@ def test_an_idle_table_is_moved_on_by_the_hour_and_not_at_every_tick() -> None:
     assert (table.status().has_changes, table.status().idle) == (False, None)
     table.now_s = 3600
     idle = table.status().idle
-    assert idle and poll_position(idle["s.t"]).upto == START + timedelta(seconds=3600 - COMMIT_S)
+    assert idle and parse_position(idle["s.t"]).upto == START + timedelta(seconds=3600 - COMMIT_S)
 
 
 def test_a_table_that_comes_later_starts_where_the_first_of_the_others_stands() -> None:
     """Its copy is not older than the window that ended there."""
     one, two = PollPosition(5, START, START), PollPosition(7, START + timedelta(hours=1), START)
-    position = {"s.a": text_of(one), "s.b": text_of(two)}
-    assert poll_positions(position, ["s.a", "s.b", "s.c"])["s.c"] == PollPosition(7, START, START)
-    limit = {"s.c": text_of(PollPosition(9, START + timedelta(hours=2), START))}
+    position = {"s.a": to_text(one), "s.b": to_text(two)}
+    assert table_positions(position, ["s.a", "s.b", "s.c"])["s.c"] == PollPosition(7, START, START)
+    limit = {"s.c": to_text(PollPosition(9, START + timedelta(hours=2), START))}
     (share,) = split_intervals(position, limit)
-    assert poll_position(share.lo["s.c"]).upto == START and share.table == "s.c"
+    assert parse_position(share.lo["s.c"]).upto == START and share.table == "s.c"
 
 
 def test_a_new_table_gets_its_place_in_the_log_though_nothing_happens() -> None:
     table = Polled(options(), [])
-    table.position = {"s.other": text_of(PollPosition(5, START, START))}
+    table.position = {"s.other": to_text(PollPosition(5, START, START))}
     table.now_s = 60
     news = table.status()
     assert not news.has_changes and news.idle and news.idle.keys() == {"s.other", "s.t"}
@@ -214,7 +214,7 @@ def test_a_new_table_gets_its_place_in_the_log_though_nothing_happens() -> None:
 @pytest.mark.parametrize("position", [{}, {"slot": "0/16B3748"}, {"s.t": "7 AAA= 2026-01-01T00:00:00Z"}])
 def test_a_position_of_another_kind_is_lost_and_not_guessed_at(position: dict[str, str]) -> None:
     with pytest.raises(PositionLost, match="SRC013"):
-        poll_positions(position, ["s.t"])
+        table_positions(position, ["s.t"])
 
 
 def test_an_audit_that_is_due_is_a_hole_of_its_own_and_no_interval_is_left_out_for_it() -> None:
@@ -224,7 +224,7 @@ def test_an_audit_that_is_due_is_a_hole_of_its_own_and_no_interval_is_left_out_f
     taken = table.window(table.status().limit, 9)
     (hole,) = holes(taken)
     assert hole.kind == "audit" and not records(taken)
-    assert hole.order_key == order_key(1, poll_position(table.position["s.t"]).round, 0)
+    assert hole.order_key == order_key(1, parse_position(table.position["s.t"]).round, 0)
     taken = table.window(table.status().limit, 9)
     assert [record.key for record in records(taken)] == ['["a"]'] and not holes(taken)
 
@@ -233,7 +233,7 @@ def test_pages_that_do_not_come_forward_are_refused() -> None:
     """A timestamp of nanoseconds is read as microseconds: the same rows are behind it for ever."""
     rows = [Row(START, '["a"]', "{}"), Row(START, '["b"]', "{}")]
     with pytest.raises(CheckFailed, match="SRC061"):
-        list(pages(lambda query: rows, Query(START, START, 2), sweep=False))
+        list(read_pages(lambda query: rows, Query(START, START, 2), include_null_timestamps=False))
 
 
 @given(
@@ -245,9 +245,9 @@ def test_a_place_comes_back_from_its_text(number: int, upto: object, after: obje
     assert isinstance(upto, datetime)
     made = None
     if isinstance(after, tuple):
-        made = After(after[0] and after[0].replace(tzinfo=UTC), json.dumps([after[1]]))
+        made = PageEnd(after[0] and after[0].replace(tzinfo=UTC), json.dumps([after[1]]))
     place = PollPosition(number, upto.replace(tzinfo=UTC), START, made)
-    assert poll_position(text_of(place)) == place
+    assert parse_position(to_text(place)) == place
 
 
 def test_every_page_ends_with_a_boundary_and_the_last_stands_at_the_limit() -> None:

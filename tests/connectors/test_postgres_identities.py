@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_cdc_provider.connectors.sources.postgres.source import PostgresSource
-from airflow_cdc_provider.core.table.identity import unseen_changes
+from airflow_cdc_provider.core.table.identity import unlogged_changes
 from tests.connectors.conftest import Database
 
 TABLE = "public.t"
@@ -54,7 +54,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "a generated column becomes an ordinary one": (
         PLAIN,
         ("ALTER TABLE t ALTER g DROP EXPRESSION",),
-        ("column g was a generated one and is an ordinary one now",),
+        ("column g was a generated column and is an ordinary column now",),
     ),
     "an enum label": (enum("mood"), ("ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'",), (RENAMED_LABEL,)),
     "a new enum label": (enum("mood"), ("ALTER TYPE mood ADD VALUE 'new' BEFORE 'ok'",), ()),
@@ -142,7 +142,7 @@ def unseen(database: Database, source: PostgresSource, statements: tuple[str, ..
     known, held = source.identities([TABLE])[TABLE], database.task(TABLE).schema
     database.sql(*statements)
     now = source.identities([TABLE])[TABLE]
-    changes = unseen_changes(known, now, held, database.task(TABLE).schema)
+    changes = unlogged_changes(known, now, held, database.task(TABLE).schema)
     left = source.not_streamed(TABLE, start, now, changes, truncated=False)
     return (*left.columns, *left.rows, *([REWRITTEN] if left.rewritten else []))
 

@@ -7,7 +7,7 @@ import pytest
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.connectors.sources.postgres.publication import memberships
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.core.table.identity import unseen_changes
+from airflow_cdc_provider.core.table.identity import unlogged_changes
 from tests.connectors.conftest import Database, records
 
 ITEM, OTHER = "public.item", "public.other"
@@ -69,7 +69,7 @@ def test_a_table_that_was_outside_the_publication_for_a_while_has_another_identi
 
 def unseen(shop: Database, copy: Copy) -> tuple[str, ...]:
     assert copy.identity is not None
-    return unseen_changes(copy.identity, shop.source.identities([ITEM])[ITEM], copy.schema, copy.schema).rows
+    return unlogged_changes(copy.identity, shop.source.identities([ITEM])[ITEM], copy.schema, copy.schema).rows
 
 
 def test_a_publication_made_anew_leaves_none_of_its_tables_out(shop: Database) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.connectors.source import Copy
-from airflow_cdc_provider.core.errors import BadRecordMet
+from airflow_cdc_provider.core.errors import BadRecordFound
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.quarantine import undecoded
 from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable
@@ -58,7 +58,7 @@ def test_outside_the_key_its_record_is_a_bad_one_unless_the_definition_says_more
     assert why is not None and good.op == "insert"
     assert (bad.key, why.columns, why.known) == ("[0]", ("v",), {"id": 0})
     assert "columns: {cast: {v: text}}" in why.reason and "set_null" in why.reason
-    with database.source.copy(task, 1, {}, 1) as copy, pytest.raises(BadRecordMet) as met:
+    with database.source.copy(task, 1, {}, 1) as copy, pytest.raises(BadRecordFound) as met:
         database.copied(copy)
     assert met.value.problems[0].code == "CPY009" and "v: " in met.value.problems[0].found
 
@@ -94,7 +94,7 @@ def test_in_the_key_it_stops_its_table(database: Database, native: str, value: s
     why = undecoded(bad)
     assert why is not None and bad.key is None and good.key is not None
     assert "in the key" in why.reason and "cast: {v: text}" in why.reason and "set_null" not in why.reason
-    with database.source.copy(task, 1, {}, 1) as copy, pytest.raises(BadRecordMet, match="in the key"):
+    with database.source.copy(task, 1, {}, 1) as copy, pytest.raises(BadRecordFound, match="in the key"):
         database.copied(copy)
 
 

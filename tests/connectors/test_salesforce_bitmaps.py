@@ -6,53 +6,53 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.sources.salesforce.bitmaps import Marked, marked
-from airflow_cdc_provider.connectors.sources.salesforce.dead_letter_codec import DecodeError
+from airflow_cdc_provider.connectors.sources.salesforce.bitmaps import FieldBitmap, parse_bitmap
+from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
 
 VECTORS = {
-    "merged update": (["0x400800"], Marked((11, 22))),
-    "part of an address": (["0x400000", "4-0x01"], Marked((22,), {4: (0,)})),
-    "enriched update": (["0x400080"], Marked((7, 22))),
-    "filtered update": (["0x400004"], Marked((2, 22))),
-    "text diff": (["0x410000"], Marked((16, 22))),
-    "lead conversion": (["0x08F81000"], Marked((12, 19, 20, 21, 22, 23, 27))),
-    "street of a shipping address": (["0x800000", "6-0x01"], Marked((23,), {6: (0,)})),
-    "two years later, three fields": (["0x800002"], Marked((1, 23))),
-    "one transaction in two events": (["0x0400000000000000"], Marked((58,))),
+    "merged update": (["0x400800"], FieldBitmap((11, 22))),
+    "part of an address": (["0x400000", "4-0x01"], FieldBitmap((22,), {4: (0,)})),
+    "enriched update": (["0x400080"], FieldBitmap((7, 22))),
+    "filtered update": (["0x400004"], FieldBitmap((2, 22))),
+    "text diff": (["0x410000"], FieldBitmap((16, 22))),
+    "lead conversion": (["0x08F81000"], FieldBitmap((12, 19, 20, 21, 22, 23, 27))),
+    "street of a shipping address": (["0x800000", "6-0x01"], FieldBitmap((23,), {6: (0,)})),
+    "two years later, three fields": (["0x800002"], FieldBitmap((1, 23))),
+    "one transaction in two events": (["0x0400000000000000"], FieldBitmap((58,))),
 }
 
 
 @pytest.mark.parametrize(("elements", "meant"), VECTORS.values(), ids=VECTORS)
-def test_the_bitmaps_of_recorded_events_name_the_fields_that_changed(elements: list[str], meant: Marked) -> None:
-    assert marked(elements) == meant
+def test_the_bitmaps_of_recorded_events_name_the_fields_that_changed(elements: list[str], meant: FieldBitmap) -> None:
+    assert parse_bitmap(elements) == meant
 
 
 def test_case_02_changed_fields_without_a_top_level_bitmap_are_read_by_shape() -> None:
-    assert marked(["6-0x0180"]) == Marked((), {6: (7, 8)})
+    assert parse_bitmap(["6-0x0180"]) == FieldBitmap((), {6: (7, 8)})
 
 
 def test_a_bitmap_longer_than_64_bits_keeps_all_of_them() -> None:
-    assert marked(["0x100000000000800000"]) == Marked((23, 68))
+    assert parse_bitmap(["0x100000000000800000"]) == FieldBitmap((23, 68))
 
 
 @given(st.sets(st.integers(0, 300)), st.integers(0, 5))
 def test_any_set_of_fields_comes_back_whatever_leading_zeros_stand_before_it(fields: set[int], zeros: int) -> None:
     bits = sum(1 << place for place in fields)
-    assert marked([f"0x{'0' * zeros}{bits:X}"]).fields == tuple(sorted(fields))
+    assert parse_bitmap([f"0x{'0' * zeros}{bits:X}"]).fields == tuple(sorted(fields))
 
 
 def test_no_element_means_no_field() -> None:
-    assert not marked([])
-    assert not marked(["0x"])
-    assert not marked(["0x00", "3-0x0"])
+    assert not parse_bitmap([])
+    assert not parse_bitmap(["0x"])
+    assert not parse_bitmap(["0x00", "3-0x0"])
 
 
 @pytest.mark.parametrize("element", ["", "Name", "400800", "-0x1", "0x1G", "4-", "4-6-0x1", "0x1\n", "²-0x1"])
 def test_what_is_no_bitmap_is_said_to_be_none(element: str) -> None:
     with pytest.raises(DecodeError):
-        marked([element])
+        parse_bitmap([element])
 
 
 def test_two_elements_for_one_field_contradict_each_other() -> None:
     with pytest.raises(DecodeError):
-        marked(["0x1", "0x2"])
+        parse_bitmap(["0x1", "0x2"])

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.sources.salesforce.bulk import TRIES_PER_PAGE, Bulk, BulkJob, BulkRefused
-from airflow_cdc_provider.connectors.sources.salesforce.columns import typed, typed_rows
-from airflow_cdc_provider.connectors.sources.salesforce.csv_result import BrokenPage, read_page
-from airflow_cdc_provider.connectors.sources.salesforce.fetch import fetched_image
+from airflow_cdc_provider.connectors.sources.salesforce.bulk import TRIES_PER_PAGE, Bulk, BulkJob, BulkNotSupported
+from airflow_cdc_provider.connectors.sources.salesforce.columns import cast_columns, convert_rows
+from airflow_cdc_provider.connectors.sources.salesforce.csv_result import IncompletePage, read_page
+from airflow_cdc_provider.connectors.sources.salesforce.fetch import row_image
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from tests.connectors import salesforce_events as org
 from tests.connectors.salesforce_http import ROOT, VERSION, Answer, HttpServer, http, refused
@@ -66,7 +66,7 @@ def bulk(server: HttpServer) -> Bulk:
 def test_a_query_becomes_a_job_whose_pages_stand_by_themselves(server: HttpServer, bulk: Bulk) -> None:
     told: list[int] = []
     with bulk.query(INVOICE, progress=told.append) as job:
-        assert (job.id, job.rows, job.began.isoformat()) == ("750A", 3, "2026-03-01T12:00:00+00:00")
+        assert (job.id, job.rows, job.created_at.isoformat()) == ("750A", 3, "2026-03-01T12:00:00+00:00")
         assert job.pages == (f"{JOB}/results?locator=a", f"{JOB}/results?locator=b")
     (asked,) = [one for one in server.asked if one.path == JOBS]
     assert asked.json == {
@@ -152,7 +152,7 @@ def test_an_object_that_the_bulk_api_refuses_is_told_apart_from_a_failure(
         server.on("GET", JOB, Answer({"state": "Failed", "errorMessage": REFUSAL}))
     else:
         server.on("POST", JOBS, refused(400, "INVALIDENTITY", REFUSAL))
-    with pytest.raises(BulkRefused, match="CaseStatus"), bulk.query(INVOICE):
+    with pytest.raises(BulkNotSupported, match="CaseStatus"), bulk.query(INVOICE):
         pass
 
 
@@ -232,14 +232,14 @@ def test_any_texts_come_back(rows: list[tuple[str, str, str]]) -> None:
 def test_no_page_that_lost_its_end_passes_for_whole(rows: list[tuple[str, str]], lost: int) -> None:
     whole = csv_text(rows, ("a", "b"))
     body = whole[: -min(lost, len(whole))]
-    with pytest.raises(BrokenPage):
+    with pytest.raises(IncompletePage):
         read_page(body, ("a", "b"), len(rows))
 
 
 def test_columns_are_found_by_name_and_a_missing_one_is_noticed() -> None:
     body = csv_text([["1", "x"]], ("a", "b"))
     assert read_page(body, ("b", "a"), 1).to_pylist() == [{"b": "x", "a": "1"}]
-    with pytest.raises(BrokenPage):
+    with pytest.raises(IncompletePage):
         read_page(body, ("a", "c"), 1)
 
 
@@ -255,7 +255,7 @@ def test_a_table_of_one_column_keeps_its_nulls() -> None:
 def test_case_57_rows_that_come_by_rest_instead_have_the_same_types_and_values() -> None:
     rest = json.loads('{"Name": "I-1", "Amount__c": 12.5, "Total__c": 1.25E3}', parse_float=Decimal) | {"Id": org.ADA}
     by_bulk = read_page(csv_text([list(ROW.values())]), INVOICE.names, 1)
-    assert typed_rows([rest], INVOICE).equals(typed(by_bulk, INVOICE))
+    assert convert_rows([rest], INVOICE).equals(cast_columns(by_bulk, INVOICE))
 
 
 def test_a_fetched_record_has_the_image_that_its_creation_would_tell() -> None:
@@ -263,10 +263,10 @@ def test_a_fetched_record_has_the_image_that_its_creation_would_tell() -> None:
     made = org.event("CREATE", schema="invoice-1", entity="Invoice__c", Name="I\0-1", Amount__c=12.5, Total__c=None)
     (record,) = reading.says(made)
     row = {"Id": org.ADA, "Name": "I\0-1", "Amount__c": Decimal("12.5"), "Total__c": None}
-    assert fetched_image(row, INVOICE) == record.after
+    assert row_image(row, INVOICE) == record.after
 
 
 def test_a_last_value_that_breaks_off_is_noticed_though_no_row_is_missing() -> None:
     for body in (b'"a","b"\n"1","val', b'"a","b"\n"1","', b'"a","b"\n"1","line one\n'):
-        with pytest.raises(BrokenPage):
+        with pytest.raises(IncompletePage):
             read_page(body, ("a", "b"), 1)

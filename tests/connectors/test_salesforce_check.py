@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.sources.salesforce.channels import ChannelFacts, channel_facts, own_entity
+from airflow_cdc_provider.connectors.sources.salesforce.channels import ChannelFacts, channel_facts, single_entity
 from airflow_cdc_provider.connectors.sources.salesforce.check import find_problems
-from airflow_cdc_provider.connectors.sources.salesforce.event_schema import change_event, entity_of
+from airflow_cdc_provider.connectors.sources.salesforce.event_schema import entity_of, event_name
 from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition, require_instance
@@ -37,7 +37,7 @@ class World:
     events: EventServer
     limits: dict[str, dict[str, int]] = field(default_factory=lambda: {"DailyApiRequests": {"Max": 9, "Remaining": 1}})
     members: list[dict[str, Any]] = field(
-        default_factory=lambda: [{**MEMBER, "SelectedEntity": change_event(one)} for one in ("Account", "Invoice__c")]
+        default_factory=lambda: [{**MEMBER, "SelectedEntity": event_name(one)} for one in ("Account", "Invoice__c")]
     )
 
     def __post_init__(self) -> None:
@@ -161,7 +161,7 @@ def test_a_channel_of_one_object_carries_that_object_only(world: World) -> None:
     assert world.problems(task("Account"), channel=own) == {}
     problem = world.problems(task("Invoice__c"), channel=own)["SRC050"]
     assert CHANNEL in problem.do
-    assert (own_entity(own), own_entity(CHANNEL), own_entity(CUSTOM)) == ("Account", "", "")
+    assert (single_entity(own), single_entity(CHANNEL), single_entity(CUSTOM)) == ("Account", "", "")
 
 
 @pytest.mark.parametrize(("version", "found"), [("57.0", "SRC012"), ("99.0", "SRC012"), ("58.0", "")])
@@ -197,4 +197,4 @@ def test_a_channel_without_members_carries_nothing() -> None:
 
 @pytest.mark.parametrize("table", ["Account", "Invoice__c", "acme__Invoice__c", "AccountContactRelation"])
 def test_the_name_of_an_objects_event_leads_back_to_the_object(table: str) -> None:
-    assert entity_of(change_event(table)) == table
+    assert entity_of(event_name(table)) == table

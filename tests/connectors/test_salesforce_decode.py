@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_cdc_provider.connectors.source import Ignored
-from airflow_cdc_provider.connectors.sources.salesforce.types import described
+from airflow_cdc_provider.connectors.sources.salesforce.types import parse_description
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
 from tests.connectors import salesforce_events as org
@@ -188,7 +188,7 @@ def test_case_52_a_new_field_in_mid_stream_is_described_anew_and_told(monkeypatc
     assert [type(item) for item in reading.items(updated(Phone="1"))] == [TableSchema, ChangeRecord]
     account = org.DESCRIBES["Account"]
     more = {**account, "fields": [*account["fields"], org.described_field("Tier__c")]}
-    reading.answers["Account"] = described(more)
+    reading.answers["Account"] = parse_description(more)
     bit = f"0x{1 << len(org.ACCOUNT_FIELDS) + 1:X}"
     schema, told, row = reading.items(event(schema="account-2", changed=[bit], Tier__c="gold", seq=2))
     assert isinstance(schema, TableSchema) and schema.names == (*held.names, "Tier__c")
@@ -204,7 +204,7 @@ def test_case_52_a_value_of_the_fields_former_type_is_asked_for_again() -> None:
     fields = [f for f in account["fields"] if f["name"] != "Founded__c"]
     fields.append(org.described_field("Founded__c", "datetime"))
     reading = Reading()
-    reading.answers["Account"] = described({**account, "fields": fields})
+    reading.answers["Account"] = parse_description({**account, "fields": fields})
     (record,) = reading.says(updated(Founded__c=0, Phone="1"))
     assert (json.loads(record.after or ""), record.refetch) == ({"Id": ADA, "Phone": "1"}, ("Founded__c",))
 

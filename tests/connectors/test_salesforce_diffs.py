@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.sources.salesforce.diffs import patched
+from airflow_cdc_provider.connectors.sources.salesforce.diffs import apply_diff
 
 OLD = "first line\r\nsecond line\r\nthird line"
 NEW = "first line\r\n2nd line\r\nthird line\r\nfourth line"
@@ -22,39 +22,39 @@ def diff(old: str, new: str, newline: str = "\n") -> str:
 
 
 def test_a_diff_gives_the_new_text() -> None:
-    assert patched(OLD, diff(OLD, NEW, "\r\n")) == NEW
+    assert apply_diff(OLD, diff(OLD, NEW, "\r\n")) == NEW
 
 
 def test_case_19_a_diff_that_is_in_the_text_already_changes_nothing() -> None:
-    assert patched(NEW, diff(OLD, NEW, "\r\n")) == NEW
+    assert apply_diff(NEW, diff(OLD, NEW, "\r\n")) == NEW
 
 
 @pytest.mark.parametrize("text", ["", "first line\r\nanother line\r\nthird line", OLD + "\r\nmore", "first line"])
 def test_case_19_a_diff_on_a_newer_base_gives_nothing(text: str) -> None:
-    assert patched(text, diff(OLD, NEW, "\r\n")) is None
+    assert apply_diff(text, diff(OLD, NEW, "\r\n")) is None
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_case_20_the_new_text_keeps_the_newlines_of_the_old(newline: str) -> None:
     old, new = OLD.replace("\r\n", newline), NEW.replace("\r\n", newline)
-    assert patched(old, diff(old, new, newline)) == new
+    assert apply_diff(old, diff(old, new, newline)) == new
 
 
 def test_lines_that_only_come_or_only_go_find_their_place() -> None:
-    assert patched("a\nb\nc", diff("a\nb\nc", "0\na\nb\nc")) == "0\na\nb\nc"
-    assert patched("a\nb\nc", diff("a\nb\nc", "a\nc")) == "a\nc"
+    assert apply_diff("a\nb\nc", diff("a\nb\nc", "0\na\nb\nc")) == "0\na\nb\nc"
+    assert apply_diff("a\nb\nc", diff("a\nb\nc", "a\nc")) == "a\nc"
 
 
 def test_a_line_may_hold_what_others_take_for_a_newline() -> None:
     old, new = "a\x0b\x85b\u2028c\nd", "a\x0b\x85b\u2028c\ne"
-    assert patched(old, diff(old, new)) == new
+    assert apply_diff(old, diff(old, new)) == new
 
 
 @pytest.mark.parametrize(
     "text", ["", "no diff", "--- \n+++ ", "--- \n+++ 00\n what", "--- \n+++ 00\n@@ -9,1 +9,1 @@\n-x"]
 )
 def test_what_is_no_diff_gives_nothing(text: str) -> None:
-    assert patched("a\nb", text) is None
+    assert apply_diff("a\nb", text) is None
 
 
 LINES = st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), max_size=5), min_size=1, max_size=12)
@@ -63,4 +63,4 @@ LINES = st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8")
 @given(LINES, LINES)
 def test_the_diff_of_any_two_texts_leads_from_one_to_the_other(old: list[str], new: list[str]) -> None:
     before, after = "\n".join(old), "\n".join(new)
-    assert patched(before, diff(before, after)) == after
+    assert apply_diff(before, diff(before, after)) == after

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.sources.salesforce.fetch import Fetched, Found, fetch
+from airflow_cdc_provider.connectors.sources.salesforce.fetch import FetchedRow, FetchResult, fetch
+from airflow_cdc_provider.connectors.sources.salesforce.refetch import refetch
 from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
-from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, described
-from airflow_cdc_provider.connectors.sources.salesforce.unlogged_rows import rows_of
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
 from tests.connectors import salesforce_events as org
@@ -29,7 +29,7 @@ FIELDS = [
     org.described_field("Status"),
     org.required("SystemModstamp", "datetime"),
 ]
-TASK = described({"name": "Task", "fields": FIELDS})
+TASK = parse_description({"name": "Task", "fields": FIELDS})
 RETRIEVE, QUERY_ALL = f"{ROOT}/composite/sobjects/Task", f"{ROOT}/queryAll"
 AT = "2026-03-01T12:00:05.000+0000"
 CHANGED = datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC)
@@ -61,7 +61,7 @@ def server() -> Iterator[HttpServer]:
         yield server
 
 
-def fetched(server: HttpServer, *ids: str, described_as: ObjectSchema = TASK) -> Fetched:
+def fetched(server: HttpServer, *ids: str, described_as: ObjectSchema = TASK) -> FetchResult:
     return fetch(Rest(http(server), VERSION), TASK.schema, ids, lambda entity: described_as)
 
 
@@ -71,7 +71,7 @@ def record(one: str, **values: Any) -> dict[str, Any]:
 
 def test_a_record_comes_whole_with_the_time_of_its_last_change(server: HttpServer) -> None:
     Records(server, record(ADA, Subject="call\0"))
-    (found,) = fetched(server, ADA).found.values()
+    (found,) = fetched(server, ADA).rows.values()
     assert found.modstamp == datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC)
     assert json.loads(found.after) == {
         "Id": ADA,
@@ -95,24 +95,24 @@ def test_case_23_a_record_that_is_not_found_is_deleted_merged_archived_or_known_
     )
     told = fetched(server, ADA, BOB, EVE, merged, gone)
     assert told.deleted == {BOB: CHANGED, merged: CHANGED}
-    assert set(told.found) == {ADA, EVE} and told.gone == {gone}
+    assert set(told.rows) == {ADA, EVE} and told.missing == {gone}
 
 
 def test_case_25_an_archived_record_is_not_deleted_and_keeps_its_values(server: HttpServer) -> None:
     Records(server, record(EVE, Status="Completed"), archived=(EVE,))
     told = fetched(server, EVE)
-    assert told.deleted == {} and told.gone == frozenset()
-    assert json.loads(told.found[EVE].after)["Status"] == "Completed"
+    assert told.deleted == {} and told.missing == frozenset()
+    assert json.loads(told.rows[EVE].after)["Status"] == "Completed"
 
 
 def test_case_24_a_field_that_went_meanwhile_is_left_out_and_the_rest_fetched(server: HttpServer) -> None:
     Records(server, record(ADA, Subject="call"))
-    answers = [TASK, described({"name": "Task", "fields": [f for f in FIELDS if f["name"] != "Status"]})]
+    answers = [TASK, parse_description({"name": "Task", "fields": [f for f in FIELDS if f["name"] != "Status"]})]
     serve = Records(server, record(ADA, Subject="call"))._retrieve
     server.on("POST", RETRIEVE, refused(400, "INVALID_FIELD", "No such column 'Status'"), serve)
     rest = Rest(http(server), VERSION)
     told = fetch(rest, TASK.schema, [ADA], lambda entity: answers.pop(0))
-    assert json.loads(told.found[ADA].after).keys() == set(TASK.schema.names) - {"Status"}
+    assert json.loads(told.rows[ADA].after).keys() == set(TASK.schema.names) - {"Status"}
 
 
 def test_case_24_a_field_that_stays_unreadable_is_tried_once_more_and_no_more(server: HttpServer) -> None:
@@ -124,22 +124,22 @@ def test_case_24_a_field_that_stays_unreadable_is_tried_once_more_and_no_more(se
 
 def test_an_object_without_a_recycle_bin_is_not_asked_what_became_of_a_record(server: HttpServer) -> None:
     server.on("POST", RETRIEVE, Answer([None]))
-    plain = described({"name": "Task", "fields": [f for f in FIELDS if f["name"] != "IsDeleted"]})
-    assert fetched(server, ADA, described_as=plain).gone == {ADA}
+    plain = parse_description({"name": "Task", "fields": [f for f in FIELDS if f["name"] != "IsDeleted"]})
+    assert fetched(server, ADA, described_as=plain).missing == {ADA}
     assert QUERY_ALL not in server.paths()
 
 
 def test_an_object_without_a_modstamp_cannot_say_which_events_count_on_top(server: HttpServer) -> None:
     Records(server, record(ADA))
-    plain = described({"name": "Task", "fields": [f for f in FIELDS if f["name"] != "SystemModstamp"]})
-    (found,) = fetched(server, ADA, described_as=plain).found.values()
-    assert isinstance(found, Found) and found.modstamp is None
+    plain = parse_description({"name": "Task", "fields": [f for f in FIELDS if f["name"] != "SystemModstamp"]})
+    (found,) = fetched(server, ADA, described_as=plain).rows.values()
+    assert isinstance(found, FetchedRow) and found.modstamp is None
 
 
 def test_many_ids_are_asked_for_in_queries_that_fit_an_address(server: HttpServer) -> None:
     Records(server)
     ids = [f"001{n:012d}AAA" for n in range(700)]
-    assert fetched(server, *ids).gone == set(ids)
+    assert fetched(server, *ids).missing == set(ids)
     queries = [asked.query["q"] for asked in server.asked if asked.path == QUERY_ALL]
     assert len(queries) == 3 and all(len(query) < 12_000 for query in queries)
 
@@ -149,7 +149,7 @@ def untold(one: str, change: str = "GAP_UPDATE") -> ChangeRecord:
 
 
 def rows(server: HttpServer, *asked: ChangeRecord) -> dict[str, ChangeRecord]:
-    told = rows_of(Rest(http(server), VERSION), TASK.schema, asked, lambda entity: TASK)
+    told = refetch(Rest(http(server), VERSION), TASK.schema, asked, lambda entity: TASK)
     return {json.loads(record.key or record.key_before or "")[0]: record for record in told}
 
 

@@ -16,7 +16,7 @@ import requests
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from airflow_cdc_provider.connectors.sources.salesforce.access import Access, Flow, access_of
+from airflow_cdc_provider.connectors.sources.salesforce.access import Access, Flow, read_access
 from airflow_cdc_provider.connectors.sources.salesforce.oauth import Login
 from airflow_cdc_provider.connectors.sources.salesforce.options import Environment, SalesforceOptions, read_options
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
@@ -59,7 +59,7 @@ def given(login: str = "", password: str = "", host: str = "", **extra: Any) -> 
 
 
 def granted(info: ConnectionInfo, **options: Any) -> Access:
-    return access_of(info, SalesforceOptions(**options))
+    return read_access(info, SalesforceOptions(**options))
 
 
 CLIENT = {"consumer_key": "k", "consumer_secret": "s", "instance_url": MY_DOMAIN}

@@ -102,7 +102,7 @@ class Crm:
             yield f"{table}: ids {sorted(truth.keys() ^ found.keys())[:3]}"
         for one in truth.keys() & found.keys():
             for column in self.task(table).schema.columns:
-                if column.name in self.source._of(table).snapshot_only - {"SystemModstamp"}:
+                if column.name in self.source._describe(table).snapshot_only - {"SystemModstamp"}:
                     continue
                 expected = json.loads(from_json(column.type)(truth[one][column.name]))
                 if expected != found[one][column.name]:
@@ -256,7 +256,7 @@ def test_many_rows_come_by_the_bulk_api_in_pieces_and_are_the_same(
     org: SalesforceOrg, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "BULK_FROM_ROWS", 50)
-    monkeypatch.setattr(reading, "MOST_BULK_ROWS", 150)
+    monkeypatch.setattr(reading, "MAX_BULK_ROWS", 150)
     org.bulk.page_rows = 40
     copy = crm(org)
     copy.copy("Invoice__c")
@@ -296,7 +296,7 @@ def test_an_object_without_any_timestamp_is_copied_as_a_whole_in_every_run(
     org: SalesforceOrg, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = crm(org, objects=["Account"])
-    monkeypatch.setattr(copy.source, "_stamp", lambda table: "")
+    monkeypatch.setattr(copy.source, "_timestamp_column", lambda table: "")
     for _ in range(2):
         org.clock.advance(1)
         (hole, end) = copy.window()

@@ -8,10 +8,10 @@ from itertools import islice
 import grpc
 import pytest
 
-from airflow_cdc_provider.connectors.sources.salesforce.dead_letter_codec import DecodeError
+from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
 from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent, Delivery
 from airflow_cdc_provider.connectors.sources.salesforce.failures import PUBSUB, pubsub_failure
-from airflow_cdc_provider.connectors.sources.salesforce.proto import CUSTOM, EARLIEST, LATEST, message
+from airflow_cdc_provider.connectors.sources.salesforce.proto import CUSTOM, EARLIEST, LATEST, message_class
 from airflow_cdc_provider.connectors.sources.salesforce.pubsub import TRIES, Connection
 from airflow_cdc_provider.core.errors import Blocked, CdcError, CheckFailed, PositionLost, SourceUnavailable
 from tests.connectors.salesforce_events import CHANNEL, event
@@ -80,17 +80,17 @@ WIRE = {
 def test_a_message_has_the_bytes_that_the_published_field_numbers_give(
     name: str, fields: dict[str, object], wire: str
 ) -> None:
-    assert message(name)(**fields).SerializeToString() == bytes.fromhex(wire)
+    assert message_class(name)(**fields).SerializeToString() == bytes.fromhex(wire)
 
 
 def test_an_event_lies_in_its_response_where_the_published_field_numbers_put_it() -> None:
     wire = bytes.fromhex("0a0b 0a06 120173 1a0170 1201ff".replace(" ", ""))
-    (one,) = message("FetchResponse").FromString(wire).events
+    (one,) = message_class("FetchResponse").FromString(wire).events
     assert (one.event.schema_id, one.event.payload, one.replay_id) == ("s", b"p", b"\xff")
 
 
 def test_a_field_that_a_later_server_adds_is_passed_over() -> None:
-    assert message("TopicInfo").FromString(bytes.fromhex("0a0174 ea0701 78").replace(b" ", b"")).topic_name == "t"
+    assert message_class("TopicInfo").FromString(bytes.fromhex("0a0174 ea0701 78").replace(b" ", b"")).topic_name == "t"
 
 
 def test_a_drain_gives_every_event_behind_the_place_in_order(connection: Connection) -> None:
@@ -125,7 +125,7 @@ def test_case_29_a_silent_stream_gives_the_worker_back_after_the_idle_time() -> 
 
 
 def test_the_newest_place_of_a_quiet_channel_is_told_by_a_keepalive(connection: Connection) -> None:
-    assert connection.newest(CHANNEL).replay_id == b"far"
+    assert connection.latest_position(CHANNEL).replay_id == b"far"
 
 
 def test_a_look_at_what_is_new_costs_one_delivery(server: EventServer, connection: Connection) -> None:

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.source import Boundary
-from airflow_cdc_provider.connectors.sources.salesforce.dead_letters import kept, reread
+from airflow_cdc_provider.connectors.sources.salesforce.dead_letters import reread, undecoded_event
 from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent
 from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition, channel_position
-from airflow_cdc_provider.connectors.sources.salesforce.types import described
+from airflow_cdc_provider.connectors.sources.salesforce.types import parse_description
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
-from airflow_cdc_provider.core.log.quarantine import begins_row, undecoded
+from airflow_cdc_provider.core.log.quarantine import is_insert, undecoded
 from tests.connectors import salesforce_events as org
 from tests.connectors.salesforce_events import ADA, BOB, Reading, event, task, updated
 
@@ -51,7 +51,7 @@ def test_case_58_each_record_of_a_merged_event_that_nobody_can_read_waits_by_its
     made = event("CREATE", [ADA, BOB], Name="x")
     records = put_aside(made._replace(payload=made.payload[:-1]))
     assert [record.key for record in records] == [f'["{ADA}"]', f'["{BOB}"]']
-    assert all(begins_row(record) for record in records), "what comes behind a lost creation waits for it"
+    assert all(is_insert(record) for record in records), "what comes behind a lost creation waits for it"
     assert len({record.order_key for record in records}) == len({record.event_id for record in records}) == 2
 
 
@@ -72,15 +72,15 @@ def test_case_58_an_event_of_a_schema_that_nobody_knows_may_be_of_any_object() -
 
 def test_what_was_kept_is_read_once_more_as_if_it_had_been_read_at_first() -> None:
     made = updated([ADA, BOB], Rating="Hot")
-    schema = described(org.DESCRIBES["Account"]).schema
+    schema = parse_description(org.DESCRIBES["Account"]).schema
     for record in Reading().says(made):
-        after = kept(made, org.event_schema("account-1"), "", "UPDATE")
+        after = undecoded_event(made, org.event_schema("account-1"), "", "UPDATE")
         unread = replace(record, op="unreadable", key_before=None, after=after)
-        assert reread(unread, schema, lambda entity: described(org.DESCRIBES[entity])) == [record]
+        assert reread(unread, schema, lambda entity: parse_description(org.DESCRIBES[entity])) == [record]
 
 
 def test_what_still_cannot_be_read_stays_as_it_is() -> None:
-    schema = described(org.DESCRIBES["Account"]).schema
+    schema = parse_description(org.DESCRIBES["Account"]).schema
     made = updated(Rating="Hot")
     broken = [
         made._replace(payload=made.payload[:-1]),
@@ -91,7 +91,7 @@ def test_what_still_cannot_be_read_stays_as_it_is() -> None:
     ]
     for one in broken:
         (record,) = put_aside(one)
-        assert reread(record, schema, lambda entity: described(org.DESCRIBES[entity])) == [record]
+        assert reread(record, schema, lambda entity: parse_description(org.DESCRIBES[entity])) == [record]
 
 
 def test_an_unreadable_event_keeps_its_transaction_open_so_that_it_is_not_stepped_over() -> None:
@@ -107,14 +107,14 @@ def test_an_unreadable_event_keeps_its_transaction_open_so_that_it_is_not_steppe
     ("made", "reason"),
     [
         (event(changed=["0x100000000"]), "field 32 of a schema with 31 fields"),
-        (event(changed=["5-0x0400"], BillingAddress={}), "beyond the members"),
+        (event(changed=["5-0x0400"], BillingAddress={}), "a member that the field does not have"),
         (event(changed=["7-0x01"]), "members of a field that has none"),
         (event(changed=["Industry"]), "not of the form"),
-        (event("DELETE", ["nobody"]), "no id"),
-        (updated(AnnualRevenue=1e300), "column AnnualRevenue: more digits than decimal(18,2) takes"),
+        (event("DELETE", ["nobody"]), "a record id that is not valid"),
+        (updated(AnnualRevenue=1e300), "column AnnualRevenue: more digits than decimal(18,2) has"),
         (event(tx=""), "no transaction"),
-        (event(seq=-1), "no transaction, or no place"),
-        (event(at_ms=1 << 62), "a time that no calendar has"),
+        (event(seq=-1), "no transaction key, or no valid sequence number"),
+        (event(at_ms=1 << 62), "a commit timestamp out of range"),
     ],
 )
 def test_what_an_event_cannot_mean_is_told_without_its_values(made: Any, reason: str) -> None:

@@ -181,7 +181,7 @@ def test_threads_that_meet_an_expired_token_together_log_in_once(server: HttpSer
     shared = http(server)
     stale = shared.token()
     with ThreadPoolExecutor(8) as pool:
-        tokens = list(pool.map(lambda _: shared.renewed(stale), range(8)))
+        tokens = list(pool.map(lambda _: shared.renew(stale), range(8)))
     assert server.issued == 2 and {token.access_token for token in tokens} == {"token-2"}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
-from airflow_cdc_provider.connectors.sources.salesforce.rest_copy import rows_over_rest
+from airflow_cdc_provider.connectors.sources.salesforce.rest_copy import read_over_rest
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 from tests.connectors import salesforce_events as org
 from tests.connectors.salesforce_http import ROOT, VERSION, Answer, HttpServer, http
@@ -37,7 +37,7 @@ def test_rows_come_page_by_page_in_the_tables_types(server: HttpServer) -> None:
     page = {"done": False, "nextRecordsUrl": f"{ROOT}/query/2", "records": rows[:2500]}
     server.on("GET", f"{ROOT}/query", Answer(page))
     server.on("GET", f"{ROOT}/query/2", Answer({"done": True, "records": rows[2500:]}))
-    tables = list(rows_over_rest(Rest(http(server), VERSION), INVOICE))
+    tables = list(read_over_rest(Rest(http(server), VERSION), INVOICE))
     assert [table.num_rows for table in tables] == [2000, 1000]
     assert str(tables[0]["Amount__c"][0]) == "1.50"
 
@@ -51,7 +51,7 @@ def test_case_41_a_wide_object_is_fetched_by_ids_so_that_no_row_is_torn(server: 
     ids = [f"{n:018d}" for n in range(20)]
     server.on("GET", f"{ROOT}/query", Answer({"done": True, "records": [{"Id": one} for one in ids]}))
     server.on("POST", f"{ROOT}/composite/sobjects/Invoice__c", whole)
-    tables = list(rows_over_rest(Rest(http(server), VERSION), WIDE))
+    tables = list(read_over_rest(Rest(http(server), VERSION), WIDE))
     (query,) = [asked.query["q"] for asked in server.asked if asked.query]
     assert query == "SELECT Id FROM Invoice__c"
     found = [one for table in tables for one in table["Id"].to_pylist()]

@@ -11,8 +11,8 @@ import pytest
 
 from airflow_cdc_provider.connectors.source import Boundary, SourceStatus, SplitRead
 from airflow_cdc_provider.connectors.sources.salesforce import channel_status
-from airflow_cdc_provider.connectors.sources.salesforce.channel_status import FRESH_S, OLD_S, read_status
-from airflow_cdc_provider.connectors.sources.salesforce.copy import OVER_REST, read_split
+from airflow_cdc_provider.connectors.sources.salesforce.channel_status import ADVANCE_AFTER_S, WAIT_AFTER_S, read_status
+from airflow_cdc_provider.connectors.sources.salesforce.copy import REST_SPLIT, read_split
 from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition, channel_position, position_of
 from airflow_cdc_provider.connectors.sources.salesforce.source import SalesforceSource
@@ -87,13 +87,13 @@ def test_case_26_news_of_a_place_that_is_served_no_more_is_that_it_is_lost(
 
 @pytest.mark.parametrize(
     ("age_s", "moved"),
-    [(10, False), (FRESH_S + 10, False), (OLD_S + 10, True)],
+    [(10, False), (ADVANCE_AFTER_S + 10, False), (WAIT_AFTER_S + 10, True)],
     ids=["fresh", "not so fresh, and no sign of life at once", "old"],
 )
 def test_case_28_an_old_position_waits_for_a_sign_of_life_and_is_moved_on(
     age_s: int, moved: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channel_status, "LOOK_S", 0.02)
+    monkeypatch.setattr(channel_status, "PEEK_TIMEOUT_S", 0.02)
     last = position_of(CHANNEL, ChannelPosition(SOME[-1].replay_id, 2, NOW_S - age_s))
     with EventServer(SOME, keepalive_s=0.2, latest=b"far") as server, Tokens().client(server).connected() as connection:
         told = read_status(connection, SalesforceOptions(), last, NOW_S)
@@ -141,8 +141,8 @@ def test_an_object_that_the_bulk_api_refuses_is_copied_over_rest(
     no = "Entity 'Account' is not supported by the Bulk API."
     sandbox.faults.http.append(HttpFault("POST .*jobs/query", 400, "INVALIDENTITY", no))
     with source.copy(task(source, "Account"), 1, source.open_stream([]), 1) as copy:
-        assert copy.read.splits == (OVER_REST,)
-        assert sum(part.num_rows for part in read_split(source.org, OVER_REST, copy.schema)) == 10
+        assert copy.read.splits == (REST_SPLIT,)
+        assert sum(part.num_rows for part in read_split(source.org, REST_SPLIT, copy.schema)) == 10
 
 
 def test_columns_that_are_left_out_are_not_asked_for(sandbox: SalesforceOrg, source: SalesforceSource) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.repeats import without_repeats
+from airflow_cdc_provider.connectors.duplicates import drop_duplicates
 from airflow_cdc_provider.connectors.source import Boundary, Ignored
 from airflow_cdc_provider.connectors.sources.salesforce.events import Delivery
 from airflow_cdc_provider.connectors.sources.salesforce.positions import (
@@ -167,7 +167,7 @@ def test_a_position_of_another_channel_is_refused() -> None:
 def test_case_16_an_event_that_comes_again_late_under_a_new_replay_id_is_dropped() -> None:
     (first,) = Reading().says(updated(Phone="1"))
     reading = Reading(place=ChannelPosition(b"later", 900))
-    items = list(without_repeats(reading.items(updated(Phone="1"), updated([BOB], Phone="2")), {first.event_id}))
+    items = list(drop_duplicates(reading.items(updated(Phone="1"), updated([BOB], Phone="2")), {first.event_id}))
     assert Ignored(1) in items
     assert [item.key for item in items if isinstance(item, ChangeRecord)] == [f'["{BOB}"]']
 
@@ -175,7 +175,7 @@ def test_case_16_an_event_that_comes_again_late_under_a_new_replay_id_is_dropped
 def test_case_16_repeats_within_a_window_are_dropped_too_and_gaps_let_through() -> None:
     gap = event("GAP_UPDATE", [EVE], seq=2)
     items = Reading().items(updated(Phone="1"), updated(Phone="1"), gap, gap)
-    assert [i.op for i in without_repeats(items, ()) if isinstance(i, ChangeRecord)] == ["update", "gap", "gap"]
+    assert [i.op for i in drop_duplicates(items, ()) if isinstance(i, ChangeRecord)] == ["update", "gap", "gap"]
 
 
 def test_another_place_record_or_type_in_the_transaction_is_no_repeat() -> None:
@@ -186,7 +186,7 @@ def test_another_place_record_or_type_in_the_transaction_is_no_repeat() -> None:
         event("DELETE"),
         updated(tx="b", Phone="1"),
     ]
-    assert Ignored(1) not in list(without_repeats(Reading().items(*events), ()))
+    assert Ignored(1) not in list(drop_duplicates(Reading().items(*events), ()))
 
 
 def test_deliveries_may_cut_transactions_anywhere() -> None:

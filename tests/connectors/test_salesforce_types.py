@@ -16,12 +16,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.sources.salesforce.columns import typed
-from airflow_cdc_provider.connectors.sources.salesforce.dead_letter_codec import DecodeError
+from airflow_cdc_provider.connectors.sources.salesforce.columns import cast_columns
+from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import entity_of, parse_event_schema
-from airflow_cdc_provider.connectors.sources.salesforce.ids import full_id, is_id, stands_for_many
-from airflow_cdc_provider.connectors.sources.salesforce.query import name, select
-from airflow_cdc_provider.connectors.sources.salesforce.types import described, logical_type
+from airflow_cdc_provider.connectors.sources.salesforce.ids import full_id, is_id, is_wildcard
+from airflow_cdc_provider.connectors.sources.salesforce.query import checked_name, select
+from airflow_cdc_provider.connectors.sources.salesforce.types import logical_type, parse_description
 from airflow_cdc_provider.connectors.sources.salesforce.values import WrongValue, from_avro, from_json, from_text
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.connectors import salesforce_events as org
@@ -155,7 +155,7 @@ def through_avro(kind: str, value: Any) -> Any:
 def through_arrow(kind: LogicalType, cell: str) -> Any:
     """As a copied row holds it, told in the terms of canonical JSON."""
     schema = TableSchema("X", (Column("f", kind),))
-    (value,) = typed(pa.table({"f": pa.array([cell or None], pa.string())}), schema)["f"].to_pylist()
+    (value,) = cast_columns(pa.table({"f": pa.array([cell or None], pa.string())}), schema)["f"].to_pylist()
     if isinstance(value, datetime):
         return f"{value.replace(tzinfo=None).isoformat()}Z"
     if isinstance(value, date):
@@ -266,20 +266,20 @@ def test_case_40_compound_and_binary_fields_are_no_columns_and_formulas_are_mark
 def test_a_name_that_is_joined_of_its_parts_is_no_formula() -> None:
     contact = org.DESCRIBES["Contact"]
     fields = [{**field, "calculated": field["name"] == "Name"} for field in contact["fields"]]
-    assert described({**contact, "fields": fields}).snapshot_only == frozenset()
+    assert parse_description({**contact, "fields": fields}).snapshot_only == frozenset()
 
 
 def test_case_46_system_changes_are_told_by_the_system_modstamp_first() -> None:
     fields = [described_field(one, "datetime") for one in ("CreatedDate", "LastModifiedDate", "SystemModstamp")]
-    assert described({"name": "X", "fields": fields}).modstamp == "SystemModstamp"
-    assert described({"name": "X", "fields": fields[:2]}).modstamp == "LastModifiedDate"
+    assert parse_description({"name": "X", "fields": fields}).modstamp == "SystemModstamp"
+    assert parse_description({"name": "X", "fields": fields[:2]}).modstamp == "LastModifiedDate"
 
 
 def test_case_57_an_object_says_whether_it_can_be_queried_and_what_tells_of_its_changes() -> None:
     history = {"name": "AccountHistory", "queryable": True, "fields": [described_field("CreatedDate", "datetime")]}
-    assert described(history).modstamp == "CreatedDate"
-    assert described({**history, "fields": []}).modstamp == ""
-    assert not described({**history, "queryable": False}).queryable
+    assert parse_description(history).modstamp == "CreatedDate"
+    assert parse_description({**history, "fields": []}).modstamp == ""
+    assert not parse_description({**history, "queryable": False}).queryable
 
 
 def test_a_table_is_keyed_by_its_id_and_keeps_the_order_of_describe() -> None:
@@ -305,7 +305,7 @@ def test_what_is_no_id_is_not_taken_for_one() -> None:
         assert not is_id(text)
         with pytest.raises(ValueError, match="no"):
             full_id(text)
-    assert stands_for_many("001*") and not stands_for_many(org.ADA)
+    assert is_wildcard("001*") and not is_wildcard(org.ADA)
 
 
 def test_case_39_a_query_of_a_copy_is_unordered_and_has_no_limit() -> None:
@@ -316,7 +316,7 @@ def test_case_39_a_query_of_a_copy_is_unordered_and_has_no_limit() -> None:
 @pytest.mark.parametrize("text", ["", "a b", "Id FROM User --", "Name'", "1st", "Näme"])
 def test_no_other_text_than_a_name_gets_into_a_query(text: str) -> None:
     with pytest.raises(ValueError, match="no name"):
-        name(text)
+        checked_name(text)
 
 
 @pytest.mark.parametrize(

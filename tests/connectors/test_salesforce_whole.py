@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from airflow_cdc_provider.connectors.source import Boundary
-from airflow_cdc_provider.connectors.sources.salesforce.bulk import BulkRefused
+from airflow_cdc_provider.connectors.sources.salesforce.bulk import BulkNotSupported
 from airflow_cdc_provider.connectors.sources.salesforce.check import find_problems
-from airflow_cdc_provider.connectors.sources.salesforce.rest_copy import rows_over_rest
-from airflow_cdc_provider.connectors.sources.salesforce.stream import drained
+from airflow_cdc_provider.connectors.sources.salesforce.rest_copy import read_over_rest
+from airflow_cdc_provider.connectors.sources.salesforce.stream import read_stream
 from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -128,7 +128,7 @@ def test_case_57_an_object_that_the_bulk_api_refuses_is_read_over_rest(sandbox: 
     refused = [name for name in ("Attachment", "User", "Task") if _is_refused(copy, name)]
     for name in refused:
         schema = copy.describe(name).schema
-        rows = [row for table in rows_over_rest(copy.org.rest, schema) for row in table.to_pylist()]
+        rows = [row for table in read_over_rest(copy.org.rest, schema) for row in table.to_pylist()]
         assert {row["Id"] for row in rows} == sandbox.ledger.state(name).keys()
 
 
@@ -136,7 +136,7 @@ def _is_refused(copy: Copy, name: str) -> bool:
     try:
         with copy.org.bulk.query(copy.describe(name).schema):
             return False
-    except BulkRefused:
+    except BulkNotSupported:
         return True
 
 
@@ -206,7 +206,7 @@ def test_memory_stays_flat_over_a_transaction_of_many_changes(sandbox: Salesforc
             tx.update("Account", one, {"Phone": one})
     with copy.org.pubsub.connected() as pubsub:
         tasks = [copy.task("Account")]
-        items = drained(pubsub, copy.org.rest, copy.org.options, copy.position, tasks, 1)
+        items = read_stream(pubsub, copy.org.rest, copy.org.options, copy.position, tasks, 1)
         first = next(item for item in items if isinstance(item, ChangeRecord))
         assert sandbox.bus.delivered <= 200, "most of the transaction has not been asked for yet"
         rest = list(items)

@@ -19,7 +19,7 @@ from airflow_cdc_provider.core.errors import CheckFailed, StagingUnavailable
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_store
-from airflow_cdc_provider.staging.store import Store, creates_exclusively
+from airflow_cdc_provider.staging.store import Store, supports_exclusive_create
 from tests.buckets import ObjectStore
 
 pytestmark = pytest.mark.server
@@ -72,7 +72,7 @@ def test_a_file_is_created_once_and_replaced_at_will(store: Store) -> None:
     assert store.read("deep/er/file") == b"content"
     store.write("deep/er/file", b"other")
     assert store.read("deep/er/file") == b"other"
-    assert creates_exclusively(store) and store.names("") == ["deep"]
+    assert supports_exclusive_create(store) and store.names("") == ["deep"]
 
 
 def test_names_are_those_directly_below_files_and_folders_alike(store: Store) -> None:
@@ -161,7 +161,7 @@ def test_a_bucket_that_is_not_there_is_said_by_all_that_write_or_list(objects: O
 def test_an_endpoint_that_does_not_answer_is_said_soon_and_can_be_tried_again(objects: ObjectStore) -> None:
     dead = replace(objects.connection, extra={"endpoint_url": "http://127.0.0.1:9"})
     began = time.monotonic()
-    with pytest.raises(StagingUnavailable, match=r"STG010.*did not let us read.*after \d retries") as caught:
+    with pytest.raises(StagingUnavailable, match=r"STG010.*cannot read an object.*after \d retries") as caught:
         open_store("s3://lake/cdc", dead).read("LOG")
     assert time.monotonic() - began < 150 and caught.value.retryable
 
@@ -183,7 +183,7 @@ def test_a_connection_without_a_key_leaves_it_to_the_environment(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
     monkeypatch.setenv("AWS_CONDITIONAL_PUT", "disabled")
     store = open_store(f"s3://{objects.LAKE}/ambient", replace(objects.connection, login="", password=""))
-    assert creates_exclusively(store)
+    assert supports_exclusive_create(store)
 
 
 @pytest.mark.parametrize(

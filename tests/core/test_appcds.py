@@ -106,7 +106,7 @@ def test_a_second_process_starts_without_rather_than_wait(
     monkeypatch.setattr(appcds, "warm_up", warm_up)
     folder = tmp_path / "cache" / "airflow-cdc-provider" / "appcds"
     folder.mkdir(parents=True)
-    name = appcds.key(appcds.find_java(), [jar])
+    name = appcds.archive_key(appcds.find_java(), [jar])
     with (folder / f"{name}.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert appcds.archive([jar]) is None

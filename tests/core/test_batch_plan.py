@@ -13,9 +13,9 @@ from airflow_cdc_provider.core.log.change_log import Hole, manifest_path
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
-from spark_jobs.batches.batch_plan import BatchPlan, before_hole, catch_up, repair
+from spark_jobs.batches.batch_plan import BatchPlan, last_window_before_hole, plan_catch_up, plan_repair
 from spark_jobs.extract import land_window
-from spark_jobs.windows.log_reader import cut, verify
+from spark_jobs.windows.log_reader import verify_files, windows_between
 from tests.spark.hand_made import HandMade
 
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable=False),), ("id",))
@@ -38,47 +38,47 @@ def numbers(plan: BatchPlan) -> list[int]:
 
 
 def test_a_batch_takes_the_windows_behind_the_cursor_up_to_the_last_one_it_is_told(table: HandMade) -> None:
-    plan = catch_up(table.log, table.task(), CURSOR, 4)
+    plan = plan_catch_up(table.log, table.task(), CURSOR, 4)
     assert (numbers(plan), plan.window) == ([3, 4], 4)
-    plan = catch_up(table.log, table.task(), replace(CURSOR, window=0), 3)
+    plan = plan_catch_up(table.log, table.task(), replace(CURSOR, window=0), 3)
     assert (numbers(plan), plan.window) == ([1, 2, 3], 3)
 
 
 def test_a_batch_ends_before_a_hole(table: HandMade) -> None:
     table.land(holes=[Hole("overflow", "public.t", "")])
     table.land()
-    assert before_hole(table.log, CURSOR, 6) == 4
-    assert numbers(catch_up(table.log, table.task(), CURSOR, 6)) == [3, 4]
+    assert last_window_before_hole(table.log, CURSOR, 6) == 4
+    assert numbers(plan_catch_up(table.log, table.task(), CURSOR, 6)) == [3, 4]
 
 
 def test_a_repair_takes_its_slice_and_everything_since(table: HandMade) -> None:
-    plan = repair(table.log, replace(CURSOR, window=3), 1, 2)
+    plan = plan_repair(table.log, replace(CURSOR, window=3), 1, 2)
     assert (numbers(plan), [window.window for window in plan.touched], plan.window) == ([1, 2, 3], [1, 2], 3)
 
 
 def test_a_repair_begins_behind_the_last_hole(table: HandMade) -> None:
     table.land([table.insert({"id": 8})], holes=[Hole("audit", "public.t", "")])
     table.land([table.insert({"id": 9})])
-    plan = repair(table.log, replace(CURSOR, window=6), 2, 6)
+    plan = plan_repair(table.log, replace(CURSOR, window=6), 2, 6)
     assert (numbers(plan), [window.window for window in plan.touched]) == ([6], [6])
-    assert repair(table.log, replace(CURSOR, window=6), 2, 5) == BatchPlan((), 6, SCHEMA)
+    assert plan_repair(table.log, replace(CURSOR, window=6), 2, 5) == BatchPlan((), 6, SCHEMA)
 
 
 def test_a_repair_that_begins_before_the_log_is_refused(table: HandMade) -> None:
     table.log.store.delete(manifest_path(1))
     with pytest.raises(CommandRefused, match=r"CMD010.*oldest window 2"):
-        repair(table.log, CURSOR, 1, 2)
+        plan_repair(table.log, CURSOR, 1, 2)
 
 
 def test_a_file_of_the_right_length_is_not_yet_the_one_that_was_sealed(table: HandMade) -> None:
-    windows = cut(table.log, "public.t", 0, 4)
-    verify(table.log, windows)
+    windows = windows_between(table.log, "public.t", 0, 4)
+    verify_files(table.log, windows)
     file = Path(table.log.store.url(windows[2].part.files[0].path))
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
     with pytest.raises(StagingInvalid, match=r"STG005.*window 3"):
-        verify(table.log, windows)
+        verify_files(table.log, windows)
 
 
 @pytest.mark.parametrize("lo", [{}, {"s": "3"}, {"s": "5"}])

@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord, token
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import TargetState
-from spark_jobs.copies.copying import commit_copy, record_of, table_status
+from spark_jobs.copies.copying import build_control_record, commit_copy, table_status
 from spark_jobs.runtime.job import Job, TableWork
 from tests.spark.hand_made import HandMade
 
@@ -53,7 +53,7 @@ def test_a_copy_stands_one_fence_above_all_that_are_named_or_recorded(
     table: HandMade, named: int, held: TargetState
 ) -> None:
     job, work = copying(table)
-    assert record_of(job, work.task, named, held, COPY, REPLICATING).fence == 7
+    assert build_control_record(job, work.task, named, held, COPY, REPLICATING).fence == 7
 
 
 def test_a_fence_that_is_named_after_the_look_stops_the_copy(table: HandMade) -> None:
@@ -65,7 +65,7 @@ def test_a_fence_that_is_named_after_the_look_stops_the_copy(table: HandMade) ->
 
     assert table.log.claim_fence(RECORD)
     late: Any = SimpleNamespace(log=table.log, tables=SimpleNamespace(state=held_and_then_paused))
-    record = record_of(job, work.task, *table_status(late, work.task), COPY, REPLICATING)
+    record = build_control_record(job, work.task, *table_status(late, work.task), COPY, REPLICATING)
     with pytest.raises(Fenced, match="CPY001"):
         commit_copy(job, work, None, None, record)  # type: ignore[arg-type]
 
@@ -73,7 +73,7 @@ def test_a_fence_that_is_named_after_the_look_stops_the_copy(table: HandMade) ->
 def test_of_two_first_copies_with_anchors_of_their_own_one_is_shut_out(table: HandMade) -> None:
     for window in (1, 2):
         job, work = copying(table, window=window)
-        record = record_of(job, work.task, 0, TargetState(exists=False), COPY, REPLICATING)
+        record = build_control_record(job, work.task, 0, TargetState(exists=False), COPY, REPLICATING)
         if window == 1:
             assert table.log.claim_fence(record)
     with pytest.raises(Fenced, match="CPY001"):

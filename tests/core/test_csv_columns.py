@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema
 from airflow_cdc_provider.connectors.sources.postgres import csv_columns
-from airflow_cdc_provider.connectors.sources.postgres.csv_columns import NoneOfItsColumn, csv_table, csv_tables
+from airflow_cdc_provider.connectors.sources.postgres.csv_columns import InvalidCells, csv_table, csv_tables
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 
@@ -91,6 +91,6 @@ def test_no_number_and_a_zero_with_a_sign_stay_what_they_are() -> None:
 
 
 def test_a_cell_that_is_none_of_its_column_is_refused() -> None:
-    with pytest.raises(NoneOfItsColumn) as refused:
+    with pytest.raises(InvalidCells) as refused:
         csv_table(b"12x\n", schema(Kind.INT32))
     assert refused.value.columns == schema(Kind.INT32).names

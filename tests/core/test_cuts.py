@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.published_cut import tables_of_a_cut
+from airflow_cdc_provider.core.table.published_cut import select_cut_tables
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import State, TableState
 
@@ -15,7 +15,7 @@ def row(table: str, passed: int, state: TableState = TableState.REPLICATING) -> 
 
 
 def names(*rows: TableRow) -> list[str]:
-    return [one.table for one in tables_of_a_cut(rows, 5)]
+    return [one.table for one in select_cut_tables(rows, 5)]
 
 
 def test_a_cut_waits_for_every_table_that_moves() -> None:

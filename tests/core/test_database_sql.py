@@ -149,4 +149,4 @@ def test_values_that_a_server_quotes_are_left_out() -> None:
         "1062: Duplicate entry 'secret' for key 'PRIMARY'",
         '22P02: invalid input syntax for type double precision: "secret"',
     )
-    assert [text for text in texts if "secret" in str(errors.unfit("here", text, ""))] == []
+    assert [text for text in texts if "secret" in str(errors.value_rejected("here", text, ""))] == []

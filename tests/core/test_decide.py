@@ -100,7 +100,7 @@ A, B = table("public.a", control("public.a")), table("public.b", control("public
 
 
 def moves(decision: RunDecision) -> dict[str, TableAction]:
-    return {verdict.table: verdict.move for verdict in decision.verdicts}
+    return {verdict.table: verdict.action for verdict in decision.table_decisions}
 
 
 def test_nothing_new_and_nobody_behind_is_nothing_to_do() -> None:
@@ -121,7 +121,7 @@ def test_only_a_window_with_records_of_the_table_puts_it_behind() -> None:
     assert decide(facts(late, B, log=log(rows={2: ["public.b"]}))).follow == ("close_window",)
     decision = decide(facts(late, B, log=log(rows={3: ["public.a"]})))
     assert decision.follow == ("stage", "close_window")
-    assert decision.verdicts[0].behind == 3
+    assert decision.table_decisions[0].pending_window == 3
 
 
 @pytest.mark.parametrize("sealed", [0, 3])
@@ -178,7 +178,7 @@ def test_what_blocks_a_table_is_named_with_its_cure_and_does_not_stop_its_siblin
     held: ControlRecord, code: str
 ) -> None:
     decision = decide(facts(table("public.a", held), B, stream=NEW))
-    problem = decision.verdicts[0].problem
+    problem = decision.table_decisions[0].problem
     assert problem is not None and (problem.code, bool(problem.do)) == (code, True)
     assert moves(decision) == {"public.a": TableAction.BLOCKED, "public.b": TableAction.STREAM}
     assert decision.plan.stream == ("public.b",)
@@ -242,7 +242,7 @@ def test_a_table_that_the_stream_does_not_carry_is_blocked_and_no_copy_begins_by
     for log_facts, held in ((log(), A), (log(manifests={**log().manifests, **holes}), late)):
         decision = decide(facts(held, B, log=log_facts, stream=stream, definition=definition))
         assert moves(decision) == {"public.a": TableAction.BLOCKED, "public.b": TableAction.STREAM}
-        assert decision.verdicts[0].problem == outside["public.a"]
+        assert decision.table_decisions[0].problem == outside["public.a"]
     assert moves(decide(facts(table("public.a"), B, stream=stream)))["public.a"] is TableAction.COPY
 
 
@@ -328,7 +328,7 @@ def test_a_backfill_waits_for_the_stream_lane_since_no_later_run_does_its_work()
     beside = facts(A, mode=Mode.REPAIR, interval=interval, stream_lane=False)
     decision = decide(beside)
     assert decision.wait and not (decision.needs_stream_lane or decision.needs_copy_lane)
-    assert decision.notes == ("another run holds the stream lane; this run waits for it",)
+    assert decision.notes == ("another run has the lease of the stream lane; this run waits for it",)
     nothing_to_do = replace(beside, interval=("2026-02-02T00:00:00Z", "2026-02-03T00:00:00Z"))
     assert not decide(nothing_to_do).wait
 
@@ -338,7 +338,7 @@ def test_a_backfill_says_which_windows_lie_behind_a_hole_and_are_not_applied_aga
     hole = Hole("expired", "public.a", "")
     holed = {n: manifest(n, (), holes=(hole,) if n == 2 else ()) for n in (1, 2, 3)}
     decision = decide(facts(A, B, mode=Mode.REPAIR, interval=interval, log=log(manifests=holed)))
-    assert decision.notes == ("public.a has a hole in window 2: nothing up to there is applied again",)
+    assert decision.notes == ("public.a has a hole in window 2: windows up to 2 are not applied again",)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from airflow_cdc_provider.core.spec.definition import (
     Staging,
     TableRule,
     Target,
+    format_duration,
     rule_fingerprint,
-    written,
 )
 
 SHOP = Definition(
@@ -70,7 +70,7 @@ def test_the_order_of_key_columns_counts() -> None:
     ],
 )
 def test_a_duration_is_written_in_its_largest_whole_unit(length: timedelta, text: str) -> None:
-    assert written(length) == text
+    assert format_duration(length) == text
 
 
 def test_every_key_is_documented() -> None:

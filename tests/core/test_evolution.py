@@ -36,7 +36,7 @@ def test_a_dropped_column_stays_in_the_target() -> None:
 
 def test_a_column_that_goes_while_another_comes_may_be_a_rename() -> None:
     evolution = compare(OLD, replace(OLD, columns=(ID, replace(NAME, name="title"))))
-    assert "name went while title came: perhaps a rename" in evolution.breaking
+    assert "name dropped while title added: perhaps a rename" in evolution.breaking
 
 
 def test_a_changed_key_is_breaking_even_where_the_columns_stay() -> None:

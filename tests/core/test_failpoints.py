@@ -11,9 +11,10 @@ from http.client import RemoteDisconnected
 from pathlib import Path
 
 import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
 
 from airflow_cdc_provider.core.errors import SourceUnavailable
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN, failpoint
+from airflow_cdc_provider.core.failpoints import failpoint
 
 
 @pytest.fixture
@@ -22,6 +23,14 @@ def token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.touch()
     monkeypatch.setenv(TOKEN, str(path))
     return path
+
+
+def test_without_the_module_of_the_tests_there_are_no_faults(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ARMED, "a=kill9")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    script = "from airflow_cdc_provider.core.failpoints import failpoint; failpoint('a'); print('on')"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "on\n"
+    assert token.exists()
 
 
 def test_an_environment_variable_alone_arms_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.spec.definition import Target
-from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, library_properties, spark_settings
+from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, pyiceberg_properties, spark_settings
 
 REST = Target("iceberg", connection="rest", catalog="lake.cdc")
 
@@ -53,7 +53,7 @@ def test_what_is_allowed_reaches_both_libraries() -> None:
     extra = {"warehouse": "w", "s3.path-style-access": True, "s3.endpoint": "https://store"}
     place = catalog_location(REST, ConnectionInfo("rest", "https://catalog/", extra=extra))
     told = {"warehouse": "w", "s3.path-style-access": "true", "s3.endpoint": "https://store"}
-    assert library_properties(place) == {"type": "rest", "uri": "https://catalog", **told}
+    assert pyiceberg_properties(place) == {"type": "rest", "uri": "https://catalog", **told}
     settings = spark_settings(place)
     assert {name: settings[f"spark.sql.catalog.lake.{name}"] for name in told} == told
     assert settings["spark.sql.catalog.lake.cache-enabled"] == "false"

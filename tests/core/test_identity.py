@@ -9,12 +9,12 @@ import pytest
 
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.identity import (
-    NOTHING_UNSEEN,
+    NO_UNLOGGED_CHANGES,
     ColumnIdentity,
     TableIdentity,
     TablePartition,
-    UnseenChanges,
-    unseen_changes,
+    UnloggedChanges,
+    unlogged_changes,
 )
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
@@ -35,20 +35,20 @@ def schema(*names: str) -> TableSchema:
     return TableSchema("public.t", columns, ("id",))
 
 
-def seen(now: TableIdentity, *names: str) -> UnseenChanges:
-    return unseen_changes(KNOWN, now, schema("id", "a", "b"), schema(*(names or ("id", "a", "b"))))
+def seen(now: TableIdentity, *names: str) -> UnloggedChanges:
+    return unlogged_changes(KNOWN, now, schema("id", "a", "b"), schema(*(names or ("id", "a", "b"))))
 
 
 def test_an_equal_catalogue_says_nothing() -> None:
-    assert seen(KNOWN) == NOTHING_UNSEEN
+    assert seen(KNOWN) == NO_UNLOGGED_CHANGES
     assert not seen(KNOWN)
 
 
 @pytest.mark.parametrize("now", ["6", ""])
 def test_a_table_that_left_the_stream_may_have_missed_changes(now: str) -> None:
     carried = replace(KNOWN, membership="5")
-    changes = unseen_changes(carried, replace(KNOWN, membership=now), schema("id", "a", "b"), schema("id", "a", "b"))
-    assert changes.rows == ("the stream did not carry its changes for a while",)
+    changes = unlogged_changes(carried, replace(KNOWN, membership=now), schema("id", "a", "b"), schema("id", "a", "b"))
+    assert changes.rows == ("the stream did not carry its changes for some time",)
     assert not seen(replace(KNOWN, membership=now)), "the copy does not say under which membership it was made"
 
 
@@ -116,15 +116,15 @@ def test_a_new_column_whose_older_values_nobody_tells(
 
 def test_a_column_that_was_not_copied_before_and_is_older_than_the_copy() -> None:
     known = replace(KNOWN, columns={"id": ID, "a": A})  # column 3 was a generated one
-    found = unseen_changes(known, KNOWN, schema("id", "a"), schema("id", "a", "b"))
-    assert found.columns == ("column b was a generated one and is an ordinary one now",)
+    found = unlogged_changes(known, KNOWN, schema("id", "a"), schema("id", "a", "b"))
+    assert found.columns == ("column b was a generated column and is an ordinary column now",)
 
 
 def test_a_column_that_comes_back_where_the_copy_never_heard_that_it_was_gone() -> None:
     known = replace(KNOWN, columns={"id": ID, "a": A})
     now = replace(KNOWN, columns={"id": ID, "a": A, "b": ColumnIdentity(4, "text")}, last_number=4)
     names = schema("id", "a", "b")
-    assert unseen_changes(known, now, names, names).columns == (
+    assert unlogged_changes(known, now, names, names).columns == (
         "column b was dropped and another one was added under its name",
     )
 
@@ -138,9 +138,11 @@ def test_labels_and_composite_types_are_compared_by_their_own_ids() -> None:
 
 
 def test_rewritten_rows_are_compared_and_a_column_computed_anew_is_told() -> None:
-    assert seen(replace(KNOWN, partitions=REWRITTEN)) == UnseenChanges(rewritten=True)
+    assert seen(replace(KNOWN, partitions=REWRITTEN)) == UnloggedChanges(rewritten=True)
     altered = {**KNOWN.columns, "a": replace(A, altered="99")}
-    assert seen(replace(KNOWN, partitions=REWRITTEN, columns=altered)) == UnseenChanges(rewritten=True, recomputed=True)
+    assert seen(replace(KNOWN, partitions=REWRITTEN, columns=altered)) == UnloggedChanges(
+        rewritten=True, recomputed=True
+    )
     assert not seen(replace(KNOWN, columns=altered)), "a statement that touched no row"
 
 
@@ -149,10 +151,10 @@ def test_partitions_that_came_and_went() -> None:
     known = replace(KNOWN, partitions={"21": low})
     now = replace(KNOWN, partitions={"21": low, "22": top})
     names = schema("id", "a", "b")
-    assert unseen_changes(known, now, names, names) == UnseenChanges(attached=("22",))
-    assert unseen_changes(now, known, names, names) == UnseenChanges(detached=("public.top",))
+    assert unlogged_changes(known, now, names, names) == UnloggedChanges(attached=("22",))
+    assert unlogged_changes(now, known, names, names) == UnloggedChanges(detached=("public.top",))
     again = replace(known, partitions={"21": replace(low, joined="7")})
-    assert unseen_changes(known, again, names, names).rewritten
+    assert unlogged_changes(known, again, names, names).rewritten
 
 
 PLACES = replace(KNOWN, positional=True)
@@ -161,7 +163,7 @@ PLACES = replace(KNOWN, positional=True)
 @pytest.mark.parametrize(
     ("columns", "names", "words"),
     [
-        ({"id": ID, "a": B, "b": A}, ("id", "a", "b"), ("columns a, b changed places or names",)),
+        ({"id": ID, "a": B, "b": A}, ("id", "a", "b"), ("columns a, b changed positions or names",)),
         ({"id": ID, "b": A}, ("id", "b"), ()),
         ({"id": ID, "z": A, "a": B, "b": ColumnIdentity(4, "text")}, ("id", "z", "a", "b"), ()),
     ],
@@ -173,26 +175,26 @@ def test_of_columns_that_are_known_by_their_places_the_order_counts(
     known = replace(PLACES, columns={name: replace(one, type="t") for name, one in KNOWN.columns.items()})
     told = {name: replace(one, type="t", in_rows=True) for name, one in columns.items()}
     now = replace(known, columns=told)
-    assert unseen_changes(known, now, schema("id", "a", "b"), schema(*names)).columns == words
+    assert unlogged_changes(known, now, schema("id", "a", "b"), schema(*names)).columns == words
 
 
 @pytest.mark.parametrize(
     ("before", "after", "word"),
     [
-        ({"length": 20}, {"length": 5}, "has room for 5"),
-        ({}, {"length": 5}, "has room for 5"),
+        ({"length": 20}, {"length": 5}, "shortened from 20 to 5"),
+        ({}, {"length": 5}, "shortened from unlimited to 5"),
         ({"length": 5}, {"length": 20}, ""),
         ({"length": 5}, {}, ""),
         ({"labels": ("new", "open")}, {"labels": ("late", "new")}, "lost the labels open"),
         ({"labels": ("new", "open")}, {"labels": ("open", "late", "new")}, ""),
-        ({"expression": "id * 2"}, {"expression": "id * 3"}, "computed in another way"),
-        ({}, {"expression": "id * 3"}, "computed in another way"),
+        ({"expression": "id * 2"}, {"expression": "id * 3"}, "the expression of column b changed"),
+        ({}, {"expression": "id * 3"}, "the expression of column b changed"),
         ({"expression": "id * 2"}, {}, ""),
     ],
 )
 def test_room_and_labels_that_a_statement_takes_away(before: dict[str, Any], after: dict[str, Any], word: str) -> None:
     known = replace(KNOWN, columns={**KNOWN.columns, "b": replace(B, **before)})
-    found = unseen_changes(
+    found = unlogged_changes(
         known, replace(known, columns={**KNOWN.columns, "b": replace(B, **after)}), schema("id", "b"), schema("id", "b")
     )
     assert bool(found) == bool(word) and word in "".join(found.columns)
@@ -201,10 +203,10 @@ def test_room_and_labels_that_a_statement_takes_away(before: dict[str, Any], aft
 def test_a_new_column_is_asked_of_the_rows_as_long_as_the_copy_lacks_it() -> None:
     new = ColumnIdentity(4, "int4", in_rows=True)
     now = replace(KNOWN, columns={**KNOWN.columns, "z": new}, last_number=4)
-    assert seen(now, "id", "a", "b", "z") == UnseenChanges(added=("z",))
+    assert seen(now, "id", "a", "b", "z") == UnloggedChanges(added=("z",))
     held, wanted = schema("id", "a", "b"), schema("id", "a", "b", "z")
-    assert unseen_changes(now, now, held, wanted).added == ("z",), "the catalogue was read behind the statement"
-    assert not unseen_changes(now, now, wanted, wanted)
+    assert unlogged_changes(now, now, held, wanted).added == ("z",), "the catalogue was read behind the statement"
+    assert not unlogged_changes(now, now, wanted, wanted)
 
 
 def test_another_table_of_the_same_name() -> None:

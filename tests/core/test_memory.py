@@ -29,12 +29,12 @@ def _store(folder: Path, rows: int) -> tuple[Store, int]:
 
 def test_all_tables_at_once_hold_no_more_than_one_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, size = _store(tmp_path, 1000)
-    monkeypatch.setattr(memory_budget, "ROOM", memory_budget.Room(2 * size + size // 2))
+    monkeypatch.setattr(memory_budget, "BUDGET", memory_budget.MemoryBudget(2 * size + size // 2))
     lock, held, peak = Lock(), 0, 0
 
     def work(number: int) -> int:
         nonlocal held, peak
-        with memory_budget.read_few(store, [f"{number}.parquet"]) as rows:
+        with memory_budget.read_small_files(store, [f"{number}.parquet"]) as rows:
             assert rows is not None
             with lock:
                 held += size
@@ -51,10 +51,10 @@ def test_all_tables_at_once_hold_no_more_than_one_may(tmp_path: Path, monkeypatc
 
 def test_what_never_fits_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, size = _store(tmp_path, 1000)
-    monkeypatch.setattr(memory_budget, "ROOM", memory_budget.Room(2 * size - 1))
+    monkeypatch.setattr(memory_budget, "BUDGET", memory_budget.MemoryBudget(2 * size - 1))
     with (
-        memory_budget.read_few(store, ["0.parquet"]) as rows,
-        memory_budget.read_few(store, ["1.parquet", "2.parquet"]) as more,
+        memory_budget.read_small_files(store, ["0.parquet"]) as rows,
+        memory_budget.read_small_files(store, ["1.parquet", "2.parquet"]) as more,
     ):
         assert rows is not None
         assert more is None
@@ -62,8 +62,8 @@ def test_what_never_fits_is_told_at_once(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_table_that_fails_gives_back_what_it_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, size = _store(tmp_path, 1000)
-    monkeypatch.setattr(memory_budget, "ROOM", memory_budget.Room(size))
-    with pytest.raises(ZeroDivisionError), memory_budget.read_few(store, ["0.parquet"]):
+    monkeypatch.setattr(memory_budget, "BUDGET", memory_budget.MemoryBudget(size))
+    with pytest.raises(ZeroDivisionError), memory_budget.read_small_files(store, ["0.parquet"]):
         raise ZeroDivisionError
-    with memory_budget.read_few(store, ["1.parquet"]) as rows:
+    with memory_budget.read_small_files(store, ["1.parquet"]) as rows:
         assert rows is not None

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.core.spec.definition import OnDelete
-from airflow_cdc_provider.core.table.merge_plan import Action, MergePlan, RowMatch, cover, schema_delta
+from airflow_cdc_provider.core.table.merge_plan import Action, MergePlan, RowMatch, merge_ranges, schema_delta
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 ID = Column("id", LogicalType(Kind.INT32), nullable=False)
@@ -21,26 +21,27 @@ ranges = st.lists(st.tuples(values, values).map(lambda pair: (min(pair), max(pai
 
 
 def said(plan: MergePlan) -> list[tuple[RowMatch, Action]]:
-    return [(clause.meets, clause.action) for clause in plan.clauses()]
+    return [(clause.rows, clause.action) for clause in plan.clauses()]
 
 
 def test_a_hard_delete_deletes_a_soft_one_flags_and_an_ignored_one_does_nothing() -> None:
     actions = {kind: [action for _, action in said(MergePlan(KEYED, kind))] for kind in OnDelete}
     assert actions == {
         OnDelete.HARD: [Action.UPDATE, Action.DELETE, Action.INSERT],
-        OnDelete.SOFT: [Action.UPDATE, Action.FLAG, Action.INSERT],
+        OnDelete.SOFT: [Action.UPDATE, Action.MARK_DELETED, Action.INSERT],
         OnDelete.IGNORE: [Action.UPDATE, Action.INSERT],
     }
 
 
 def test_only_a_repair_of_soft_deletes_inserts_rows_that_are_gone_and_only_whole_ones() -> None:
-    def buries(plan: MergePlan) -> list[bool]:
-        return [clause.whole_only for clause in plan.clauses() if clause.action is Action.BURY]
+    def inserts_deleted(plan: MergePlan) -> list[bool]:
+        return [clause.whole_only for clause in plan.clauses() if clause.action is Action.INSERT_DELETED]
 
-    assert buries(MergePlan(KEYED, OnDelete.SOFT, partial=True, not_older=True)) == [True]
-    assert not buries(MergePlan(KEYED, OnDelete.SOFT, partial=True))
+    assert inserts_deleted(MergePlan(KEYED, OnDelete.SOFT, partial=True, not_older=True)) == [True]
+    assert not inserts_deleted(MergePlan(KEYED, OnDelete.SOFT, partial=True))
     assert not any(
-        buries(MergePlan(KEYED, kind, partial=True, not_older=True)) for kind in (OnDelete.HARD, OnDelete.IGNORE)
+        inserts_deleted(MergePlan(KEYED, kind, partial=True, not_older=True))
+        for kind in (OnDelete.HARD, OnDelete.IGNORE)
     )
 
 
@@ -48,14 +49,14 @@ def test_a_partial_row_is_refused_before_it_could_be_inserted() -> None:
     alone = [
         clause
         for clause in MergePlan(KEYED, OnDelete.HARD, partial=True).clauses()
-        if clause.meets is RowMatch.STAGED_ALONE
+        if clause.rows is RowMatch.STAGED_ONLY
     ]
     assert [(clause.action, clause.partial_only) for clause in alone] == [(Action.REFUSE, True), (Action.INSERT, False)]
 
 
 def test_every_write_to_a_keyed_row_is_guarded_by_order_and_none_to_a_keyless_one() -> None:
     for kind in OnDelete:
-        both = [c for c in MergePlan(KEYED, kind, partial=True, truncated=True).clauses() if c.meets is RowMatch.BOTH]
+        both = [c for c in MergePlan(KEYED, kind, partial=True, truncated=True).clauses() if c.rows is RowMatch.BOTH]
         assert all(clause.guarded for clause in both)
     assert not any(clause.guarded for clause in MergePlan(KEYLESS, OnDelete.HARD).clauses())
 
@@ -63,23 +64,23 @@ def test_every_write_to_a_keyed_row_is_guarded_by_order_and_none_to_a_keyless_on
 @pytest.mark.parametrize("schema", [KEYED, KEYLESS])
 def test_a_truncate_or_an_initial_value_reaches_every_row(schema: TableSchema) -> None:
     added = Column("x", LogicalType(Kind.INT32), initial="7")
-    assert not MergePlan(schema, OnDelete.HARD, added=(ID,)).touches_all
-    assert said(MergePlan(schema, OnDelete.HARD, truncated=True))[-1] == (RowMatch.TARGET_ALONE, Action.DELETE)
-    assert said(MergePlan(schema, OnDelete.HARD, added=(added,)))[-1] == (RowMatch.TARGET_ALONE, Action.FILL)
+    assert not MergePlan(schema, OnDelete.HARD, added=(ID,)).changes_unmatched_rows
+    assert said(MergePlan(schema, OnDelete.HARD, truncated=True))[-1] == (RowMatch.TARGET_ONLY, Action.DELETE)
+    assert said(MergePlan(schema, OnDelete.HARD, added=(added,)))[-1] == (RowMatch.TARGET_ONLY, Action.FILL)
 
 
 @given(ranges, st.integers(1, 16))
 def test_ranges_cover_all_that_was_given_in_order_and_in_number(
     given_ranges: list[tuple[int, int]], limit: int
 ) -> None:
-    covered = cover(given_ranges, limit)
+    covered = merge_ranges(given_ranges, limit)
     assert len(covered) <= limit
     assert all(before[1] < after[0] for before, after in pairwise(covered))
     assert all(any(low <= a and b <= high for low, high in covered) for a, b in given_ranges)
 
 
 def test_the_widest_gaps_stay_open() -> None:
-    assert cover([(1, 2), (4, 5), (100, 101), (103, 110)], 2) == ((1, 5), (100, 110))
+    assert merge_ranges([(1, 2), (4, 5), (100, 101), (103, 110)], 2) == ((1, 5), (100, 110))
 
 
 def test_a_column_that_the_target_has_already_starts_anew_from_its_initial_value_or_null() -> None:

@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.target import TargetState
-from spark_jobs.merge import _named, _record
+from spark_jobs.merge import _control_record, _name_commit
 from tests.spark.hand_made import HandMade
 
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable=False),), ("id",))
@@ -43,34 +43,34 @@ def named(log: ChangeLog, task: TableTask, record: ControlRecord) -> tuple[Contr
         return record
 
     job: Any = SimpleNamespace(log=log, tables=SimpleNamespace(fence=fence))
-    return _named(job, task, TargetState(True, CURSOR), record), raised
+    return _name_commit(job, task, TargetState(True, CURSOR), record), raised
 
 
 def test_a_commit_of_the_stream_keeps_the_fence_and_moves_the_cursor(table: HandMade) -> None:
-    record = _record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, BATCH)
+    record = _control_record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, BATCH)
     assert (record.fence, record.window, record.manifest_sha256) == (3, 2, table.log.manifest_sha256(2))
     assert record.nonce != CURSOR.nonce
 
 
 def test_a_repair_leaves_the_cursor_and_so_raises_the_fence(table: HandMade) -> None:
-    record = _record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, replace(BATCH, window=1, repair=True))
+    record = _control_record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, replace(BATCH, window=1, repair=True))
     assert (record.fence, record.window) == (4, 1) and record.token > CURSOR.token
 
 
 def test_what_lets_go_without_a_new_window_raises_the_fence_and_names_what_waits_from_then_on(table: HandMade) -> None:
     left = CarryOver((), {"quarantined": 1})
-    record = _record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, replace(BATCH, window=1, carry=left))
+    record = _control_record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, replace(BATCH, window=1, carry=left))
     assert (record.fence, record.window, record.carry) == (4, 1, left) and record.token > CURSOR.token
 
 
 def test_a_commit_is_named_before_it_is_made(table: HandMade) -> None:
-    record = _record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, BATCH)
+    record = _control_record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, BATCH)
     assert named(table.log, table.task(), record) == (record, [])
     assert table.log.control("public.t", record.token) == record
 
 
 def test_a_name_that_another_attempt_has_taken_costs_a_fence_in_the_target(table: HandMade) -> None:
-    record = _record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, BATCH)
+    record = _control_record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, BATCH)
     assert table.log.write_control(replace(record, attempt="dead", nonce="dead"))
     mine, raised = named(table.log, table.task(), record)
     assert (mine.fence, mine.window) == (4, 2) and [one.fence for one in raised] == [4]
@@ -78,7 +78,7 @@ def test_a_name_that_another_attempt_has_taken_costs_a_fence_in_the_target(table
 
 
 def test_a_repair_is_named_above_the_fence_it_raised_before(table: HandMade) -> None:
-    record = _record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, replace(BATCH, window=1, repair=True))
+    record = _control_record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, replace(BATCH, window=1, repair=True))
     mine, raised = named(table.log, table.task(), record)
     assert [one.fence for one in raised] == [4] and (mine.fence, mine.window) == (5, 1)
     assert table.log.control("public.t", mine.token) == mine

@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, about_records
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, decisions_by_record
 from airflow_cdc_provider.core.errors import StagingInvalid
 from airflow_cdc_provider.core.log.change_log import quarantine_path
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
 from airflow_cdc_provider.core.log.quarantine import (
     BadRecord,
-    Refusal,
+    BadRecordProblems,
     UndecodedRecord,
-    account,
-    allowed,
+    apply_correction,
     bad_record,
-    begins_row,
-    corrected,
+    build_accounting,
+    is_insert,
+    max_bad_records,
     own_key,
     record_id,
     undecoded,
@@ -45,28 +45,28 @@ def image(record: ChangeRecord) -> object:
 
 def test_a_record_is_mended_once_every_column_that_was_lost_is_given() -> None:
     bad = unreadable("insert", "v", "w", id=1)
-    assert corrected(bad, {"v": "a"}, SCHEMA) is bad
-    good = corrected(bad, {"v": "a", "w": None}, SCHEMA)
+    assert apply_correction(bad, {"v": "a"}, SCHEMA) is bad
+    good = apply_correction(bad, {"v": "a", "w": None}, SCHEMA)
     assert (good.op, good.key, good.key_before, good.after_complete) == ("insert", "[1]", None, True)
     assert image(good) == {"id": 1, "v": "a", "w": None}
 
 
 def test_columns_that_never_came_stay_unknown() -> None:
-    good = corrected(unreadable("update", "v", id=1), {"v": "a"}, SCHEMA)
+    good = apply_correction(unreadable("update", "v", id=1), {"v": "a"}, SCHEMA)
     assert (good.op, good.key, good.key_before, good.after_complete) == ("update", "[1]", "[1]", False)
     assert image(good) == {"id": 1, "v": "a"}
 
 
 def test_a_message_that_told_nothing_needs_the_whole_row_and_a_delete_its_key() -> None:
     bad = unreadable("", key=None)
-    assert corrected(bad, {"id": 1, "v": "a"}, SCHEMA) is bad
-    assert (whole := corrected(bad, {"id": 1, "v": "a", "w": "b"}, SCHEMA)).op == "upsert" and whole.key == "[1]"
-    gone = corrected(unreadable("delete", key=None), {"id": 1}, SCHEMA)
+    assert apply_correction(bad, {"id": 1, "v": "a"}, SCHEMA) is bad
+    assert (whole := apply_correction(bad, {"id": 1, "v": "a", "w": "b"}, SCHEMA)).op == "upsert" and whole.key == "[1]"
+    gone = apply_correction(unreadable("delete", key=None), {"id": 1}, SCHEMA)
     assert (gone.op, gone.key_before, own_key(gone)) == ("delete", "[1]", "[1]")
 
 
 def test_the_key_that_was_told_is_kept_where_no_other_is_given() -> None:
-    good = corrected(unreadable("update", "v"), {"v": "a"}, SCHEMA)
+    good = apply_correction(unreadable("update", "v"), {"v": "a"}, SCHEMA)
     assert (good.key, good.key_before, image(good)) == ("[1]", "[1]", {"v": "a"})
 
 
@@ -74,10 +74,10 @@ def test_values_take_the_place_of_those_that_do_not_fit() -> None:
     bad = ChangeRecord(
         "public.t", "insert", "01", "s", key="[9]", after='{"id":9,"v":"a","w":"b"}', after_complete=True
     )
-    good = corrected(bad, {"id": 1, "w": "c"}, SCHEMA)
+    good = apply_correction(bad, {"id": 1, "w": "c"}, SCHEMA)
     assert (good.key, image(good), good.after_complete) == ("[1]", {"id": 1, "v": "a", "w": "c"}, True)
     gone = ChangeRecord("public.t", "delete", "02", "s", key_before="[9]", before='{"id":9}')
-    assert corrected(gone, {"id": 1}, SCHEMA).key_before == "[1]"
+    assert apply_correction(gone, {"id": 1}, SCHEMA).key_before == "[1]"
 
 
 def test_what_came_is_kept_and_vouches_for_itself() -> None:
@@ -88,8 +88,8 @@ def test_what_came_is_kept_and_vouches_for_itself() -> None:
         with pytest.raises(StagingInvalid):
             BadRecord.decode(kept.encode().replace(b"no telling", b"something"), "here")
     assert bad_record(unreadable("insert"), 3, "no telling", "").codec == "c"
-    assert undecoded(decoded) is None and begins_row(decoded) and begins_row(unreadable("insert"))
-    assert not begins_row(unreadable("update"))
+    assert undecoded(decoded) is None and is_insert(decoded) and is_insert(unreadable("insert"))
+    assert not is_insert(unreadable("update"))
 
 
 def test_an_id_is_of_one_key_at_one_place_of_one_table() -> None:
@@ -104,7 +104,7 @@ def test_an_id_is_of_one_key_at_one_place_of_one_table() -> None:
 
 @pytest.mark.parametrize(("records", "limit"), [(0, 100), (100_000, 100), (1_000_000, 1_000)])
 def test_a_window_may_hold_so_many_bad_records_or_the_share_where_that_is_more(records: int, limit: int) -> None:
-    assert allowed(Quarantine(), records) == limit
+    assert max_bad_records(Quarantine(), records) == limit
 
 
 def test_the_newest_decision_about_a_record_counts() -> None:
@@ -112,18 +112,18 @@ def test_the_newest_decision_about_a_record_counts() -> None:
     later = OperatorDecision("2", DecisionKind.DISCARD, "shop", "public.t", "ann", "", record="r1")
     yes = OperatorDecision("3", DecisionKind.APPROVE_DELETES, "shop", "public.t", "ann", "")
     other = replace(later, id="4", table="public.o")
-    assert about_records([later, yes, other, first], "public.t") == {"r1": later}
+    assert decisions_by_record([later, yes, other, first], "public.t") == {"r1": later}
 
 
 @given(st.lists(st.integers(0, 1000), min_size=6, max_size=6))
 def test_every_record_read_is_in_one_place(parts: list[int]) -> None:
     applied, superseded, ignored, discarded, quarantined, held = parts
-    told = account(sum(parts), 0, applied, ignored, discarded, quarantined, held)
+    told = build_accounting(sum(parts), 0, applied, ignored, discarded, quarantined, held)
     assert told["superseded"] == superseded
 
 
 def test_a_refusal_says_where_the_bytes_are_and_what_to_do() -> None:
-    refusal = Refusal("shop", "public.t", 7, "abc", "column v cannot be read", "/staging/shop")
+    refusal = BadRecordProblems("shop", "public.t", 7, "abc", "column v cannot be read", "/staging/shop")
     for problem in (refusal.stop(), refusal.without_key()):
         assert "public.t" in problem.what and "window 7" in problem.what and "column v" in problem.what
         assert f"/staging/shop/{quarantine_path('public.t', 'abc')}" in problem.data

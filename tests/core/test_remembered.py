@@ -11,7 +11,7 @@ from airflow_cdc_provider.core.log.change_log import Manifest, TableSlice, manif
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
-from spark_jobs.windows.recent_event_ids import event_ids
+from spark_jobs.windows.recent_event_ids import recent_event_ids
 from spark_jobs.windows.record_files import RecordFile
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
@@ -34,19 +34,19 @@ def log(tmp_path: Path) -> ChangeLog:
 
 
 def test_ids_are_remembered_as_long_as_the_source_may_come_back_to_them(log: ChangeLog) -> None:
-    assert event_ids(log, 6, KEPT, NOW) == {"a2", "b2", "a3", "b3", "a4", "b4", "a5", "b5"}
-    assert event_ids(log, 6, KEPT, NOW + timedelta(seconds=1)) == {"a3", "b3", "a4", "b4", "a5", "b5"}
+    assert recent_event_ids(log, 6, KEPT, NOW) == {"a2", "b2", "a3", "b3", "a4", "b4", "a5", "b5"}
+    assert recent_event_ids(log, 6, KEPT, NOW + timedelta(seconds=1)) == {"a3", "b3", "a4", "b4", "a5", "b5"}
 
 
 def test_a_window_that_is_landed_again_does_not_remember_itself(log: ChangeLog) -> None:
-    assert event_ids(log, 3, KEPT, NOW) == {"a2", "b2"}
+    assert recent_event_ids(log, 3, KEPT, NOW) == {"a2", "b2"}
 
 
 def test_windows_that_were_cleaned_up_are_not_looked_for(log: ChangeLog) -> None:
     for window in (1, 2, 3):
         log.store.delete(manifest_path(window))
-    assert event_ids(log, 6, KEPT, NOW) == {"a4", "b4", "a5", "b5"}
+    assert recent_event_ids(log, 6, KEPT, NOW) == {"a4", "b4", "a5", "b5"}
 
 
 def test_before_the_first_window_nothing_is_remembered(tmp_path: Path) -> None:
-    assert event_ids(ChangeLog(LocalStore(str(tmp_path))), 1, KEPT, NOW) == frozenset()
+    assert recent_event_ids(ChangeLog(LocalStore(str(tmp_path))), 1, KEPT, NOW) == frozenset()

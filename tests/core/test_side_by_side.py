@@ -14,7 +14,7 @@ from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from spark_jobs.runtime.job import Job
-from spark_jobs.runtime.parallel import in_parallel
+from spark_jobs.runtime.parallel import run_splits
 from tests.spark.hand_made import HandMade
 from tests.waiting import until
 
@@ -22,10 +22,10 @@ SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable
 
 LEFT_ALONE = """
 import os, time
-from spark_jobs.runtime.process_pool import pool
+from spark_jobs.runtime.process_pool import process_pool
 
 if __name__ == "__main__":
-    processes = pool(1)
+    processes = process_pool(1)
     print(processes.submit(os.getpid).result(), flush=True)
     processes.submit(time.sleep, 900).result()
 """
@@ -38,15 +38,15 @@ def job(tmp_path: Path) -> Job:
 
 
 def test_a_share_that_is_alone_stays_here_and_several_go_to_others_in_their_order(job: Job) -> None:
-    assert in_parallel(job, abs, []) == []
-    assert in_parallel(job, os.getpgid, [0]) == [os.getpgid(0)]
-    assert in_parallel(job, abs, [-3, 2, -1]) == [3, 2, 1]
-    assert os.getpid() not in in_parallel(job, eval, ["__import__('os').getpid()"] * 3)
+    assert run_splits(job, abs, []) == []
+    assert run_splits(job, os.getpgid, [0]) == [os.getpgid(0)]
+    assert run_splits(job, abs, [-3, 2, -1]) == [3, 2, 1]
+    assert os.getpid() not in run_splits(job, eval, ["__import__('os').getpid()"] * 3)
 
 
 def test_a_process_that_is_ended_fails_the_attempt_in_words(job: Job) -> None:
     with pytest.raises(SourceUnavailable, match="JOB007"):
-        in_parallel(job, os._exit, [1, 1])
+        run_splits(job, os._exit, [1, 1])
 
 
 def test_processes_end_with_a_driver_that_is_killed(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from airflow_cdc_provider.core.log.snapshots import (
     CHANGES,
     SourceSnapshot,
-    joined,
-    of_all_tables,
-    restarts_in,
-    unfinished,
+    covers_all_tables,
+    find_restarts,
+    follows_interrupted_snapshot,
+    merge_snapshots,
 )
 
 FIRST = SourceSnapshot("pg", "pg.s.t", "a", 10, ended=True, whole=True)
@@ -17,41 +17,41 @@ SECOND = SourceSnapshot("pg", "pg.s.t", "b", 30, whole=True)
 
 
 def test_the_first_snapshot_of_a_topic_is_no_restart() -> None:
-    assert restarts_in((), (FIRST, STREAMED)) == ()
-    assert restarts_in((FIRST,), (FIRST, STREAMED)) == (), "spread over windows"
+    assert find_restarts((), (FIRST, STREAMED)) == ()
+    assert find_restarts((FIRST,), (FIRST, STREAMED)) == (), "spread over windows"
 
 
 def test_a_snapshot_behind_another_or_behind_changes_is_a_restart() -> None:
-    assert restarts_in((FIRST,), (SECOND,)) == (SECOND,)
-    assert restarts_in((STREAMED,), (SECOND,)) == (SECOND,)
-    assert restarts_in((), (SECOND, FIRST)) == (SECOND,), "in whatever order shares were read"
-    assert restarts_in((FIRST, SECOND), (SECOND,)) == (), "it is known"
+    assert find_restarts((FIRST,), (SECOND,)) == (SECOND,)
+    assert find_restarts((STREAMED,), (SECOND,)) == (SECOND,)
+    assert find_restarts((), (SECOND, FIRST)) == (SECOND,), "in whatever order shares were read"
+    assert find_restarts((FIRST, SECOND), (SECOND,)) == (), "it is known"
 
 
 def test_the_earliest_restart_counts() -> None:
     third = SourceSnapshot("pg", "pg.s.t", "c", 40)
-    assert restarts_in((FIRST,), (third, SECOND)) == (SECOND,)
+    assert find_restarts((FIRST,), (third, SECOND)) == (SECOND,)
 
 
 def test_each_connector_begins_anew_by_itself() -> None:
     other = [SourceSnapshot("my", "my.s.t", "a", 11), SourceSnapshot("my", "my.s.t", "b", 70)]
-    assert set(restarts_in((FIRST, other[0]), (other[1], SECOND))) == {SECOND, other[1]}
+    assert set(find_restarts((FIRST, other[0]), (other[1], SECOND))) == {SECOND, other[1]}
 
 
 def test_a_first_snapshot_that_was_interrupted_needs_no_operator() -> None:
     begun = SourceSnapshot("pg", "pg.s.t", "a", 10)
-    assert unfinished(SECOND, (begun, SECOND))
-    assert not unfinished(SECOND, (FIRST, SECOND))
-    assert not unfinished(SECOND, (begun, STREAMED, SECOND))
+    assert follows_interrupted_snapshot(SECOND, (begun, SECOND))
+    assert not follows_interrupted_snapshot(SECOND, (FIRST, SECOND))
+    assert not follows_interrupted_snapshot(SECOND, (begun, STREAMED, SECOND))
 
 
 def test_tables_without_rows_are_empty_only_where_no_operator_asked_for_the_snapshot() -> None:
-    assert of_all_tables(SECOND, (FIRST, STREAMED, SECOND))
-    assert not of_all_tables(SECOND, (FIRST, SECOND)), "nothing was streamed yet: it may be an operator's"
+    assert covers_all_tables(SECOND, (FIRST, STREAMED, SECOND))
+    assert not covers_all_tables(SECOND, (FIRST, SECOND)), "nothing was streamed yet: it may be an operator's"
     part = SourceSnapshot("my", "my.s.t", "b", 30)
-    assert not of_all_tables(part, (SourceSnapshot("my", "my.s.t", CHANGES, 20), part))
+    assert not covers_all_tables(part, (SourceSnapshot("my", "my.s.t", CHANGES, 20), part))
 
 
 def test_entries_of_one_snapshot_are_joined() -> None:
     later = SourceSnapshot("pg", "pg.s.t", "a", 12)
-    assert joined((later, FIRST)) == (FIRST,)
+    assert merge_snapshots((later, FIRST)) == (FIRST,)

@@ -107,7 +107,7 @@ def test_whole_numbers_are_always_held(system: System) -> None:
 @pytest.mark.parametrize("sql", [PostgresSql("s"), MysqlSql("s"), MysqlSql("s", Floats.TEXT)], ids=["pg", "my", "text"])
 def test_a_target_lacks_values_where_it_refuses_some(sql: Sql, kind: Kind, in_key: bool) -> None:
     column = Column("c", LogicalType(kind, 10, 2) if kind is Kind.DECIMAL else LogicalType(kind))
-    assert bool(sql.unsupported_values(column, in_key)) == bool(sql.refused(column, in_key, "c"))
+    assert bool(sql.unsupported_values(column, in_key)) == bool(sql.unsupported_condition(column, in_key, "c"))
 
 
 def test_the_note_names_values_columns_and_what_to_write() -> None:
@@ -116,9 +116,9 @@ def test_the_note_names_values_columns_and_what_to_write() -> None:
         task(rule), lambda column: may_hold(column, POSTGRESQL), MysqlSql("shop").unsupported_values
     )
     assert unsupported_values_note(SOURCE.table, found) == (
-        "shop.prices stops where it meets values that the copy cannot hold: keys longer than the index takes in item "
+        "shop.prices stops at values that the copy cannot hold: keys longer than the index takes in item "
         "(key); infinite times in valid_from (key), valid_to; years before 1 or after 9999 in valid_from (key), "
         "valid_to; NaN in amount. `columns: {cast: {valid_from: text, valid_to: text, amount: text}}` copies them as "
-        "text; `on_unrepresentable: set_null` makes them NULL outside the key, with their text beside them; "
-        "`on_bad_record: quarantine` puts records with such texts aside"
+        "text; `on_unrepresentable: set_null` writes NULL outside the key, and their text to another column; "
+        "`on_bad_record: quarantine` moves records with such texts to quarantine"
     )

@@ -195,7 +195,7 @@ def test_a_fence_number_has_one_owner_whatever_its_window(log: ChangeLog) -> Non
 def test_the_highest_fence_stays_named_however_much_is_forgotten(log: ChangeLog) -> None:
     for fence in (1, 2, 3):
         assert log.claim_fence(replace(RECORD, fence=fence))
-    log.forget_controls("public.a", below=1 << 62)
+    log.remove_old_controls("public.a", below=1 << 62)
     assert log.highest_fence("public.a") == 3
     assert log.control("public.a", RECORD.token) is None
 

@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import TargetState
-from spark_jobs.runtime.table_guard import is_unchanged, require_expected_fence
+from spark_jobs.runtime.table_guard import require_current_batch, require_expected_fence
 
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32)),), ("id",))
 RECORD = ControlRecord("r", "public.t", "log", "owner", "a", 2, 5, "f", State(TableState.REPLICATING, "2026-01-01"))
@@ -24,13 +24,13 @@ def told(control: ControlRecord | None) -> TableTask:
 
 
 def test_a_batch_fits_the_fence_and_the_cursor_it_was_staged_on() -> None:
-    is_unchanged(2, 5, RECORD, TargetState(True, RECORD))
+    require_current_batch(2, 5, RECORD, TargetState(True, RECORD))
 
 
 @pytest.mark.parametrize(("fence", "window"), [(1, 5), (3, 5), (2, 4), (2, 6)])
 def test_a_batch_fits_no_other_fence_and_no_other_cursor(fence: int, window: int) -> None:
     with pytest.raises(Fenced, match="TGT034"):
-        is_unchanged(fence, window, RECORD, TargetState(True, RECORD))
+        require_current_batch(fence, window, RECORD, TargetState(True, RECORD))
 
 
 def test_an_attempt_works_under_the_fence_it_was_told_wherever_the_cursor_is_by_now() -> None:

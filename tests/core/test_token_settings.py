@@ -9,7 +9,7 @@ import pytest
 
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import State, TableState
-from airflow_cdc_provider.targets.fencing import is_ours
+from airflow_cdc_provider.targets.fencing import has_commit
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.writers.delta import APP_ID, METADATA, VERSION, _token
 
@@ -38,7 +38,7 @@ def test_the_token_stands_in_the_settings_during_the_merge_only(dies: bool) -> N
 
 
 def test_a_commit_is_ours_by_token_attempt_and_nonce() -> None:
-    assert is_ours(TargetState(True, RECORD), RECORD)
+    assert has_commit(TargetState(True, RECORD), RECORD)
     for other in (replace(RECORD, nonce="x"), replace(RECORD, attempt="b"), replace(RECORD, window=6)):
-        assert not is_ours(TargetState(True, other), RECORD)
-    assert not is_ours(TargetState(True), RECORD)
+        assert not has_commit(TargetState(True, other), RECORD)
+    assert not has_commit(TargetState(True), RECORD)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 from concurrent.futures import ThreadPoolExecutor
 
-from spark_jobs.windows.split_reader import uncollected
+from spark_jobs.windows.split_reader import gc_disabled
 
 
 def collecting() -> bool:
-    with uncollected():
+    with gc_disabled():
         return gc.isenabled()
 
 

@@ -31,7 +31,7 @@ def rows(store: LocalStore) -> None:
 
 
 def copy(store: LocalStore) -> None:
-    write_files(store, "t", [ROWS], FileLayout(measured=("id",)))
+    write_files(store, "t", [ROWS], FileLayout(statistics_columns=("id",)))
 
 
 def window(store: LocalStore) -> None:

@@ -31,7 +31,7 @@ WEEK = timedelta(days=7)
     ],
 )
 def test_an_iceberg_table_is_kept_up_by_need(change: dict[str, int], chores: tuple[str, ...]) -> None:
-    assert iceberg.due(replace(ICEBERG, **change)) == chores
+    assert iceberg.due_tasks(replace(ICEBERG, **change)) == chores
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_an_iceberg_table_is_kept_up_by_need(change: dict[str, int], chores: tup
     ],
 )
 def test_a_delta_table_is_kept_up_by_need(change: dict[str, object], chores: tuple[str, ...]) -> None:
-    assert delta.due(replace(DELTA, **change), WEEK) == chores  # type: ignore[arg-type]
+    assert delta.due_tasks(replace(DELTA, **change), WEEK) == chores  # type: ignore[arg-type]
 
 
 def test_the_figures_of_an_iceberg_table_are_those_of_its_current_snapshot() -> None:
     summary = {"total-data-files": "3", "total-delete-files": "2", "total-records": "10", "total-position-deletes": "4"}
-    figures = iceberg.figures_of(summary | {"total-files-size": "99"}, old_snapshots=7)
+    figures = iceberg.table_statistics(summary | {"total-files-size": "99"}, old_snapshots=7)
     assert figures == iceberg.TableStatistics(3, 2, 10, 4, 99, 7)

@@ -39,7 +39,7 @@ def seal(
     """The next window, as extract seals it."""
     window = table.window = table.window + 1
     job = table.job(StepKind.EXTRACT, ())
-    vars(job.opened).update(source=source or Channels())
+    vars(job.resources).update(source=source or Channels())
     before = table.log.manifest_sha256(window - 1)
     manifest = Manifest(table.log_id, window, epoch, {}, hi, before, "a", "2026-01-01T00:00:00Z", {})
     return table.log.seal(watermarked(job, manifest, told))

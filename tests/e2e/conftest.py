@@ -21,12 +21,13 @@ CHECKOUT = Path(__file__).parents[2]
 @pytest.fixture(scope="session")
 def interpreter(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("installed")
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, CHECKOUT)
-    (wheel,) = folder.glob("*.whl")
+    for distribution in (CHECKOUT, CHECKOUT / "airflow_cdc_provider" / "sandbox"):
+        run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, distribution)
     run(sys.executable, "-m", "uv", "venv", "--quiet", "--python", sys.executable, folder / "venv")
     python = str(folder / "venv" / "bin" / "python")
     install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python]
-    install += ["--constraint", str(CHECKOUT / "constraints.txt"), f"{wheel}[postgres,delta,sandbox]"]
+    install += ["--constraint", str(CHECKOUT / "constraints.txt"), "airflow-cdc-provider[postgres,delta,sandbox]"]
+    install += ["--find-links", str(folder)]
     # Whatever the checkout's own environment was made of is at hand.
     if subprocess.run([*install, "--offline"], cwd="/", capture_output=True, check=False).returncode != 0:
         run(*install)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from airflow_cdc_failpoints import ARMED
+
 from airflow_cdc_provider import jars, logstore
-from airflow_cdc_provider.core.failpoints import ARMED
 from airflow_cdc_provider.jars import user_cache
 
 SIGNALS = {"freeze": "STOP", "kill9:jvm": "KILL"}
@@ -38,7 +39,7 @@ class Breakpoint:
         return whole.replace(self.before, STRIKE.format(signal=SIGNALS[action]) + self.before)
 
 
-BREAKPOINTS = {"commit.unnamed": Breakpoint("HardLinkLogStore", "Files.createLink(file, unnamed);")}
+BREAKPOINTS = {"commit.unnamed": Breakpoint("HardLinkLogStore", "Files.createLink(file, temporary);")}
 
 
 def class_path(environment: Mapping[str, str]) -> list[Path]:

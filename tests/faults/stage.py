@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from spark_jobs.runtime.sessions import TARGET_SETTINGS, build
+from spark_jobs.runtime.sessions import TARGET_SETTINGS, build_session
 from tests.faults.performing import Theatre
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL
 
@@ -33,7 +33,7 @@ def session(java_options: str = "") -> SparkSession:
             TARGET_SETTINGS[kind]["spark.sql.extensions"] for kind in ("delta", "iceberg")
         ),
     }
-    return build("faults", "delta", conf)
+    return build_session("faults", "delta", conf)
 
 
 @contextlib.contextmanager

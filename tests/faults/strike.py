@@ -17,8 +17,9 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from airflow_cdc_failpoints import ARMED, TOKEN
+
 from airflow_cdc_provider.core.errors import CdcError
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.hooks import drivers
 from tests.faults import attempts

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from airflow_cdc_provider.control.close_window import close_window
+from airflow_cdc_provider.control.immediate_commands import carry_out
 from airflow_cdc_provider.control.inventory import known_tables, rebuild_index
 from airflow_cdc_provider.control.observe import RunContext
 from airflow_cdc_provider.control.open_window import open_window
 from airflow_cdc_provider.control.reconcile import find_holes, pause_stream, resume_stream
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
-from airflow_cdc_provider.control.requests import carry_out
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.errors import CdcError

@@ -17,14 +17,14 @@ BINLOG = (
     Breakage(
         "a column that is dropped within a window is gone from the target, too",
         f"{MYSQL}/known_columns.py",
-        "if one.name not in schema.names)",
-        "if one.name in ())",
+        "if column.name not in schema.names)",
+        "if column.name in ())",
         (ALTERED,),
     ),
     Breakage(
         "a column that was generated is taken for an ordinary one",
         f"{MYSQL}/decode.py",
-        "return sorted(unexplained & set(self._setting.redefined(table))) if unexplained else []",
+        "return sorted(unexplained & set(self._settings.redefined(table))) if unexplained else []",
         "return []",
         (ALTERED,),
     ),
@@ -45,7 +45,7 @@ BINLOG = (
     Breakage(
         "a foreign key that changes rows may come behind the copy",
         f"{MYSQL}/alterations.py",
-        "        yield from _foreign_key(clause)\n",
+        "        yield from _foreign_key_changes(clause)\n",
         "",
         (ALTERED,),
     ),
@@ -73,8 +73,8 @@ BINLOG = (
     Breakage(
         "types that a window takes over from the catalogue are not judged",
         f"{MYSQL}/schemas.py",
-        "and not (keeps_values(native, one) and _keeps(native, taken_over[one.name]))",
-        "and not keeps_values(native, one)",
+        "and not (keeps_values(native, column) and _type_keeps_values(native, taken_over[column.name]))",
+        "and not keeps_values(native, column)",
         (ALTERED,),
     ),
     Breakage(
@@ -94,36 +94,36 @@ BINLOG = (
     Breakage(
         "a window may end where the protocol cannot begin",
         f"{MYSQL}/decode.py",
-        "        if event.end <= LARGEST_START:",
+        "        if event.end <= MAX_REQUEST_POS:",
         "        if event.end:",
         (EVENTS,),
     ),
     Breakage(
         "rows of a transaction that a crash cut off count",
         f"{MYSQL}/decode.py",
-        "        if self._open:\n            self._holes(event, self._touched",
-        "        if not self._open:\n            self._holes(event, self._touched",
+        "        if self._open:\n            self._add_holes(event, self._touched",
+        "        if not self._open:\n            self._add_holes(event, self._touched",
         (EVENTS,),
     ),
     Breakage(
         "what was rolled back counts",
         f"{MYSQL}/decode.py",
-        '                self._holes(event, self._touched, "rows were told and then rolled back")',
+        '                self._add_holes(event, self._touched, "rows were logged and then rolled back")',
         "                pass",
         (EVENTS,),
     ),
     Breakage(
         "a statement that is logged instead of its rows passes",
         f"{MYSQL}/decode.py",
-        '                self._holes(event, ours, "a statement was logged instead of the rows that it changed")',
+        '                self._add_holes(event, ours, "a statement was logged instead of the rows that it changed")',
         "                pass",
         (STREAM,),
     ),
     Breakage(
         "a window goes beyond its limit",
         f"{MYSQL}/decode.py",
-        "BinlogPosition(number_of(event.file), event.start) >= self._limit:",
-        "BinlogPosition(number_of(event.file), event.start) > self._limit:",
+        "BinlogPosition(file_number(event.file), event.start) >= self._limit:",
+        "BinlogPosition(file_number(event.file), event.start) > self._limit:",
         (STREAM, WINDOWS),
     ),
     Breakage(
@@ -136,22 +136,22 @@ BINLOG = (
     Breakage(
         "a binlog that was reset is taken for the one before",
         f"{MYSQL}/stream.py",
-        "        if not known:",
-        "        if known is None:",
+        "        if not same:",
+        "        if same is None:",
         (STREAM,),
     ),
     Breakage(
         "a column that was not sent is NULL",
         f"{MYSQL}/row_images.py",
-        "        new = [then if now is ABSENT else now for then, now in zip(old, new, strict=True)]",
-        "        new = [None if now is ABSENT else now for now in new]",
+        "        new = fill_absent(old, new)",
+        "        new = [None if cell is ABSENT else cell for cell in new]",
         (STREAM,),
     ),
     Breakage(
         "the old key of a row that cannot be read stays",
         f"{MYSQL}/records.py",
-        "        left = [self._record(gone, DEPARTS, True)] if gone else []",
-        "        left: list[ChangeRecord] = []",
+        "        departure = [self._record(departed, DEPARTS, True)] if departed else []",
+        "        departure: list[ChangeRecord] = []",
         (STREAM,),
     ),
     Breakage(
@@ -164,8 +164,8 @@ BINLOG = (
     Breakage(
         "a default of an added column counts as known",
         f"{MYSQL}/schemas.py",
-        "name not in held.names and described[name].default)",
-        "name not in held.names and not described)",
+        "name not in target.names and described[name].default)",
+        "name not in target.names and not described)",
         (STREAM,),
     ),
     Breakage(
@@ -178,8 +178,8 @@ BINLOG = (
     Breakage(
         "the sign of a decimal counts as a digit",
         f"{MYSQL}/cells.py",
-        "        turned = bytes([cell[0] ^ 0x80, *cell[1:]])",
-        "        turned = bytes(cell)",
+        "        packed = bytes([cell[0] ^ 0x80, *cell[1:]])",
+        "        packed = bytes(cell)",
         (TYPES,),
     ),
     Breakage(
@@ -192,15 +192,15 @@ BINLOG = (
     Breakage(
         "a copy stands at the end of the binlog",
         f"{MYSQL}/copy.py",
-        '        here = position_of(told["Binlog_snapshot_file"], int(told["Binlog_snapshot_position"]))',
-        '        here = position_of(told["Binlog_snapshot_file"], int(told["Binlog_snapshot_position"]) + (1 << 20))',
+        'int(status["Binlog_snapshot_position"]))',
+        'int(status["Binlog_snapshot_position"]) + (1 << 20))',
         (TYPES,),
     ),
     Breakage(
         "the last row of a share is read twice",
         f"{MYSQL}/copy.py",
-        '(part.high, "<")',
-        '(part.high, "<=")',
+        '(key_range.high, "<")',
+        '(key_range.high, "<=")',
         (TYPES,),
     ),
     Breakage(

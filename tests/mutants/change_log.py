@@ -24,10 +24,10 @@ CHANGE_LOG = (
     Breakage(
         "a window ends in the middle of a transaction",
         "spark_jobs/windows/window_writer.py",
-        "                if self.room.records <= 0 or self.room.bytes <= 0:",
+        "                if self.space.records <= 0 or self.space.bytes <= 0:",
         "                if self.open.records >= self.limits.window_records:\n"
-        "                    return Cut.SIZE\n"
-        "                if self.room.records <= 0 or self.room.bytes <= 0:",
+        "                    return WindowEnd.SIZE\n"
+        "                if self.space.records <= 0 or self.space.bytes <= 0:",
         ("tests/spark/test_landing.py::test_a_window_is_a_run_of_whole_transactions",),
     ),
     Breakage(
@@ -49,10 +49,10 @@ CHANGE_LOG = (
         f"{CORE}/decisions/table_decisions.py",
         "    for number in range(control.window + 1, log.sealed + 1):\n"
         "        manifest = log.manifests.get(number)\n"
-        "        if manifest and (piece",
+        "        if manifest and (part",
         "    for number in range(control.window + 2, log.sealed + 1):\n"
         "        manifest = log.manifests.get(number)\n"
-        "        if manifest and (piece",
+        "        if manifest and (part",
         ("tests/core/test_decide.py",),
     ),
     Breakage(
@@ -86,8 +86,8 @@ CHANGE_LOG = (
     Breakage(
         "a file that is not the sealed one is read",
         "spark_jobs/windows/log_reader.py",
-        "if found != (file.bytes, file.sha256):",
-        "if not found[0]:",
+        "if actual != (file.bytes, file.sha256):",
+        "if not actual[0]:",
         ("tests/core/test_batch_plan.py",),
     ),
     Breakage(
@@ -121,8 +121,8 @@ CHANGE_LOG = (
     Breakage(
         "a window may begin behind the end of the one before",
         "spark_jobs/extract.py",
-        "if before.epoch == step.epoch and before.hi != step.lo:",
-        "if before.epoch != step.epoch and before.hi != step.lo:",
+        "if previous.epoch == step.epoch and previous.hi != step.lo:",
+        "if previous.epoch != step.epoch and previous.hi != step.lo:",
         ("tests/core/test_batch_plan.py",),
     ),
 )

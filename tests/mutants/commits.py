@@ -14,8 +14,8 @@ COMMITS = (
     Breakage(
         "a commit in a folder replaces what is there",
         "airflow_cdc_provider/logstore/HardLinkLogStore.java",
-        "Files.createLink(file, unnamed);",
-        "Files.move(unnamed, file, new StandardCopyOption[] {StandardCopyOption.ATOMIC_MOVE});",
+        "Files.createLink(file, temporary);",
+        "Files.move(temporary, file, new StandardCopyOption[] {StandardCopyOption.ATOMIC_MOVE});",
         ("tests/spark/test_log_store_folder.py",),
     ),
     Breakage(
@@ -57,21 +57,21 @@ COMMITS = (
     Breakage(
         "a fence is checked before its commit, not by it",
         f"{DELTA}/target.py",
-        "_append_nothing(opened, self.app_id(record.table), record)",
-        "_append_nothing(self.open(target_table), self.app_id(record.table), record)",
+        "_append_empty(delta_table, self.app_id(record.table), record)",
+        "_append_empty(self.open(target_table), self.app_id(record.table), record)",
         ("tests/spark/test_delta_cursor.py",),
     ),
     Breakage(
         "a fence does not look whether the table is still as it was",
         f"{DELTA}/target.py",
-        "if opened is None or not self._still(opened, expected, record.table):",
-        "if opened is None:",
+        "if delta_table is None or not self._is_unchanged(delta_table, expected, record.table):",
+        "if delta_table is None:",
         ("tests/spark/test_delta_cursor.py",),
     ),
     Breakage(
         "a fence whose answer was lost is believed",
         f"{DELTA}/target.py",
-        "if is_ours(self.state(record.table, target_table), record):",
+        "if has_commit(self.state(record.table, target_table), record):",
         "if True:",
         ("tests/spark/test_delta_cursor.py",),
     ),
@@ -85,8 +85,8 @@ COMMITS = (
     Breakage(
         "a restore by somebody is not seen",
         f"{DELTA}/history.py",
-        "return TableHistory(earlier.record, restored=True, known=earlier.known)",
-        "return TableHistory(earlier.record, restored=False, known=earlier.known)",
+        "return TableHistory(earlier.record, restored=True, complete=earlier.complete)",
+        "return TableHistory(earlier.record, restored=False, complete=earlier.complete)",
         ("tests/spark/test_delta_cursor.py",),
     ),
     Breakage(
@@ -99,15 +99,15 @@ COMMITS = (
     Breakage(
         "a fence number may be named twice with two windows",
         LOG,
-        "return all(token == own or token[0] < record.fence for token in self._named(record.table))",
+        "return all(token == own or token[0] < record.fence for token in self._control_tokens(record.table))",
         "return True",
         ("tests/core/test_staging.py",),
     ),
     Breakage(
         "the highest fence of a table is forgotten when its records are cleaned",
         LOG,
-        "in sorted(self._named(table))[:-1]:",
-        "in sorted(self._named(table)):",
+        "in sorted(self._control_tokens(table))[:-1]:",
+        "in sorted(self._control_tokens(table)):",
         ("tests/core/test_staging.py",),
     ),
     Breakage(
@@ -134,8 +134,8 @@ COMMITS = (
     Breakage(
         "an attempt goes on under a fence that was raised against it",
         "spark_jobs/runtime/table_guard.py",
-        "if told != control.fence:",
-        "if told is None:",
+        "if expected != control.fence:",
+        "if expected is None:",
         ("tests/core/test_standing.py",),
     ),
     Breakage(
@@ -155,22 +155,22 @@ COMMITS = (
     Breakage(
         "a merge whose answer says nothing is believed",
         FENCING,
-        "    return found is not None and (found.token, found.attempt, found.nonce) == (",
-        "    return True or found is not None and (found.token, found.attempt, found.nonce) == (",
+        "    return control is not None and (control.token, control.attempt, control.nonce) == (",
+        "    return True or control is not None and (control.token, control.attempt, control.nonce) == (",
         ("tests/core/test_token_settings.py",),
     ),
     Breakage(
         "a copy takes a fence that was named before",
         "spark_jobs/copies/copying.py",
-        "fence=max(known) + 1,",
-        "fence=max(known),",
+        "fence=max(fences) + 1,",
+        "fence=max(fences),",
         ("tests/core/test_copying.py",),
     ),
     Breakage(
         "a copy does not ask which fences were named, only which stand",
         "spark_jobs/copies/copying.py",
-        "known = [named]",
-        "known = [0]",
+        "fences = [named_fence]",
+        "fences = [0]",
         ("tests/core/test_copying.py",),
     ),
     Breakage(
@@ -190,8 +190,8 @@ COMMITS = (
     Breakage(
         "a merge goes on under a name that another attempt has taken",
         "spark_jobs/merge.py",
-        "if record.fence == held.control.fence and job.log.write_control(record):",
-        "if record.fence == held.control.fence:",
+        "if record.fence == current.control.fence and job.log.write_control(record):",
+        "if record.fence == current.control.fence:",
         ("tests/core/test_naming.py",),
     ),
     Breakage(

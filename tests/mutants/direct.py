@@ -30,8 +30,8 @@ DIRECT_MERGES = (
     Breakage(
         "bytes that are not base64 are skipped",
         FOLD,
-        "base64.b64decode(one, validate=True)",
-        "base64.b64decode(one)",
+        "base64.b64decode(text, validate=True)",
+        "base64.b64decode(text)",
         (f"{VALUES}[bytes]",),
     ),
     Breakage(
@@ -44,22 +44,22 @@ DIRECT_MERGES = (
     Breakage(
         "rows that are marked already stand again",
         f"{DIRECT}/merge.py",
-        "np.union1d(one.met.marked, one.positions)",
-        "np.array(one.positions)",
+        "np.union1d(rows.match.marked, rows.positions)",
+        "np.array(rows.positions)",
         (PLAIN,),
     ),
     Breakage(
         "a marked row still holds its key",
         f"{DIRECT}/key_lookup.py",
-        "standing = np.isin(at + start, marked, invert=True)",
-        "standing = at >= 0",
+        "live = np.isin(at + start, marked, invert=True)",
+        "live = at >= 0",
         (PLAIN,),
     ),
     Breakage(
         "a row that goes and never was is inserted",
         f"{DIRECT}/merge.py",
-        "inserted = ~seen & ~gone",
-        "inserted = ~seen",
+        "inserted = ~has_row & ~is_delete",
+        "inserted = ~has_row",
         (PLAIN,),
     ),
     Breakage(
@@ -93,7 +93,7 @@ DIRECT_MERGES = (
     Breakage(
         "a setting that nobody here knows is passed over",
         f"{DIRECT}/protocol_support.py",
-        'all(name.startswith(HARMLESS) or not name.startswith("delta.") for name in configuration)',
+        'all(name.startswith(SUPPORTED_SETTINGS) or not name.startswith("delta.") for name in configuration)',
         "bool(configuration)",
         (f"{TESTS}::test_a_table_that_asks_more_of_its_writers_is_left_to_spark",),
     ),
@@ -107,8 +107,8 @@ DIRECT_MERGES = (
     Breakage(
         "a vector is believed whatever its checksum says",
         f"{DIRECT}/deletion_vectors.py",
-        'if told != struct.pack(">I", size) or checksum != struct.pack(">I", zlib.crc32(body)):',
-        'if told != struct.pack(">I", size):',
+        'if stored_size != struct.pack(">I", size) or checksum != struct.pack(">I", zlib.crc32(body)):',
+        'if stored_size != struct.pack(">I", size):',
         (f"{TESTS}::test_vectors_come_back_and_a_damaged_one_is_noticed",),
     ),
     Breakage(
@@ -128,15 +128,15 @@ DIRECT_MERGES = (
     Breakage(
         "a copy over a table leaves the old rows beside the new ones",
         f"{DIRECT}/copy.py",
-        '    lines += [{"remove": removal(one)} for one in place.removed]\n',
+        '    lines += [{"remove": removal(file)} for file in replaced.removed]\n',
         "",
         (COPIES,),
     ),
     Breakage(
         "a copy is committed over one that came later",
         f"{DIRECT}/copy.py",
-        "    if place.tokens.get(label.app_id, -1) >= label.token:",
-        "    if place.tokens.get(label.app_id, -1) > label.token:",
+        "    if replaced.tokens.get(label.app_id, -1) >= label.token:",
+        "    if replaced.tokens.get(label.app_id, -1) > label.token:",
         (COPIES,),
     ),
     Breakage(

@@ -39,8 +39,8 @@ DIRTY_KEYS = (
     Breakage(
         "changes behind a row that is not told are dropped",
         "spark_jobs/quarantine/parking.py",
-        "waiting = told.where(waits).withColumns(",
-        'waiting = told.where(waits & F.col("kind").isNotNull()).withColumns(',
+        "waiting = joined.where(waits).withColumns(",
+        'waiting = joined.where(waits & F.col("kind").isNotNull()).withColumns(',
         (WAITS,),
     ),
     Breakage(
@@ -67,8 +67,8 @@ DIRTY_KEYS = (
     Breakage(
         "nobody asks again",
         "airflow_cdc_provider/core/decisions/run_decision.py",
-        "(v.behind is not None or v.dirty)",
-        "v.behind is not None",
+        "(v.pending_window is not None or v.dirty)",
+        "v.pending_window is not None",
         (RUNS,),
     ),
     Breakage(

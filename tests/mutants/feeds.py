@@ -17,8 +17,8 @@ FEEDS = (
     Breakage(
         "columns of a feed may change places",
         "airflow_cdc_provider/connectors/decoders/debezium/schema_changes.py",
-        "zip(*_common_orders(held, told), strict=True) if old != new]",
-        "zip(*_common_orders(held, told), strict=True) if old == '']",
+        "for old_name, new_name in pairs if old_name != new_name]",
+        "for old_name, new_name in pairs if old_name == '']",
         (FEED,),
     ),
     Breakage(
@@ -31,15 +31,15 @@ FEEDS = (
     Breakage(
         "a coarser time of a feed keeps every digit",
         "airflow_cdc_provider/connectors/decoders/debezium/schema_changes.py",
-        "return _apart_from_sizes(old) == _apart_from_sizes(new)",
+        "return _without_sizes(old) == _without_sizes(new)",
         "return old.type == new.type",
         (FEED,),
     ),
     Breakage(
         "the rows of a snapshot are judged like changes",
         "airflow_cdc_provider/connectors/decoders/debezium/table_layouts.py",
-        "if held is not None and not anew:",
-        "if held is not None:",
+        "if copy_schema is not None and not in_snapshot:",
+        "if copy_schema is not None:",
         (FEED,),
     ),
     Breakage(
@@ -59,8 +59,8 @@ FEEDS = (
     Breakage(
         "a hole of another table hides a new column",
         "airflow_cdc_provider/connectors/sources/mysql/decode.py",
-        "if BinlogPosition(number_of(event.file), event.end) >= self._limit:\n            self._tell",
-        "if BinlogPosition(number_of(event.file), event.end) > self._limit:\n            self._tell",
+        "if BinlogPosition(file_number(event.file), event.end) >= self._limit:\n            self._add_new",
+        "if BinlogPosition(file_number(event.file), event.end) > self._limit:\n            self._add_new",
         ("tests/connectors/test_mysql_altered_columns.py",),
     ),
 )

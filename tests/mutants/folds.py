@@ -26,15 +26,15 @@ FOLDS = (
     Breakage(
         "of two stories about one place any is taken",
         "spark_jobs/folds/duplicates.py",
-        'F.col("most.story") != F.bitwise_not(F.col("least.story"))',
-        'F.col("most.story").isNull()',
+        'F.col("most.signature") != F.bitwise_not(F.col("least.signature"))',
+        'F.col("most.signature").isNull()',
         (f"{FOLD}::test_e18_two_changes_at_one_place_of_a_row_that_differ_block_the_table",),
     ),
     Breakage(
         "of two stories about one place small batches take the last",
         "spark_jobs/folds/duplicates.py",
-        "pc.and_(pc.or_(kinds, images), ",
-        "pc.and_(pc.and_(kinds, images), ",
+        "pc.and_(pc.or_(operations_differ, images_differ), ",
+        "pc.and_(pc.and_(operations_differ, images_differ), ",
         (f"{FOLD}::test_e18_two_changes_at_one_place_of_a_row_that_differ_block_the_table",),
     ),
     Breakage(
@@ -75,14 +75,14 @@ FOLDS = (
     Breakage(
         "a record delivered twice begins a life of its own",
         "spark_jobs/folds/keyed.py",
-        '.where("anew")',
+        '.where("first_delivery")',
         "",
         (RANDOM,),
     ),
     Breakage(
         "a departure behind an arrival empties the key though a row stays",
         "spark_jobs/folds/keyed.py",
-        "entries = settled(entries)",
+        "entries = resolve_key_conflicts(entries)",
         'entries = entries.where("true")',
         (DOUBLE_CASES,),
     ),
@@ -96,8 +96,8 @@ FOLDS = (
     Breakage(
         "a truncate empties a table that ignores deletes",
         "spark_jobs/batches/builder.py",
-        "return None if self._task.rule.on_delete is OnDelete.IGNORE else self._contents.truncated_at",
-        "return self._contents.truncated_at",
+        "return None if self._task.rule.on_delete is OnDelete.IGNORE else self._stats.truncated_at",
+        "return self._stats.truncated_at",
         (f"{KEYED}::test_ignored_deletes_and_truncates_leave_the_rows_as_they_were_last[delta in Spark]",),
     ),
     Breakage(
@@ -152,15 +152,15 @@ FOLDS = (
     Breakage(
         "one of several equal rows takes the others with it",
         "spark_jobs/folds/keyless.py",
-        'stay = F.coalesce(HELD, F.lit(0)).cast("int") + F.col(NET)',
-        "stay = F.lit(0)",
+        'remaining = F.coalesce(IN_TARGET, F.lit(0)).cast("int") + F.col(NET)',
+        "remaining = F.lit(0)",
         (f"{BARE_CASES}[delta in Spark-8 of two equal rows one goes]",),
     ),
     Breakage(
         "fewer equal rows than shall go are passed over",
         "spark_jobs/folds/keyless.py",
-        'F.when(stay >= 0, stay).otherwise(F.raise_error(F.lit(NO_ROW)).cast("int"))',
-        "F.greatest(stay, F.lit(0))",
+        'F.when(remaining >= 0, remaining).otherwise(F.raise_error(F.lit(NO_ROW)).cast("int"))',
+        "F.greatest(remaining, F.lit(0))",
         (f"{KEYLESS}::{BARE_TRUNCATED}[delta in Spark]",),
     ),
     Breakage(
@@ -173,8 +173,8 @@ FOLDS = (
     Breakage(
         "of a source without order the oldest news win",
         "spark_jobs/folds/unordered.py",
-        "F.max_by(F.struct(*FIELDS, *BESIDE), rank)",
-        "F.min_by(F.struct(*FIELDS, *BESIDE), rank)",
+        "F.max_by(F.struct(*FIELDS, *CARRY_COLUMNS), rank)",
+        "F.min_by(F.struct(*FIELDS, *CARRY_COLUMNS), rank)",
         (f"{UNORDERED}::test_an_older_record_that_comes_late_changes_nothing",),
     ),
     Breakage(
@@ -187,7 +187,7 @@ FOLDS = (
     Breakage(
         "what comes from behind a barrier is inserted",
         "spark_jobs/folds/unordered.py",
-        '(F.col("order_key") <= fold.was_retired)',
+        '(F.col("order_key") <= fold.retired_before)',
         '(F.col("order_key") < "")',
         (f"{UNORDERED}::test_a_barrier_retires_tombstones_and_what_is_late_behind_it_is_in_quarantine",),
     ),

@@ -19,14 +19,14 @@ EVENT_FORMATS = (
     Breakage(
         "a second full snapshot in a topic is taken for the first",
         "airflow_cdc_provider/core/log/snapshots.py",
-        "and any(other.topic == one.topic and other.at_ms < one.at_ms for other in everything)",
+        "and any(other.topic == entry.topic and other.at_ms < entry.at_ms for other in everything)",
         "and False",
         ("tests/core/test_snapshots.py",),
     ),
     Breakage(
         "tables without rows in a snapshot of PostgreSQL always begin anew",
         "airflow_cdc_provider/core/log/snapshots.py",
-        "return restart.whole and (streamed or unfinished(restart, snapshots))",
+        "return restart.whole and (streamed or follows_interrupted_snapshot(restart, snapshots))",
         "return restart.whole",
         ("tests/core/test_snapshots.py",),
     ),
@@ -47,7 +47,7 @@ EVENT_FORMATS = (
     Breakage(
         "times of Parquet are read as times",
         f"{FORMATS}/row_files.py",
-        "rows = batch.cast(_unlogical(batch.schema)) if connect_avro.written_by_connect(avro) else batch",
+        "rows = batch.cast(_without_times(batch.schema)) if connect_avro.is_written_by_connect(avro) else batch",
         "rows = batch",
         (f"{TESTS}/test_row_files.py",),
     ),
@@ -68,7 +68,7 @@ EVENT_FORMATS = (
     Breakage(
         "a name in an Avro schema stands for itself",
         f"{DATASTREAM}/tables.py",
-        'field_of(resolved(avro), "payload")',
+        'field_of(resolve_names(avro), "payload")',
         'field_of(avro, "payload")',
         CONTRACT,
     ),
@@ -96,8 +96,8 @@ EVENT_FORMATS = (
     Breakage(
         "an update without a key in its message keeps its row's key",
         f"{DEBEZIUM}/changes.py",
-        "if key and not layout.other_key:",
-        "if not layout.other_key:",
+        "if key and not layout.key_differs:",
+        "if not layout.key_differs:",
         CONTRACT,
     ),
     Breakage(
@@ -110,21 +110,21 @@ EVENT_FORMATS = (
     Breakage(
         "an event that lacks a member is read with those that have all",
         f"{FORMATS}/batch_json.py",
-        'return rows if members(rows) == names_in(lines, b\'":\', b"\\\\") else None',
+        'return rows if count_members(rows) == count_names(lines, b\'":\', b"\\\\") else None',
         "return rows",
         TOGETHER,
     ),
     Breakage(
         "a placeholder passes for a value where events are read together",
         f"{DEBEZIUM}/template_images.py",
-        "found = pc.is_in(values, placeholders)",
-        "found = pc.is_in(values, placeholders.slice(0, 0))",
+        "matches = pc.is_in(values, placeholders)",
+        "matches = pc.is_in(values, placeholders.slice(0, 0))",
         TOGETHER,
     ),
     Breakage(
         "a NULL that nobody told counts as told where events are read together",
         f"{DEBEZIUM}/template_images.py",
-        "hidden = pc.or_(hidden, pc.and_(rows.is_before, values.is_null()))",
+        "is_unknown = pc.or_(is_unknown, pc.and_(rows.is_before, values.is_null()))",
         "pass",
         TOGETHER,
     ),
@@ -166,7 +166,7 @@ EVENT_FORMATS = (
     Breakage(
         "rows of one statement of MySQL stand at one place",
         f"{DEBEZIUM}/positions.py",
-        'else number(source, "row", 8, 0)',
+        'else read_number(source, "row", 8, 0)',
         "else 0",
         SIMULATED,
     ),
@@ -194,8 +194,8 @@ EVENT_FORMATS = (
     Breakage(
         "halves of a move are linked by headers only",
         f"{DEBEZIUM}/changes.py",
-        "operation is Operation.INSERT and (moved or not now.complete)",
-        "operation is Operation.INSERT and moved",
+        "operation is Operation.INSERT and (is_key_change or not after_image.complete)",
+        "operation is Operation.INSERT and is_key_change",
         SIMULATED,
     ),
     Breakage(
@@ -208,7 +208,7 @@ EVENT_FORMATS = (
     Breakage(
         "the key of a message is not looked at",
         f"{DEBEZIUM}/changes.py",
-        "if row.get(name) != value and not layout.other_key and",
+        "if row.get(name) != value and not layout.key_differs and",
         "if False and",
         BAD,
     ),
@@ -243,7 +243,7 @@ EVENT_FORMATS = (
     Breakage(
         "the quick reader of JSON overlooks a name that comes twice",
         f"{FORMATS}/exact_json.py",
-        'return names_in(text, \'":\', "\\\\") == (_members_of(value) if isinstance(value, CONTAINERS) else 0)',
+        'return count_names(text, \'":\', "\\\\") == (_count_members(value) if isinstance(value, CONTAINERS) else 0)',
         "return True",
         (f"{TESTS}/test_exact_json.py",),
     ),
@@ -264,8 +264,8 @@ EVENT_FORMATS = (
     Breakage(
         "a feed of keys tells rows of nothing but keys",
         f"{YDB}/json_changes.py",
-        "then, images.image(key_row), EVERYTHING)",
-        "then, images.image(key_row))",
+        "before, images.image(key_row), ALL_COLUMNS)",
+        "before, images.image(key_row))",
         SIMULATED,
     ),
     Breakage(
@@ -278,7 +278,7 @@ EVENT_FORMATS = (
     Breakage(
         "a schema that all partitions tell counts in each",
         f"{YDB}/json_changes.py",
-        "record.event_id = f\"{table}:schema:{dumps(told.get('schemaVersion'))}\"",
+        "record.event_id = f\"{table}:schema:{dumps(definition.get('schemaVersion'))}\"",
         'record.event_id = f"{table}:{message.offset}"',
         CONTRACT,
     ),
@@ -299,21 +299,21 @@ EVENT_FORMATS = (
     Breakage(
         "the type of change alone says what is deleted",
         f"{DATASTREAM}/envelope.py",
-        "    if gone or is_deleted:",
-        "    if gone:",
+        "    if deletes or is_deleted:",
+        "    if deletes:",
         CONTRACT,
     ),
     Breakage(
         "a type of change may say another thing than is_deleted",
         f"{DATASTREAM}/envelope.py",
-        "if None not in (gone, is_deleted) and gone != is_deleted:",
+        "if None not in (deletes, is_deleted) and deletes != is_deleted:",
         "if False:",
         BAD,
     ),
     Breakage(
         "a file that ends in the middle ends where it ends",
         f"{FORMATS}/avro_file.py",
-        'raise DecodeError(NOT_JSON, "the file ends in the middle of a block, or a block is damaged")',
+        'raise DecodeError(NOT_JSON, "the file ends within a block, or a block is damaged")',
         "return",
         BAD,
     ),

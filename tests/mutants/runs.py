@@ -12,15 +12,15 @@ RUNS = (
     Breakage(
         "the source is acknowledged before the tables have applied it",
         f"{CORE}/decisions/run_decision.py",
-        "    return min([sealed, *(effective_window(sealed, window, behind) for _, window, behind in holding)])",
+        "    return min([sealed, *(effective_window(sealed, window, pending) for _, window, pending in holding)])",
         "    return sealed or len(list(holding))",
         ("tests/core/test_decide.py",),
     ),
     Breakage(
         "the acknowledged window is rounded up",
         f"{CORE}/decisions/run_decision.py",
-        "sealed if behind is None else behind - 1",
-        "sealed if behind is None else behind",
+        "sealed if pending is None else pending - 1",
+        "sealed if pending is None else pending",
         ("tests/core/test_decide.py",),
     ),
     Breakage(
@@ -33,35 +33,35 @@ RUNS = (
     Breakage(
         "windows are removed by age, whoever still needs them",
         f"{CONTROL}/retention.py",
-        "limit = min([log.sealed() - 1, *copying, *(stand.passed for stand in stands)])",
+        "limit = min([log.sealed() - 1, *copying, *(table.passed for table in progress)])",
         "limit = log.sealed() - 1",
         ("tests/provider/test_window_cleaning.py",),
     ),
     Breakage(
         "the index is believed before the target",
         f"{CONTROL}/observe.py",
-        "    control = held.control if held else row.control if row else None\n",
-        "    control = row.control if row and row.control else held.control if held else None\n",
+        "    control = current.control if current else row.control if row else None\n",
+        "    control = row.control if row and row.control else current.control if current else None\n",
         ("tests/provider/test_window_trouble.py",),
     ),
     Breakage(
         "windows are removed before they are old enough",
         f"{CONTROL}/retention.py",
-        "    before = datetime.fromisoformat(now) - replicator.definition.staging.retain\n    old = []\n",
-        "    before = datetime.fromisoformat(now)\n    old = []\n",
+        "    before = datetime.fromisoformat(now) - replicator.definition.staging.retain\n    expired = []\n",
+        "    before = datetime.fromisoformat(now)\n    expired = []\n",
         ("tests/provider/test_window_cleaning.py",),
     ),
     Breakage(
         "a quiet table is not moved over the windows that are removed",
         f"{CONTROL}/retention.py",
-        "if stand.control is not None and stand.control.window < old[-1]:",
-        "if stand.control is None:",
+        "if table.control is not None and table.control.window < expired[-1]:",
+        "if table.control is None:",
         ("tests/provider/test_window_cleaning.py",),
     ),
     Breakage(
         "the source forgets though a table could not be read",
         f"{CONTROL}/close_window.py",
-        "if decision.stop is None and log.sealed and _all_known(decision, rows):",
+        "if decision.stop is None and log.sealed and _all_cursors_known(decision, rows):",
         "if decision.stop is None and log.sealed:",
         ("tests/provider/test_window_trouble.py",),
     ),
@@ -75,8 +75,8 @@ RUNS = (
     Breakage(
         "a commit that a step reports is believed unseen",
         f"{CONTROL}/close_window.py",
-        "if unproved := results.unproved(task.table, control):",
-        "if (unproved := results.unproved(task.table, control)) and control is None:",
+        "if missing := results.missing_commit(task.table, control):",
+        "if (missing := results.missing_commit(task.table, control)) and control is None:",
         ("tests/provider/test_window_trouble.py",),
     ),
     Breakage(
@@ -103,8 +103,8 @@ RUNS = (
     Breakage(
         "a result is taken though somebody has committed since",
         f"{CORE}/decisions/attempts.py",
-        "stays = now.control.nonce == earlier.control.nonce and now.control.token == earlier.control.token",
-        "stays = now.control.window >= earlier.control.window",
+        "unchanged = now.control.nonce == earlier.control.nonce and now.control.token == earlier.control.token",
+        "unchanged = now.control.window >= earlier.control.window",
         ("tests/core/test_attempts.py",),
     ),
     Breakage(
@@ -117,7 +117,7 @@ RUNS = (
     Breakage(
         "a table goes on from a window that is not the one it was written from",
         f"{CORE}/decisions/table_decisions.py",
-        "if named and log.sha256.get(control.window) != named:",
+        "if expected and log.sha256.get(control.window) != expected:",
         "if named and control.window not in log.sha256:",
         ("tests/core/test_decide.py",),
     ),
@@ -146,15 +146,15 @@ RUNS = (
     Breakage(
         "a table that is being copied again is set replicating by a resume",
         f"{CORE}/decisions/pause_resume.py",
-        "    if standing.state is TableState.RESYNCING:",
-        "    if standing.state is TableState.REWINDING:",
+        "    if status.state is TableState.RESYNCING:",
+        "    if status.state is TableState.REWINDING:",
         ("tests/core/test_orders.py",),
     ),
     Breakage(
         "a resync request ends before its tables are copied",
         f"{CONTROL}/complete_commands.py",
-        "if open_ and not blocked:",
-        "if open_ and blocked:",
+        "if unfinished and not blocked:",
+        "if unfinished and blocked:",
         ("tests/provider/test_window_runs.py",),
     ),
     Breakage(
@@ -195,7 +195,7 @@ RUNS = (
     Breakage(
         "a key stands for whatever is asked under it",
         STORE,
-        "if (there.kind, there.tables, there.arguments) != (command.kind, command.tables, command.arguments):",
+        "if (existing.kind, existing.tables, existing.arguments) != (command.kind, command.tables, command.arguments):",
         "if there.replicator != command.replicator:",
         ("tests/provider/test_state_store.py",),
     ),

@@ -19,15 +19,15 @@ SALESFORCE = (
     Breakage(
         "the first bitmap is taken for that of the whole fields, whatever its form",
         f"{FOLDER}/bitmaps.py",
-        "place = None if shape[1] is None else int(shape[1])",
-        "place = None if shape[1] is None or not tops else int(shape[1])",
+        "index = None if match[1] is None else int(match[1])",
+        "index = None if match[1] is None or not bitmaps else int(match[1])",
         BITMAPS,
     ),
     Breakage(
         "a bitmap ends at 64 bits",
         f"{FOLDER}/bitmaps.py",
-        'tops[place] = int(shape[2] or "0", 16)',
-        'tops[place] = int(shape[2] or "0", 16) & (1 << 64) - 1',
+        'bitmaps[index] = int(match[2] or "0", 16)',
+        'bitmaps[index] = int(match[2] or "0", 16) & (1 << 64) - 1',
         BITMAPS,
     ),
     Breakage(
@@ -40,8 +40,8 @@ SALESFORCE = (
     Breakage(
         "only the first record of a merged event changes",
         f"{FOLDER}/records.py",
-        "return [full_id(one) for one in texts]",
-        "return [full_id(one) for one in texts[:1]]",
+        "return [full_id(text) for text in texts]",
+        "return [full_id(text) for text in texts[:1]]",
         DECODE,
     ),
     Breakage(
@@ -54,22 +54,22 @@ SALESFORCE = (
     Breakage(
         "a window goes on behind an overflow",
         f"{FOLDER}/decode.py",
-        "            self.overflowed = self._overflow_met",
+        "            self.overflowed = self._overflow_seen",
         "            self.overflowed = False",
         TRANSACTIONS,
     ),
     Breakage(
         "a text diff is taken for the text",
         f"{FOLDER}/table_layout.py",
-        "for place in (*diffs.fields, *diffs.members):",
-        "for place in diffs.members:",
+        "for index in (*diffs.fields, *diffs.members):",
+        "for index in diffs.members:",
         DECODE,
     ),
     Breakage(
         "a null that only was not sent is taken for NULL",
         f"{FOLDER}/table_layout.py",
-        "            if filled.get(place) == NULL:",
-        "            if filled.get(place) == IS_DELETED:",
+        "            if filled.get(index) == NULL:",
+        "            if filled.get(index) == IS_DELETED:",
         DECODE,
     ),
     Breakage(
@@ -96,15 +96,15 @@ SALESFORCE = (
     Breakage(
         "an event that nobody can read is dropped",
         f"{FOLDER}/decode.py",
-        "self.items += [make.put_aside(one, after) for one in dict.fromkeys(named)]",
-        "[make.put_aside(one, after) for one in dict.fromkeys(named)]",
+        "self.items += [records.unreadable(record_id, after) for record_id in dict.fromkeys(ids)]",
+        "[records.unreadable(record_id, after) for record_id in dict.fromkeys(ids)]",
         PUT_ASIDE,
     ),
     Breakage(
         "a gap that names no record is passed over",
         f"{FOLDER}/decode.py",
-        "nobody = header.change in GAPS and not header.ids",
-        "nobody = False",
+        "gap_without_ids = header.change in GAPS and not header.ids",
+        "gap_without_ids = False",
         DECODE,
     ),
     Breakage(
@@ -117,15 +117,15 @@ SALESFORCE = (
     Breakage(
         "what was kept is read once more for all its records",
         f"{FOLDER}/dead_letters.py",
-        """ if f'["{full_id(one)}"]' == record.key]""",
+        """ if f'["{full_id(text)}"]' == record.key]""",
         "]",
         PUT_ASIDE,
     ),
     Breakage(
         "a position is taken along to another instance",
         f"{FOLDER}/positions.py",
-        'if place.instance in ("", instance):',
-        "if place.instance != channel:",
+        'if position.instance in ("", instance):',
+        "if position.instance != channel:",
         ("tests/connectors/test_salesforce_check.py",),
     ),
     Breakage(
@@ -158,9 +158,9 @@ SALESFORCE = (
     ),
     Breakage(
         "a repeat is known by its window only",
-        "airflow_cdc_provider/connectors/repeats.py",
-        "if item.event_id in seen or item.event_id in here:",
-        "if item.event_id in here:",
+        "airflow_cdc_provider/connectors/duplicates.py",
+        "if item.event_id in seen or item.event_id in current:",
+        "if item.event_id in current:",
         TRANSACTIONS,
     ),
     Breakage(
@@ -201,7 +201,7 @@ SALESFORCE = (
     Breakage(
         "a rejected position is asked for again from elsewhere",
         f"{FOLDER}/failures.py",
-        '"subscription.fetch.replayid.corrupted": LOST,',
+        '"subscription.fetch.replayid.corrupted": POSITION_LOST,',
         '"subscription.fetch.replayid.corrupted": BACK_OFF,',
         PUBSUB,
     ),
@@ -215,22 +215,22 @@ SALESFORCE = (
     Breakage(
         "a look for news asks for a hundred events",
         f"{FOLDER}/pubsub.py",
-        "deliveries = self.deliveries(channel, CUSTOM, replay_id, wait_s, demand=1)",
-        "deliveries = self.deliveries(channel, CUSTOM, replay_id, wait_s)",
+        "deliveries = self.deliveries(channel, CUSTOM, replay_id, timeout_s, num_requested=1)",
+        "deliveries = self.deliveries(channel, CUSTOM, replay_id, timeout_s)",
         PUBSUB,
     ),
     Breakage(
         "an idle place is never waited for",
         f"{FOLDER}/channel_status.py",
-        "DEAD_AFTER_S if age_s > OLD_S else LOOK_S",
-        "LOOK_S",
+        "KEEPALIVE_TIMEOUT_S if age_s > WAIT_AFTER_S else PEEK_TIMEOUT_S",
+        "PEEK_TIMEOUT_S",
         ("tests/connectors/test_salesforce_source.py",),
     ),
     Breakage(
         "a record that is not found is gone, archived or not",
         f"{FOLDER}/fetch.py",
-        "            archived.append(one)",
-        "            deleted[one] = str()",
+        "            archived.append(record_id)",
+        "            deleted[record_id] = str()",
         ("tests/connectors/test_salesforce_fetch.py",),
     ),
     Breakage(
@@ -250,8 +250,8 @@ SALESFORCE = (
     Breakage(
         "missing records shift the others",
         f"{FOLDER}/rest.py",
-        "for one, row in zip(some, answer, strict=True)}",
-        "for one, row in zip(some, [a for a in answer if a], strict=False)}",
+        "for record_id, row in zip(chunk, rows, strict=True)}",
+        "for record_id, row in zip(chunk, [r for r in rows if r], strict=False)}",
         REST,
     ),
     Breakage(

@@ -36,8 +36,8 @@ SCHEMA_CHANGES = (
     Breakage(
         "columns that swap their places keep their values",
         "airflow_cdc_provider/core/table/identity.py",
-        "if now.positional and (moved := _moved(known, now, held)):",
-        "if now.positional and (moved := _moved(known, known, held)):",
+        "if now.positional and (moved := _moved(known, now, copied)):",
+        "if now.positional and (moved := _moved(known, known, copied)):",
         (CORE,),
     ),
     Breakage(
@@ -50,7 +50,7 @@ SCHEMA_CHANGES = (
     Breakage(
         "a new column is asked of the rows in one run only",
         "airflow_cdc_provider/core/table/identity.py",
-        "if name not in held.names and name in now.columns)",
+        "if name not in copied.names and name in now.columns)",
         "if name not in now.columns)",
         (CORE,),
     ),
@@ -92,7 +92,7 @@ SCHEMA_CHANGES = (
     Breakage(
         "a new column waits for the next change of its table",
         "airflow_cdc_provider/core/decisions/run_decision.py",
-        "facts.stream.has_changes or _new_columns(facts, base.verdicts)",
+        "facts.stream.has_changes or _new_columns(facts, base.table_decisions)",
         "facts.stream.has_changes",
         (f"{POSTGRES}::{JUDGED}[add with a constant-quiet]",),
     ),
@@ -113,8 +113,8 @@ SCHEMA_CHANGES = (
     Breakage(
         "an ALTER TABLE is no news",
         "airflow_cdc_provider/connectors/sources/mysql/stream.py",
-        "statement.means is Means.ALTERS and not may_change(statement.clauses)",
-        "statement.means is Means.ALTERS",
+        "statement.effect is Effect.ALTER and not may_change(statement.clauses)",
+        "statement.effect is Effect.ALTER",
         (f"{MARIADB}::{JUDGED}[add with a constant-quiet]",),
     ),
 )

@@ -28,14 +28,14 @@ SPECIAL_VALUES = (
     ),
     Breakage(
         "a time that is cast loses its digits below a microsecond",
-        f"{FORMATS}/wanted_columns.py",
-        "if NANOSECONDS_CUT in warnings[before:]:",
+        f"{FORMATS}/column_mapping.py",
+        "if NANOSECONDS_CUT in warnings[count:]:",
         "if False:",
         MESSAGES,
     ),
     Breakage(
         "a value that is NULL in its column has no text beside it",
-        f"{FORMATS}/wanted_columns.py",
+        f"{FORMATS}/column_mapping.py",
         "            return encode_basestring(error.text)\n        return NULL",
         "            return NULL\n        return NULL",
         MESSAGES,
@@ -43,8 +43,8 @@ SPECIAL_VALUES = (
     Breakage(
         "times of a polled table are what the driver makes of them",
         f"{POLLED}/select.py",
-        "spelled = self.is_cast(name) or (kind in TIMES and self.system in SPELLED)",
-        "spelled = self.is_cast(name)",
+        "if as_text or self.is_cast(name) or (kind in TIMES and self.system in EXACT_TEXT):",
+        "if as_text or self.is_cast(name):",
         TABLES,
     ),
     Breakage(

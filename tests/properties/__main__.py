@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.logstore import class_path
-from spark_jobs.runtime.sessions import build
+from spark_jobs.runtime.sessions import build_session
 from tests.model import seeds
 from tests.model.histories import Story
 from tests.spark.random_stories import play, play_shuffled
@@ -103,7 +103,7 @@ def main() -> int:
         "spark.driver.extraJavaOptions": JAVA_OPTIONS,
         "spark.driver.extraClassPath": ":".join(map(str, class_path(["delta"]))),
     }
-    spark = build("properties", "delta", conf)
+    spark = build_session("properties", "delta", conf)
     lines: list[Line] = []
     try:
         while (left := count - sum(line.histories for line in lines)) > 0:

@@ -47,7 +47,7 @@ class FileTarget:
         control = from_plain(ControlRecord, content)
         return TargetState(exists=True, control=control, version=len(commits) - 1, token=control.token)
 
-    def row_count(self, target_table: str, held: TargetState) -> int | None:
+    def row_count(self, target_table: str, state: TargetState) -> int | None:
         """No rows stand here."""
         return None
 

@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
+from airflow_cdc_failpoints import ARMED, TOKEN
 
 PATIENCE_S = 60.0
 

@@ -88,7 +88,7 @@ def test_in_the_triggerer_it_waits_for_as_long_as_it_would_on_a_worker(world: Wo
         waiting.execute({})
     trigger = deferred.value.trigger
     assert isinstance(trigger, ChangesTrigger)
-    assert (deferred.value.method_name, deferred.value.timeout) == ("fired", timedelta(seconds=90))
+    assert (deferred.value.method_name, deferred.value.timeout) == ("execute_complete", timedelta(seconds=90))
     path, told = trigger.serialize()
     assert path == "airflow_cdc_provider.triggers.changes.ChangesTrigger"
     assert told == {"definition": to_plain(world.definition), "poke_interval": 7}
@@ -107,7 +107,7 @@ def fired(world: World, then: Callable[[], None]) -> TriggerEvent:
 def test_the_trigger_fires_once_there_is_something(world: World) -> None:
     event = fired(world, lambda: world.source.change("public.b"))
     assert event.payload == {}
-    sensor(world).fired({}, event.payload)
+    sensor(world).execute_complete({}, event.payload)
 
 
 @pytest.mark.parametrize(("retryable", "kind"), [(True, TaskFailed), (False, AirflowFailException)])
@@ -115,7 +115,7 @@ def test_what_goes_wrong_in_the_triggerer_fails_the_task_in_its_own_words(
     world: World, retryable: bool, kind: type[Exception]
 ) -> None:
     with pytest.raises(kind, match="SRC001 no route"):
-        sensor(world).fired({}, {"problem": "SRC001 no route", "retryable": retryable})
+        sensor(world).execute_complete({}, {"problem": "SRC001 no route", "retryable": retryable})
 
 
 def test_a_log_that_is_damaged_ends_the_waiting(world: World) -> None:

@@ -119,7 +119,7 @@ def test_plain_output_is_rows_alone(cdc: Callable[..., Said], world: World) -> N
     head, *rows = said.out.splitlines()
     assert head.split()[:3] == ["replicator", "table", "state"]
     assert [row.split()[:3] for row in rows] == [["shop", f"public.{name}", "replicating"] for name in "ab"]
-    assert "request resync of shop: pending" in said.err
+    assert "command resync of shop: pending" in said.err
 
 
 def test_every_command_takes_output() -> None:
@@ -149,7 +149,7 @@ def test_plan_says_per_table_what_the_next_run_does_and_does_nothing(cdc: Callab
 def test_check_finds_a_ready_replicator_ready(cdc: Callable[..., Said], world: World) -> None:
     said = cdc("check", "shop")
     assert said.code == 0 and said.out.splitlines() == [
-        "note: shop cannot see what is not in its file",
+        "note: shop cannot detect what is not in its file",
         "shop is ready: 2 tables",
     ]
     assert cdc("check", "shop", "--json").body["unseen"] == "what is not in its file"
@@ -268,7 +268,7 @@ def test_a_rewound_table_stands_back_when_the_command_returns(cdc: Callable[...,
     said = cdc("rewind", "shop", "--table", "public.a", "--to", "1", "--json")
     assert (said.code, said.body["status"], said.body["outcome"]) == (0, "done", "rewind: public.a")
     assert world.control("public.a").window == 1
-    assert world.open("r3").plan.reasons == {"public.a": "window 2 to 2 not applied yet"}
+    assert world.open("r3").plan.reasons == {"public.a": "windows 2 to 2 are not applied yet"}
     refused = cdc("rewind", "shop", "--table", "public.a", "--to", "noon", "--json")
     assert (refused.code, refused.body["tables"][0]["problem"]["code"]) == (65, "CMD008")
     assert cdc("rewind", "shop").code == 64, "--to is wanted"

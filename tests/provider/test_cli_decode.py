@@ -197,7 +197,7 @@ def test_the_reason_stands_at_top_level_and_once_per_reason_on_stderr(cdc: Type,
     said = cdc(*DEBEZIUM, str(path))
     assert [one["reason"][:6] for one in spoken(said)] == ["EVT001", "EVT001", "EVT008"]
     found = [line.strip() for line in said.err.splitlines() if "found:" in line]
-    assert len(found) == 2 and "2 messages cannot be read" in said.err
+    assert len(found) == 2 and "2 messages cannot be decoded" in said.err
     assert all(one["reason"] in said.err for one in spoken(said))
 
 
@@ -271,7 +271,7 @@ def test_a_folder_and_several_files_are_read_one_after_the_other(cdc: Type, tmp_
     assert cdc(*DEBEZIUM, str(tmp_path / "feed/2026"), str(tmp_path / "absent")).code == 66
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert "no file" in cdc(*DEBEZIUM, str(empty)).err
+    assert "no message files" in cdc(*DEBEZIUM, str(empty)).err
 
 
 def test_help_names_source_types_their_keys_and_the_form_of_a_schema(cdc: Type) -> None:

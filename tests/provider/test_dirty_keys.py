@@ -14,7 +14,7 @@ from tests.provider.small_world import World
 from tests.provider.typed import Type, replicated
 
 TABLE = "public.a"
-AWAY = Problem("SRC020", "the source gave no answer for 2 rows", do="nothing")
+AWAY = Problem("SRC020", "the source did not return 2 rows", do="nothing")
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ def test_they_make_a_run_due_until_the_source_has_told_them(dirty: World) -> Non
     stage_says(dirty, "r2", Outcome.FAILING, AWAY)
     closed = dirty.close("r2")
     row = dirty.state.tables("shop")[TABLE]
-    assert row.state is TableState.FAILING and "no answer" in row.reason
+    assert row.state is TableState.FAILING and "did not return" in row.reason
     assert [problem.code for problem in closed.problems] == ["RUN002"]
-    assert "public.a: 2 records wait until the source tells their rows; each run asks again" in dirty.told
+    assert "public.a: 2 records wait to be fetched from the source; each run tries again" in dirty.told
 
     assert dirty.open("r3").follow == ("stage", "close_window")
     record = dirty.control(TABLE).fenced(carry=CarryOver((), {"fetched": 2}), attempt="merge")
@@ -76,4 +76,4 @@ def test_what_was_staged_beside_them_is_merged_and_the_table_is_failing_all_the_
 def test_status_tells_how_many_there_are(cdc: Type, dirty: World) -> None:
     cdc("pause", "shop", "--table", TABLE)
     assert cdc("status", "shop", "--json").body["tables"][0]["dirty"] == 2
-    assert "2 to fetch (+3 behind)" in cdc("status", "shop").out
+    assert "2 to fetch (+3 parked)" in cdc("status", "shop").out

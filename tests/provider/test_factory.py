@@ -193,9 +193,9 @@ def test_the_documentation_of_the_dag_shows_texts_as_text(folder: Path) -> None:
     evil = text.replace("public.customers", "'public.<script>alert(1)</script>`|x'").replace("name: shop", "name: evil")
     doc = build_dag(add(folder, "evil", evil)).doc_md
     assert doc is not None
-    assert "| `public.<script>alert(1)</script>'\\|x` | by its name | all | all | hard |" in doc
-    assert "| `public.order_lines` | by its name | all but `internal_note` | all | hard |" in doc
-    assert "kept 7d after" in doc
+    assert "| `public.<script>alert(1)</script>'\\|x` | default name | all | all | hard |" in doc
+    assert "| `public.order_lines` | default name | all except `internal_note` | all | hard |" in doc
+    assert "retained for 7d after" in doc
 
 
 def test_a_template_in_the_yaml_is_shown_as_it_is_with_a_warning(folder: Path) -> None:

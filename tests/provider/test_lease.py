@@ -20,7 +20,7 @@ PATIENCE_S = 30.0
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "RENEW_EVERY_S", 0.05)
-    monkeypatch.setattr(lease, "AGAIN_S", 0.05)
+    monkeypatch.setattr(lease, "KILL_EVERY_S", 0.05)
 
 
 @pytest.fixture

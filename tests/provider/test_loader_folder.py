@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.loader import clashes, load_file, load_folder
+from airflow_cdc_provider.loader import find_clashes, load_file, load_folder
 
 TEMPLATE = """\
 name: {name}
@@ -92,11 +92,11 @@ def test_a_file_is_held_against_its_neighbours_and_against_the_others_that_are_a
     write(here, "c.yaml", "c", "/lake/two")
     write(there, "d.yaml", "d", "/lake/two")
     (here / "e.yaml").write_text("name: [")
-    assert {file: [p.code for p in found] for file, found in clashes([load_file(here / "a.yaml")]).items()} == {
+    assert {file: [p.code for p in found] for file, found in find_clashes([load_file(here / "a.yaml")]).items()} == {
         str(here / "a.yaml"): ["DEF015"]
     }
-    assert clashes([load_file(here / "c.yaml")]) == {}
-    both = clashes([load_file(here / "c.yaml"), load_file(there / "d.yaml")])
+    assert find_clashes([load_file(here / "c.yaml")]) == {}
+    both = find_clashes([load_file(here / "c.yaml"), load_file(there / "d.yaml")])
     assert set(both) == {str(here / "c.yaml"), str(there / "d.yaml")}
 
 

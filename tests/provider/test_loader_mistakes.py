@@ -55,7 +55,7 @@ BAD = [
     ("D-09 a key of another format", feed("topics: [a], format: ydb, unwrapped: true"), "DEF010", "3:64"),
     ("D-12 a mode that is none", feed("topics: [a], format: ydb, mode: ALL"), "DEF046", "3:70"),
     (
-        "D-10 the target has no place",
+        "D-10 the target has no location",
         swap(FOLDERS, "{type: delta}"),
         "DEF011",
         "4:9",
@@ -311,9 +311,9 @@ def test_every_mistake_of_a_file_is_reported_at_once_in_the_order_of_the_lines()
 
 
 def test_a_message_says_what_yaml_made_of_the_text() -> None:
-    assert problems(rule("key: [no]"))[0].found == "boolean false, written 'no'"
-    assert problems(swap("cdc_shop", "0015"))[0].found == "number 13, written '0015'"
-    assert problems(swap("cdc_shop", "22:22"))[0].found == "number 1342, written '22:22'"
+    assert problems(rule("key: [no]"))[0].found == "boolean false, written as 'no'"
+    assert problems(swap("cdc_shop", "0015"))[0].found == "number 13, written as '0015'"
+    assert problems(swap("cdc_shop", "22:22"))[0].found == "number 1342, written as '22:22'"
     assert problems(swap("cdc_shop", "2024-01-01"))[0].found == "date 2024-01-01"
     assert problems(swap("cdc_shop", "[a]"))[0].found == "a list"
 

@@ -30,4 +30,4 @@ def test_a_run_that_waits_for_its_lane_leaves_its_worker_and_comes_back_soon(mon
     context: Any = {"dag_run": run}
     with pytest.raises(AirflowRescheduleException) as rescheduled:
         operator.execute(context)
-    assert timedelta(0) < rescheduled.value.reschedule_date - datetime.now(UTC) <= window.LANE_PAUSE
+    assert timedelta(0) < rescheduled.value.reschedule_date - datetime.now(UTC) <= window.LANE_RETRY_DELAY

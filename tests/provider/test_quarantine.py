@@ -67,7 +67,7 @@ def test_what_waits_is_listed_with_its_age_and_what_is_behind_it_but_without_val
     assert "raw" not in body["records"][0] and "record" not in body["records"][0]
     said = cdc("quarantine", "list", "shop")
     assert "no date" in said.out and re.search(r"\d+ (days?|weeks?|months?|years?)", said.out)
-    assert cdc("quarantine", "list", "shop", "--table", "public.b").out.strip() == "nothing is in quarantine"
+    assert cdc("quarantine", "list", "shop", "--table", "public.b").out.strip() == "no records in quarantine"
 
 
 def test_a_record_is_shown_with_its_bytes_and_who_looked_is_noted(cdc: Type, put: World) -> None:
@@ -93,9 +93,9 @@ def test_what_is_decided_stands_in_staging_before_the_request_and_a_run_carries_
     assert put.close("r2").problems == ()
     request = put.state.command(said.body["id"])
     assert request is not None and (request.status, request.outcome) == (CommandStatus.DONE, "replay: one")
-    assert "public.a: 1 records in quarantine, 2 parked behind them: airflow cdc quarantine list shop" in put.told
+    assert "public.a: 1 records in quarantine, 2 parked behind them; run `airflow cdc quarantine list shop`" in put.told
     done = cdc("quarantine", "replay", "shop", "one")
-    assert done.code == 0 and "is not in quarantine any more" in done.out
+    assert done.code == 0 and "is no longer in quarantine" in done.out
     assert put.open("r3").follow == ("close_window",)
 
 
@@ -139,7 +139,7 @@ def test_a_record_that_stops_its_table_is_decided_about_before_the_table_goes_on
     (listed,) = cdc("quarantine", "list", "shop", "--json").body["records"]
     assert (listed["id"], listed["stops"]) == ("one", True)
     said = cdc("quarantine", "discard", "shop", "one", "--reason", "test data")
-    assert said.code == 0 and "then: airflow cdc resume shop --table public.a" in said.out
+    assert said.code == 0 and "run `airflow cdc resume shop --table public.a`" in said.out
     assert world.open("r2").follow == ("close_window",)
     assert len(world.state.pending("shop")) == 1, "it waits for the table"
 
@@ -148,23 +148,23 @@ def test_status_tells_how_many_records_wait(cdc: Type, put: World) -> None:
     cdc("pause", "shop", "--table", TABLE)
     first = cdc("status", "shop", "--json").body["tables"][0]
     assert (first["table"], first["quarantined"], first["parked"]) == (TABLE, 2, 4)
-    assert "2 (+4 behind)" in cdc("status", "shop").out
+    assert "2 (+4 parked)" in cdc("status", "shop").out
     row = put.state.tables("shop")[TABLE]
     put.state.change_tables("shop", lambda _: [replace(row, changes={"updated": 7, "discarded": 3})])
     told = cdc("status", "shop").out
-    assert "2 (+4 behind), 3 discarded" in told and " 7 " in told, "what was given up is no change"
+    assert "2 (+4 parked), 3 discarded" in told and " 7 " in told, "what was given up is no change"
 
 
 def test_bad_records_are_kept_while_a_version_names_them_or_the_table_stands_before_them(put: World) -> None:
     log = put.replicator.log
     put_aside(put, "later", window=9)
     kept = world_files(put)
-    log.forget_controls(TABLE, put.control(TABLE).token)
+    log.remove_old_controls(TABLE, put.control(TABLE).token)
     assert world_files(put) == kept
     put.commit("public_a", put.control(TABLE).fenced(carry=carry(put, "two"), attempt="merge"))
-    log.forget_controls(TABLE, 0)
+    log.remove_old_controls(TABLE, 0)
     assert world_files(put) == kept, "the version before can still be restored"
-    log.forget_controls(TABLE, put.control(TABLE).token)
+    log.remove_old_controls(TABLE, put.control(TABLE).token)
     assert world_files(put) == {"later.json", "two.json"}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.control.requests import carry_out
+from airflow_cdc_provider.control.immediate_commands import carry_out
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.table.states import TableState
 from tests.provider.small_world import World

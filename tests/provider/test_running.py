@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from airflow_cdc_provider.cli.command_runner import CONTEXT, command
-from airflow_cdc_provider.cli.output import Answer
+from airflow_cdc_provider.cli.command_runner import CONTEXT, cli_command
+from airflow_cdc_provider.cli.output import CommandOutput
 
 
 @pytest.mark.parametrize("said", [None, "client"])
@@ -20,10 +20,10 @@ def test_a_command_is_a_server_process_of_airflow_while_it_works_and_no_longer(
         monkeypatch.setenv(CONTEXT, said)
     seen = []
 
-    @command
-    def look(_: argparse.Namespace) -> Answer:
+    @cli_command
+    def look(_: argparse.Namespace) -> CommandOutput:
         seen.append(os.environ.get(CONTEXT))
-        return Answer({})
+        return CommandOutput({})
 
     with pytest.raises(SystemExit):
         look(argparse.Namespace(output="json"))

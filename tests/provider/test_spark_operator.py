@@ -142,7 +142,7 @@ def test_a_run_without_a_plan_fails_for_good_and_says_what_to_do(scene: Scene) -
     [
         ("retryable", TaskFailed, "SRC001 the source does not answer"),
         ("hopeless", AirflowFailException, "SRC001 the source does not answer"),
-        ("all fenced", AirflowSkipException, "somebody newer owns public.a"),
+        ("all fenced", AirflowSkipException, "public.a was taken over by a newer attempt"),
         ("dies", TaskFailed, "SPK001 (.|\n)*java.lang.OutOfMemoryError"),
         ("ends without a word", TaskFailed, "SPK001 the extract job ended without a result"),
     ],

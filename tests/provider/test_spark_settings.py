@@ -8,7 +8,7 @@ import pytest
 
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.hooks.spark import spark_master
-from airflow_cdc_provider.loader.spark_conf import misshapen, refused
+from airflow_cdc_provider.loader.spark_conf import expected_format, refusal_reason
 
 CLASSES = {
     "spark.ui.filters": "x.Evil",
@@ -127,12 +127,12 @@ PLAIN = {
 
 @pytest.mark.parametrize("key", CLASSES)
 def test_what_loads_code_or_undoes_our_own_is_refused(key: str) -> None:
-    assert refused(key) or misshapen(key, CLASSES[key])
+    assert refusal_reason(key) or expected_format(key, CLASSES[key])
 
 
 @pytest.mark.parametrize("key", PLAIN)
 def test_what_spark_is_tuned_by_goes_through(key: str) -> None:
-    assert (refused(key), misshapen(key, PLAIN[key])) == ("", "")
+    assert (refusal_reason(key), expected_format(key, PLAIN[key])) == ("", "")
 
 
 def test_the_spark_connection_is_followed_by_a_list_too(monkeypatch: pytest.MonkeyPatch) -> None:

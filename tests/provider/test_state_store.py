@@ -210,7 +210,7 @@ def test_any_other_database_is_refused_in_words(url: str) -> None:
 
 def test_the_audit_gives_the_latest_lines_first(store: StateStore) -> None:
     for number in range(5):
-        store.note("shop", "ann", "pause", {"number": number})
+        store.write_audit("shop", "ann", "pause", {"number": number})
     assert [note.detail["number"] for note in store.audit("shop", 2)] == [4, 3]
 
 

@@ -104,7 +104,7 @@ def test_a_second_run_leaves_the_lane_to_the_first_and_ends_well(world: World) -
     first = world.open("r2")
     second = world.open("r3")
     assert second.follow == ("close_window",)
-    assert "another run holds the stream lane" in " ".join(second.notes)
+    assert "another run has the lease of the stream lane" in " ".join(second.notes)
     assert world.close("r3").problems == ()
     world.spark(first)
     assert world.close("r2").problems == ()
@@ -168,7 +168,7 @@ def test_a_run_that_moved_tables_publishes_where_they_stand_together(world: Worl
     assert second is not None and [(one.target, one.window) for one in second.tables] == [("public_a", 3)]
     world.run("r4")
     assert cut() == second, "nothing moved"
-    assert world.told[-1] == "1 tables can be read together at window 3"
+    assert world.told[-1] == "published a cut of 1 tables at window 3"
 
 
 def test_a_rewind_that_nobody_ended_is_ended_by_the_next_run(world: World) -> None:

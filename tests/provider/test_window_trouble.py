@@ -89,7 +89,7 @@ def test_a_target_table_that_is_gone_blocks_until_a_resync_copies_it(world: Worl
     world.replicator.target.store.delete("public_a")  # type: ignore[attr-defined]
     world.source.change("public.a")
     closing = world.run("r2")
-    assert ["is gone" in problem.what for problem in closing.problems] == [True]
+    assert ["is missing" in problem.what for problem in closing.problems] == [True]
     world.ask(CommandKind.RESYNC, "public.a")
     decision = world.open("r3")
     assert decision.plan.copy == ("public.a",)
@@ -292,7 +292,7 @@ def test_a_commit_that_a_step_reports_and_the_target_does_not_hold_is_not_believ
     said = TableResult("public.a", Outcome.DONE, 1, {"update": 1}, fence=1, window=2)
     world.say("r2", "merge", StepKind.MERGE, [said])
     closing = world.close("r2")
-    assert "is not in the target" in closing.problems[0].what
+    assert "that the target does not have" in closing.problems[0].what
     assert world.control("public.a").window == 1
 
 

@@ -14,7 +14,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from spark_jobs.runtime.sessions import TARGET_SETTINGS, build
+from spark_jobs.runtime.sessions import TARGET_SETTINGS, build_session
 from tests.mariadb import embedded
 from tests.spark.databases import Database, new_schema
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL
@@ -51,7 +51,7 @@ def spark() -> Iterator[SparkSession]:
             TARGET_SETTINGS[kind]["spark.sql.extensions"] for kind in ("delta", "iceberg")
         ),
     }
-    session = build("tests", "delta", conf)
+    session = build_session("tests", "delta", conf)
     yield session
     session.stop()
 

@@ -37,9 +37,9 @@ from airflow_cdc_provider.targets.sparksql.types import from_text
 from airflow_cdc_provider.targets.target import TargetState, TargetTables
 from spark_jobs import merge, stage
 from spark_jobs.copies.copied_rows import CopiedRows
-from spark_jobs.copies.split_copy import WrittenSplit
+from spark_jobs.copies.split_copy import WrittenSplits
 from spark_jobs.runtime.job import Job
-from spark_jobs.runtime.memory_budget import few
+from spark_jobs.runtime.memory_budget import is_small
 from spark_jobs.runtime.sessions import Application
 from spark_jobs.windows.record_files import RecordFile
 from spark_jobs.writers.writer import open_writer
@@ -187,7 +187,7 @@ class HandMade:
         )
         job = Job(step, self.secrets, Application(lambda: self.spark, lambda: "local[2]"))
         if self.source:
-            vars(job.opened).update(source=self.source)
+            vars(job.resources).update(source=self.source)
             vars(job).update(fetches_rows=True)
         return job
 
@@ -218,10 +218,10 @@ class HandMade:
         )
         writer = open_writer(self.definition.target.type, lambda: self.spark, job.tables)
 
-        def each_share(function: Callable[[Iterable[pa.Table]], Any]) -> WrittenSplit[Any]:
-            return WrittenSplit([function([frame.toArrow()])], len(rows))
+        def each_split(function: Callable[[Iterable[pa.Table]], Any]) -> WrittenSplits[Any]:
+            return WrittenSplits([function([frame.toArrow()])], len(rows))
 
-        copied = CopiedRows(lambda: frame, each_share if few(len(rows)) else None)
+        copied = CopiedRows(lambda: frame, each_split if is_small(len(rows)) else None)
         written = writer.copy(self.task(), copied)(record)
         assert written == len(rows)
 

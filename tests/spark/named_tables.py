@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.states import State, TableState
 from spark_jobs import extract, merge, resync, snapshot, stage
-from spark_jobs.runtime.sessions import build
+from spark_jobs.runtime.sessions import build_session
 from tests.spark.replicator import BUILT_AHEAD, LOCAL, Replicator, by_table, driver_settings, now
 
 CATALOG = "default"
@@ -56,7 +56,7 @@ def named(replicator: Replicator, catalog: str = CATALOG) -> Replicator:
 
 
 def session(conf: dict[str, str]) -> SparkSession:
-    return build("reader", "delta", {**LOCAL, **driver_settings(BUILT_AHEAD), **conf})
+    return build_session("reader", "delta", {**LOCAL, **driver_settings(BUILT_AHEAD), **conf})
 
 
 def found(spark: SparkSession) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job
-from spark_jobs.runtime.sessions import fresh
+from spark_jobs.runtime.sessions import new_session
 
 JAVA_OPTIONS = "-Duser.timezone=UTC"
 LOCAL = {"spark.master": "local[2]", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -144,7 +144,7 @@ class Replicator:
 
     def foreign_session(self, spark: SparkSession) -> SparkSession:
         """A session in which somebody else works on the target."""
-        session = fresh(spark)
+        session = new_session(spark)
         if self.definition.target.type == "iceberg":
             for name, value in spark_settings(catalog_location(self.definition.target, self.secrets.target)).items():
                 session.conf.set(name, value)

@@ -22,7 +22,7 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.delta.storage import storage_options
 from spark_jobs import merge, snapshot, stage, verify
-from spark_jobs.runtime.s3a import hadoop_settings, reach_buckets
+from spark_jobs.runtime.s3a import configure_buckets, hadoop_settings
 from spark_jobs.writers import delta_local
 from tests.buckets import SECRET, ObjectStore
 from tests.spark.hand_made import HandMade, Row
@@ -51,7 +51,7 @@ def place(objects: ObjectStore) -> str:
 def table(spark: SparkSession, tmp_path: Path, place: str, objects: ObjectStore) -> HandMade:
     """A copy with one row at window 0, and window 1 not yet applied."""
     table = HandMade(spark, tmp_path, SCHEMA, place=place, objects=objects.connection)
-    reach_buckets(spark, table.definition, table.secrets)
+    configure_buckets(spark, table.definition, table.secrets)
     table.copy([row(1, "a")])
     table.land([table.update(row(1, "b")), table.insert(row(2, "c"))])
     return table

@@ -44,4 +44,4 @@ def test_the_zip_is_built_once_and_leaves_no_rest(cache: Path) -> None:
 def test_no_room_of_airflow_is_in_the_zip() -> None:
     rooms = {"/".join(name.split("/")[:2]) for name in zipfile.ZipFile(bundle.build()).namelist()}
     package = {room for room in rooms if room.startswith("airflow_cdc_provider/")}
-    assert package == {f"airflow_cdc_provider/{room}" for room in (*bundle.ROOMS, "__init__.py")}
+    assert package == {f"airflow_cdc_provider/{room}" for room in (*bundle.PACKAGES, "__init__.py")}

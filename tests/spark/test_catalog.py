@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import TableRule
-from airflow_cdc_provider.loader.spark_conf import misshapen, refused
+from airflow_cdc_provider.loader.spark_conf import expected_format, refusal_reason
 from tests.spark.named_tables import named
 from tests.spark.replicator import Replicator, by_table
 
@@ -44,7 +44,9 @@ def test_a_named_table_is_read_by_its_name_in_other_applications_and_a_name_that
     database.execute(f"CREATE PUBLICATION {publication} FOR TABLE a, b")
     replicator = named(Replicator(tmp_path, publication, connection, [TableRule("public.a"), TableRule("public.b")]))
     conf = metastore(tmp_path)
-    assert [refused(key) or misshapen(key, conf[key]) for key in conf] == [""] * len(conf), "the YAML may carry them"
+    assert [refusal_reason(key) or expected_format(key, conf[key]) for key in conf] == [""] * len(conf), (
+        "the YAML may carry them"
+    )
     lo = dict(replicator.source.open_stream(["public.a", "public.b"]))
 
     step = replicator.step(StepKind.SNAPSHOT, replicator.tasks("public.a"))

@@ -90,7 +90,7 @@ class History:
     def clean(self) -> None:
         log = self.tables.log
         before = self.tables.state(TABLE, TARGET), log.highest_fence(TABLE)
-        log.forget_controls(TABLE, self.tables.oldest_token(TABLE, TARGET))
+        log.remove_old_controls(TABLE, self.tables.oldest_token(TABLE, TARGET))
         assert (self.tables.state(TABLE, TARGET), log.highest_fence(TABLE)) == before, self.told
         opened = self.opened()
         for version in range(self.oldest(), opened.version() + 1):

@@ -14,12 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema
 from airflow_cdc_provider.core.errors import TargetUnavailable
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.staging.local_store import LocalStore
@@ -28,13 +28,13 @@ from airflow_cdc_provider.targets.delta.local_engine import copy as copies
 from airflow_cdc_provider.targets.delta.local_engine.copy import (
     ReplacedVersion,
     existing_table,
-    layout_of,
+    file_layout,
     new_table,
-    prepared_copy,
+    prepare_copy,
     write_files,
 )
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import read_snapshot
-from airflow_cdc_provider.targets.delta.local_engine.merge import Label, TokenPassed
+from airflow_cdc_provider.targets.delta.local_engine.merge import CommitLabel, StaleToken
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import expected_columns
 from tests.delta_tables import read
 
@@ -78,8 +78,8 @@ class Copying:
         self.path = str(folder / "t")
         self.token = 0
 
-    def label(self) -> Label:
-        return Label("app", self.token, json.dumps({"token": self.token}))
+    def label(self) -> CommitLabel:
+        return CommitLabel("app", self.token, json.dumps({"token": self.token}))
 
     def place(self, schema: TableSchema, soft: bool = False) -> ReplacedVersion | None:
         if self.token == 1:
@@ -92,9 +92,9 @@ class Copying:
         self.token += 1
         place = self.place(schema, soft)
         assert place is not None
-        layout = layout_of(place, order, ["text"])
+        layout = file_layout(place, order, ["text"])
         adds = write_files(self.store, "t", tables(schema, rows, soft), layout)
-        assert prepared_copy(self.store, "t", place, adds, len(rows), self.label()).commit()
+        assert prepare_copy(self.store, "t", place, adds, len(rows), self.label()).commit()
 
     def log(self, version: int) -> list[dict[str, Any]]:
         content = Path(self.path, "_delta_log", f"{version:020d}.json").read_text()
@@ -222,8 +222,8 @@ def test_a_copy_whose_token_has_passed_is_not_prepared(tmp_path: Path) -> None:
         copying.token = passed
         place = existing_table(copying.store, "t", *settings(KEYED))
         assert place is not None
-        with pytest.raises(TokenPassed):
-            prepared_copy(copying.store, "t", place, [], 0, copying.label())
+        with pytest.raises(StaleToken):
+            prepare_copy(copying.store, "t", place, [], 0, copying.label())
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def test_a_commit_between_the_look_of_a_fence_and_its_append_shuts_the_fence_out
 ) -> None:
     commit(tables, control(1, 1), 1)
     held = tables.state(TABLE, TARGET)
-    still = tables._still
+    still = tables._is_unchanged
 
     def still_and_then_no_more(*arguments: object) -> bool:
         found = still(*arguments)  # type: ignore[arg-type]
@@ -184,7 +184,7 @@ def test_a_commit_between_the_look_of_a_fence_and_its_append_shuts_the_fence_out
             commit(tables, control(1, 2), 2)
         return found
 
-    monkeypatch.setattr(tables, "_still", still_and_then_no_more)
+    monkeypatch.setattr(tables, "_is_unchanged", still_and_then_no_more)
     with pytest.raises(Fenced, match="TGT020"):
         tables.fence(TARGET, held, control(1, 1).fenced())
     assert tables.state(TABLE, TARGET).control == control(1, 2)
@@ -208,13 +208,13 @@ def test_a_fence_named_by_an_attempt_that_died_is_stepped_over(tables: DeltaTarg
 
 def test_a_lost_answer_counts_where_the_commit_stands(tables: DeltaTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(tables, control(1, 1), 1)
-    append = target_module._append_nothing
+    append = target_module._append_empty
 
     def append_and_lose_the_answer(*arguments: object) -> None:
         append(*arguments)  # type: ignore[arg-type]
         raise OSError("connection reset")
 
-    monkeypatch.setattr(target_module, "_append_nothing", append_and_lose_the_answer)
+    monkeypatch.setattr(target_module, "_append_empty", append_and_lose_the_answer)
     record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
     assert tables.state(TABLE, TARGET).control == record
 
@@ -227,7 +227,7 @@ def test_a_fence_that_twice_leaves_no_trace_can_be_tried_again(
     def lose(*arguments: object) -> None:
         raise OSError("no space")
 
-    monkeypatch.setattr(target_module, "_append_nothing", lose)
+    monkeypatch.setattr(target_module, "_append_empty", lose)
     with pytest.raises(TargetUnavailable, match="TGT021"):
         tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
 

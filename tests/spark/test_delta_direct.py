@@ -31,7 +31,7 @@ from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import (
     write_vectors,
 )
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import read_snapshot
-from airflow_cdc_provider.targets.delta.local_engine.merge import Label, Prepared, TokenPassed, prepare
+from airflow_cdc_provider.targets.delta.local_engine.merge import CommitLabel, PreparedCommit, StaleToken, prepare_merge
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import supports_table
 from tests.delta_tables import read
 from tests.model import seeds
@@ -103,9 +103,10 @@ class Scene:
         ]
         return pa.Table.from_pylist(rows, self.columns.append(pa.field(OP, pa.string())))
 
-    def prepared(self, staged: pa.Table, **changes: Any) -> Prepared | None:
+    def prepared(self, staged: pa.Table, **changes: Any) -> PreparedCommit | None:
         self.token += 1
-        return prepare(self.store, "t", staged, replace(self.plan, **changes), Label("app", self.token, "{}"))
+        plan = replace(self.plan, **changes)
+        return prepare_merge(self.store, "t", staged, plan, CommitLabel("app", self.token, "{}"))
 
     def merge(self, staged: pa.Table, not_older: bool = False) -> None:
         prepared = self.prepared(staged, not_older=not_older)
@@ -226,9 +227,9 @@ def test_a_token_that_is_not_above_the_recorded_one_is_refused(scene: Scene) -> 
     staged = scene.staged(Random(1), [1], 99)
     scene.merge(staged)
     for token in (0, 1):
-        with pytest.raises(TokenPassed):
-            prepare(scene.store, "t", staged, scene.plan, Label("app", token, "{}"))
-    assert prepare(scene.store, "t", staged, scene.plan, Label("other", 0, "{}")) is not None
+        with pytest.raises(StaleToken):
+            prepare_merge(scene.store, "t", staged, scene.plan, CommitLabel("app", token, "{}"))
+    assert prepare_merge(scene.store, "t", staged, scene.plan, CommitLabel("other", 0, "{}")) is not None
 
 
 @pytest.mark.parametrize(

@@ -13,24 +13,24 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.logstore import class_path
-from spark_jobs.runtime.cluster_checks import not_seen_here
+from spark_jobs.runtime.cluster_checks import missing_paths
 from tests.spark.cluster import standalone
 from tests.spark.replicator import Replicator
 
-BY_TASKS = """
+IN_SPARK_TASKS = """
 from spark_jobs import extract
 from spark_jobs.runtime import harness
-from spark_jobs.runtime.parallel import by_tasks
+from spark_jobs.runtime.parallel import run_in_spark_tasks
 
 if __name__ == "__main__":
-    extract.side_by_side = by_tasks  # the driver would land a share that is alone
+    extract.run_splits = run_in_spark_tasks  # the driver would read a single split itself
     harness.main(extract.run)
 """
 
 
 def test_paths_that_a_host_does_not_have_are_told_with_its_name(tmp_path: Path) -> None:
     absent = str(tmp_path / "absent")
-    assert not_seen_here([str(tmp_path), absent], 0) == (socket.gethostname(), [absent])
+    assert missing_paths([str(tmp_path), absent], 0) == (socket.gethostname(), [absent])
 
 
 @pytest.mark.nightly
@@ -56,8 +56,8 @@ def test_a_package_that_executors_lack_is_named_with_the_line_to_type_and_no_win
         }
         python = {"PYTHONPATH": "", "PYSPARK_PYTHON": str(tmp_path / "bare/bin/python")}
         environment = {**python, "PYSPARK_DRIVER_PYTHON": "python"}
-        (tmp_path / "by_tasks.py").write_text(BY_TASKS)
-        process = replicator.submit(step, tmp_path / "by_tasks.py", conf=conf, environment=environment)
+        (tmp_path / "in_spark_tasks.py").write_text(IN_SPARK_TASKS)
+        process = replicator.submit(step, tmp_path / "in_spark_tasks.py", conf=conf, environment=environment)
         output, _ = process.communicate()
     assert process.returncode == 78, output
     problem = replicator.result(step).problem

@@ -9,11 +9,11 @@ from pathlib import Path
 import psycopg
 import pyarrow.parquet as pq
 import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.control_record import ControlRecord

@@ -219,4 +219,4 @@ def test_an_added_column_whose_older_values_nobody_knows_blocks(table: HandMade,
     table.copy([tell.row(1, "a", "w")])
     table.land([table.alter(with_columns(*KEYED.columns[1:], OTHER), warnings=["initial_unknown"])])
     _, result = table.staged()
-    assert result.outcome is Outcome.BLOCKED and result.problem is not None and "hold: p" in result.problem.found
+    assert result.outcome is Outcome.BLOCKED and result.problem is not None and "is unknown: p" in result.problem.found

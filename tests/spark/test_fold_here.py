@@ -84,7 +84,7 @@ def test_a_value_is_read_as_spark_reads_it_or_not_at_all(spark: SparkSession, ki
 def alone(schema: TableSchema, text: str) -> pa.Array | None:
     try:
         (values,) = arrow_rows.typed_arrays(pa.chunked_array([[f'{{"v":{text}}}']]), schema)
-    except arrow_rows.UNUSUAL:
+    except arrow_rows.CONVERSION_ERRORS:
         return None
     return values.combine_chunks()
 
@@ -102,8 +102,8 @@ def test_a_plain_batch_is_staged_as_spark_would_stage_it(
         table.land(records)
     ours, files = staged(table)
     assert files == ["part-00000.parquet"], "folded here"
-    monkeypatch.setattr(memory_budget, "MOST_ROWS", -1)
-    monkeypatch.setattr(dispatch, "FEW_ROWS", -1)
+    monkeypatch.setattr(memory_budget, "MAX_ROWS", -1)
+    monkeypatch.setattr(dispatch, "MAX_INTERPRETED_ROWS", -1)
     theirs, files = staged(table)
     assert files != ["part-00000.parquet"], "folded by Spark"
     assert ours == theirs, f"again: {seeds.SEED}={seeds.seed()}"

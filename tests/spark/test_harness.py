@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.runtime.progress import Progress, line, reported
+from spark_jobs.runtime.progress import Progress, format_line, report_progress
 from tests.spark.replicator import Replicator
 from tests.waiting import until
 
@@ -27,7 +27,7 @@ JOB = """
 import os, sys, time
 from airflow_cdc_provider.core.errors import Blocked, Problem
 from spark_jobs.runtime import harness
-from spark_jobs.runtime.console import say
+from spark_jobs.runtime.console import log_line
 
 def run(job):
     where = job.step.merge_of
@@ -39,7 +39,7 @@ def run(job):
         os.close(readable)
         os.dup2(writable, 1)
         os.dup2(writable, 2)
-        say("into nothing")
+        log_line("into nothing")
     if where == "blocked":
         raise Blocked(Problem("TST001", "no way"))
     return job.result([])
@@ -182,13 +182,13 @@ def test_a_result_tells_memory_and_times_of_spark_where_it_was_needed(
 
 
 def test_progress_tells_rows_rate_share_and_time_left() -> None:
-    assert line("public.a", Progress(600, of=1000), 2.0) == "public.a: 600 rows, 300 rows/s, 60% done, 1 s left"
-    assert line("public.a", Progress(600), 2.0) == "public.a: 600 rows, 300 rows/s"
+    assert format_line("public.a", Progress(600, of=1000), 2.0) == "public.a: 600 rows, 300 rows/s, 60% done, 1 s left"
+    assert format_line("public.a", Progress(600), 2.0) == "public.a: 600 rows, 300 rows/s"
 
 
 def test_progress_is_printed_while_the_work_runs(capfd: pytest.CaptureFixture[str]) -> None:
     lines: list[str] = []
-    with reported("public.a", lambda: Progress(7), every_s=0.02):
+    with report_progress("public.a", lambda: Progress(7), interval_s=0.02):
         until(lambda: lines.extend(capfd.readouterr().out.splitlines()) or len(lines) >= 2, "two lines")
     assert lines[0].startswith("public.a: 7 rows")
 

@@ -25,9 +25,9 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
-from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, make_catalog
+from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, create_catalog
 from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, branch_name
-from airflow_cdc_provider.targets.iceberg.record_text import snapshot_properties, table_properties
+from airflow_cdc_provider.targets.iceberg.record_properties import snapshot_properties, table_properties
 from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
 
 TABLE, TARGET = "public.orders", "orders"
@@ -368,7 +368,7 @@ def test_a_catalog_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 
         with ThreadPoolExecutor(3) as pool:
             reading = pool.submit(read)
-            made = [pool.submit(make_catalog, place) for _ in range(2)]
+            made = [pool.submit(create_catalog, place) for _ in range(2)]
             assert [one.result() for one in made] == [None, None]
             done.set()
             assert reading.result() > 0

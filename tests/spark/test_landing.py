@@ -15,18 +15,18 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import Boundary, Ignored, Resolved, StreamItem
 from airflow_cdc_provider.core.errors import SourceUnavailable, StagingUnavailable
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.log.change_records import FIELDS, ChangeRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.staging.local_store import LocalStore
-from spark_jobs.windows.record_files import RecordFile, columns_of
-from spark_jobs.windows.window_writer import Landed, Limits, WindowEnd, land
+from spark_jobs.windows.record_files import RecordFile, record_batch
+from spark_jobs.windows.window_writer import LandedSplit, Limits, WindowEnd, land_changes
 
 TABLES = ("public.a", "public.b", "public.c")
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -58,10 +58,10 @@ def transaction(end: int, *records: ChangeRecord) -> list[StreamItem]:
 
 def run(
     folder: Path, items: Iterable[StreamItem], limits: Limits = SMALL, known: dict[str, TableSchema] | None = NOTHING
-) -> Landed:
+) -> LandedSplit:
     store = LocalStore(str(folder))
     names = iter(range(10**6))
-    return land(
+    return land_changes(
         items,
         TABLES,
         known,
@@ -71,7 +71,7 @@ def run(
     )
 
 
-def keys(folder: Path, landed: Landed) -> dict[str, list[str]]:
+def keys(folder: Path, landed: LandedSplit) -> dict[str, list[str]]:
     return {
         table: [key for one in files for key in pq.read_table(folder / one.file.path)["order_key"].to_pylist()]
         for table, files in landed.files.items()
@@ -84,7 +84,7 @@ def packed(stream: Iterable[StreamItem]) -> Iterator[StreamItem]:
     for table, some in groupby(stream, lambda one: one.table if isinstance(one, ChangeRecord) else None):
         items = list(some)
         records = [one for one in items if isinstance(one, ChangeRecord)]
-        yield from [Block(table, columns_of(records))] if table else items
+        yield from [Block(table, record_batch(records))] if table else items
 
 
 def test_every_field_of_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_window_is_a_run_of_whole_transactions(
     landed = run(folder, packed(items) if in_blocks else items, limits)
 
     assert keys(folder, landed) == expected
-    assert (landed.hi, landed.records, landed.cut) == (hi, total, cut)
+    assert (landed.hi, landed.records, landed.end) == (hi, total, cut)
     named = {one.file.path for files in landed.files.values() for one in files}
     assert named == {str(path.relative_to(folder)) for path in folder.rglob("*.parquet")}, "no file outside the list"
 
@@ -174,7 +174,7 @@ def breaking_second() -> list[StreamItem]:
 
 def test_a_breaking_schema_ends_the_window_before_its_transaction_and_leaves_no_file_of_it(tmp_path: Path) -> None:
     landed = run(tmp_path, breaking_second())
-    assert (landed.cut, landed.hi, landed.holes, landed.ignored) == (WindowEnd.SCHEMA, {"slot": "0/1"}, (), 0)
+    assert (landed.end, landed.hi, landed.holes, landed.ignored) == (WindowEnd.SCHEMA, {"slot": "0/1"}, (), 0)
     assert keys(tmp_path, landed) == {"public.b": [f"{1:050x}"]}
     assert len(list(tmp_path.rglob("*.parquet"))) == 1
 
@@ -183,7 +183,7 @@ def test_a_breaking_schema_in_the_first_transaction_makes_a_window_of_its_own_wi
     items = breaking_second()[2:] + transaction(3, record("public.b", 50))
     landed = run(tmp_path, items, known={"public.a": schema("public.a", "id", "x")})
     (hole,) = landed.holes
-    assert (landed.cut, landed.hi) == (WindowEnd.SCHEMA, {"slot": "0/2"})
+    assert (landed.end, landed.hi) == (WindowEnd.SCHEMA, {"slot": "0/2"})
     assert (hole.kind, hole.table, hole.order_key, hole.position) == ("schema", "public.a", f"{41:050x}", landed.hi)
     assert "perhaps a rename" in hole.detail
     assert len(keys(tmp_path, landed)["public.b"]) == 38
@@ -191,7 +191,7 @@ def test_a_breaking_schema_in_the_first_transaction_makes_a_window_of_its_own_wi
 
 def test_a_stream_without_transactions_may_tell_schemas_in_any_order(tmp_path: Path) -> None:
     landed = run(tmp_path, breaking_second()[2:], known=None)
-    assert (landed.cut, landed.hi, landed.holes) == (WindowEnd.LIMIT, {"slot": "0/2"}, ())
+    assert (landed.end, landed.hi, landed.holes) == (WindowEnd.LIMIT, {"slot": "0/2"}, ())
     assert [one.names for one in landed.schemas] == [("id", "x"), ("id", "y")]
 
 
@@ -202,7 +202,7 @@ def test_an_added_column_does_not_end_the_window(tmp_path: Path) -> None:
         *transaction(2, record("public.a", 2)),
     ]
     landed = run(tmp_path, items, known={"public.a": schema("public.a", "id", "x")})
-    assert (landed.cut, landed.records, landed.hi) == (WindowEnd.LIMIT, 2, {"slot": "0/2"})
+    assert (landed.end, landed.records, landed.hi) == (WindowEnd.LIMIT, 2, {"slot": "0/2"})
     assert [one.names for one in landed.schemas] == [("id", "x", "y")]
 
 
@@ -245,8 +245,8 @@ from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import Boundary
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.staging.local_store import LocalStore
-from spark_jobs.windows.window_writer import Limits, land
-from spark_jobs.windows.record_files import RecordFile, columns_of
+from spark_jobs.windows.window_writer import Limits, land_changes
+from spark_jobs.windows.record_files import RecordFile, record_batch
 
 def items():
     text = '{"note":"' + "x" * 150 + '"}'
@@ -256,7 +256,7 @@ def items():
 
 names = iter(range(100))
 store = LocalStore(sys.argv[1])
-landed = land(
+landed = land_changes(
     items(), ["public.a"], {}, lambda table: RecordFile(store, f"{next(names)}.parquet"), lambda records: None, Limits()
 )
 # Not getrusage: its peak counts what the parent held when this process began.
@@ -284,7 +284,7 @@ def test_an_overflow_ends_the_window_behind_its_transaction_with_a_hole_of_its_t
         *transaction(3, record("public.b", 6)),
     ]
     landed = run(tmp_path, items)
-    assert (landed.cut, landed.hi, landed.records) == (WindowEnd.HOLE, {"slot": "0/2"}, 5)
+    assert (landed.end, landed.hi, landed.records) == (WindowEnd.HOLE, {"slot": "0/2"}, 5)
     (hole,) = landed.holes
     assert (hole.kind, hole.table, hole.order_key, hole.position) == ("overflow", "public.a", f"{4:050x}", landed.hi)
     assert keys(tmp_path, landed)["public.b"] == [f"{2:050x}", f"{5:050x}"]
@@ -292,4 +292,4 @@ def test_an_overflow_ends_the_window_behind_its_transaction_with_a_hole_of_its_t
 
 def test_an_overflow_of_a_transaction_that_did_not_end_is_left_to_the_next_window(tmp_path: Path) -> None:
     landed = run(tmp_path, [*transaction(1, record("public.a", 1)), overflow("public.a", 2)])
-    assert (landed.cut, landed.holes, landed.records) == (WindowEnd.LIMIT, (), 1)
+    assert (landed.end, landed.holes, landed.records) == (WindowEnd.LIMIT, (), 1)

@@ -40,7 +40,7 @@ def stock() -> Iterator[EmbeddedPostgres]:
 def test_sixty_tables_are_copied_from_a_stock_server_by_a_driver_with_many_cores(
     stock: EmbeddedPostgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job, "tables_at_once", lambda: 32)
+    monkeypatch.setattr(job, "max_parallel_tables", lambda: 32)
     source = ConnectionInfo("source", stock.host, stock.port, stock.user, stock.password, schema="postgres")
     replicator = Replicator(tmp_path, "many", source, [TableRule("public.*")])
     said = by_table(replicator.run(replicator.step(StepKind.SNAPSHOT), snapshot.run))

@@ -18,8 +18,8 @@ def loaded(*found):
     from spark_jobs.batches import batch_stats
     return "pandas" in sys.modules
 
-spark = sessions.build("frames", "")
-small_frames.small_frame(spark, [("a",)], small_frames.texts("name")).toArrow()
+spark = sessions.build_session("frames", "")
+small_frames.small_frame(spark, [("a",)], small_frames.text_schema("name")).toArrow()
 spark.createDataFrame([], "name STRING").collect()
 print("driver", loaded())
 print("task", *spark.sparkContext.parallelize([0], 1).map(loaded).collect())

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.jvm
 def test_batches_of_whole_rows_need_no_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_delete: OnDelete
 ) -> None:
-    monkeypatch.setattr(dispatch.Folding, "staged", left_to_spark)
+    monkeypatch.setattr(dispatch.BatchFold, "result", left_to_spark)
     monkeypatch.setattr(delta.DeltaWriter, "_merge_in_spark", left_to_spark)
     play_plainly(spark, tmp_path, on_delete, seeds.seed(), seeds.histories(120))
 

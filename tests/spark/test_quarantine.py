@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.log.change_log import quarantine_folder, quarantine_path
 from airflow_cdc_provider.core.log.quarantine import BadRecord, record_id
 from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
@@ -43,7 +43,7 @@ def waiting(table: HandMade) -> tuple[int, int]:
     """How many records are in quarantine, and how many are parked behind them. Nothing is lost in between."""
     carry = control(table).carry
     require_accounted(control(table))
-    assert carry.dirty == 0 and carry.quarantined == len(table.log.waiting(carry))
+    assert carry.dirty == 0 and carry.quarantined == len(table.log.quarantined_records(carry))
     return carry.quarantined, carry.parked
 
 
@@ -76,7 +76,7 @@ def test_a_bad_record_and_its_key_wait_and_everything_else_goes_on(spark: SparkS
     table.apply([table.update({"id": 1, "w": "y"}, complete=False), bad, table.insert(row(5, "e"))])
     assert table.rows() == [(1, "a", "w"), (2, "c", "w"), (4, "d", "w"), (5, "e", "w")]
     assert waiting(table) == (1, 2)
-    (listed,) = table.log.waiting(control(table).carry)
+    (listed,) = table.log.quarantined_records(control(table).carry)
     assert (listed.id, listed.behind, listed.since) == (record_id(bad), 2, told.first_seen)
     assert let_go(table).outcome is Outcome.UNCHANGED, "nobody has decided"
 

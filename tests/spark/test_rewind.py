@@ -11,9 +11,9 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.control import rewind
+from airflow_cdc_provider.control.immediate_commands import carry_out
 from airflow_cdc_provider.control.replicator import Replicator
-from airflow_cdc_provider.control.requests import carry_out
-from airflow_cdc_provider.control.rewind import finish
+from airflow_cdc_provider.control.rewind import finish_rewind
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.errors import Fenced
@@ -149,7 +149,7 @@ def test_of_two_who_end_a_rewind_at_once_one_does(rewound: Rewound, monkeypatch:
     def race(name: str) -> None:
         if name == "rewind.after_cut":
             monkeypatch.setattr(rewind, "failpoint", lambda _: None)
-            finish(rewound.replicator, "public.t", "t", "another")
+            finish_rewind(rewound.replicator, "public.t", "t", "another")
 
     monkeypatch.setattr(rewind, "failpoint", race)
     assert rewound.ask("2").status is CommandStatus.PENDING

@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
@@ -21,7 +22,6 @@ from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClie
 from airflow_cdc_provider.connectors.sources.postgres.splits import read_split
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition, OnDelete, TableRule
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -122,7 +122,7 @@ def test_where_a_copy_is_not_exact_its_record_is_made_when_the_rows_have_been_re
 ) -> None:
     """The window with which such a copy is exact must begin after the read."""
     order: list[str] = []
-    record_of = snapshot.record_of
+    build_control_record = snapshot.build_control_record
 
     def read(client: PostgresClient, share: str, schema: TableSchema) -> Iterator[pa.Table]:
         yield from read_split(client, share, schema)
@@ -130,11 +130,11 @@ def test_where_a_copy_is_not_exact_its_record_is_made_when_the_rows_have_been_re
 
     def recorded(*given: Any) -> ControlRecord:
         order.append("recorded")
-        return record_of(*given)
+        return build_control_record(*given)
 
     monkeypatch.setattr(source, "read_split", read)
     monkeypatch.setattr(source.PostgresSource, "exact_snapshot", False)
-    monkeypatch.setattr(snapshot, "record_of", recorded)
+    monkeypatch.setattr(snapshot, "build_control_record", recorded)
     assert by_table(copy(replicator, "public.a"))["public.a"].rows == 5000
     assert order == ["read", "recorded"]
     (task,) = replicator.tasks("public.a")
@@ -157,7 +157,7 @@ def test_a_table_of_somebody_else_is_never_overwritten(spark: SparkSession, repl
     result = by_table(copy(replicator))
     assert result["public.a"].outcome is Outcome.BLOCKED
     assert result["public.a"].problem is not None
-    assert "somebody else" in result["public.a"].problem.what
+    assert "belongs to another owner" in result["public.a"].problem.what
     assert result["public.keyless"].outcome is Outcome.DONE
     assert replicator.copied(spark, replicator.tasks()[0]).columns == ["theirs"]
 

@@ -19,9 +19,9 @@ from airflow_cdc_provider.core.spec.definition import Definition, Source, Stagin
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store
-from spark_jobs.batches.key_bounds import bounds_of
+from spark_jobs.batches.key_bounds import key_bounds
 from spark_jobs.runtime.harness import read_step, take_secrets
-from spark_jobs.windows.parquet_files import row_count
+from spark_jobs.windows.parquet_files import count_rows
 from tests.buckets import ObjectStore
 
 pytestmark = pytest.mark.server
@@ -57,14 +57,14 @@ def store(where: Where) -> Store:
 
 
 def test_rows_are_counted_over_all_parts(store: Store) -> None:
-    assert row_count(store, ROWS) == 5
-    assert row_count(store, "batches/nothing") == 0
+    assert count_rows(store, ROWS) == 5
+    assert count_rows(store, "batches/nothing") == 0
 
 
 def test_bounds_are_read_off_all_parts(store: Store) -> None:
-    ranges = bounds_of(store, ROWS, Column("id", LogicalType(Kind.INT32)))
+    ranges = key_bounds(store, ROWS, Column("id", LogicalType(Kind.INT32)))
     assert {end for _, low, high in ranges for end in (low, high)} == {f"CAST('{n}' AS INT)" for n in (1, 2, 3, 9)}
-    assert bounds_of(store, ROWS, Column("t", LogicalType(Kind.TEXT))) == (("t", "'k1'", "'kNone'"),)
+    assert key_bounds(store, ROWS, Column("t", LogicalType(Kind.TEXT))) == (("t", "'k1'", "'kNone'"),)
 
 
 def test_a_driver_reads_its_step_by_the_secrets_it_was_shown_and_these_still_wait_for_it(

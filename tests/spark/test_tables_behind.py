@@ -14,7 +14,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from spark_jobs.windows.split_reader import WindowSplit, land_split
-from spark_jobs.windows.window_writer import Landed, Limits
+from spark_jobs.windows.window_writer import LandedSplit, Limits
 from tests.connectors.mysql_database import Shop
 from tests.mariadb import embedded
 from tests.spark.roads.polling.scene import definition
@@ -43,7 +43,7 @@ def paused(shop: Shop, held: TableSchema) -> TableTask:
     return replace(task, state=TableState.PAUSED, control=control)
 
 
-def landed(shop: Shop, folder: Path, task: TableTask, known: TableSchema) -> Landed:
+def landed(shop: Shop, folder: Path, task: TableTask, known: TableSchema) -> LandedSplit:
     """The next window, by one task as Spark runs it. ``known``: the schema at the end of the one before."""
     limit = shop.status("a").limit
     made = definition(folder, "mysql", {"databases": [shop.name]}, [task.rule])

@@ -1,1 +1,1 @@
-"""What an Airflow connection may contain and how it is read for each kind of system."""
+"""How an Airflow connection is read for each type of system, and which options it may contain."""

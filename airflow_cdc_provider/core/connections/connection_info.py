@@ -1,4 +1,4 @@
-"""How to reach a system. Made from an Airflow connection on the worker; the only carrier of secrets."""
+"""Connection data of a system, built from an Airflow connection on the worker. No other type carries secrets."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SECRETS_FILE = "CDC_SECRETS_FILE"
-"""The variable of a driver's environment that says where its secrets file is."""
+"""The environment variable of a Spark driver that contains the path of its secrets file."""
 
 
 @dataclass(frozen=True)
 class ConnectionInfo:
-    """The fields of an Airflow connection. ``repr`` shows no secret."""
+    """The fields of an Airflow connection. ``repr`` omits secrets."""
 
     connection_id: str = ""
     host: str = ""
@@ -25,7 +25,7 @@ class ConnectionInfo:
 
 @dataclass(frozen=True)
 class Secrets:
-    """What a job needs to know and nobody else may: one connection per end of the replicator."""
+    """The connections that a job uses."""
 
     source: ConnectionInfo = field(default_factory=ConnectionInfo)
     target: ConnectionInfo = field(default_factory=ConnectionInfo)

@@ -1,21 +1,25 @@
-"""What a connection to a PostgreSQL server says beside host and login: one reading for source, target, polled tables
-and Spark.
+"""Options of a connection to a PostgreSQL server, read the same way for source, target, polled tables and Spark.
 
-``sslmode: require`` asks for TLS, and what is asked for is verified: by itself libpq would take any certificate.
+``sslmode: require`` is verified like ``verify-full``; libpq itself would accept any certificate.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from airflow_cdc_provider.core.connections.allowed_extras import file_path, flag, followed, refused
+from airflow_cdc_provider.core.connections.allowed_extras import (
+    allowed_options,
+    boolean_option,
+    file_path_option,
+    option_not_allowed,
+)
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.tls import VERIFY, host_authorities, not_verified
 from airflow_cdc_provider.core.errors import Problem
 
 MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
-REQUIRED, NAMELESS, WHOLE = MODES[3:]
-AUTHORITY, HOSTS_OWN = "sslrootcert", "system"
+REQUIRE, VERIFY_CA, VERIFY_FULL = MODES[3:]
+AUTHORITY, SYSTEM = "sslrootcert", "system"
 FILES = (AUTHORITY, "sslcert", "sslkey", "sslcrl", "sslcrldir")
 ALLOWED = frozenset(
     {
@@ -39,22 +43,23 @@ ALLOWED = frozenset(
         "tcp_user_timeout",
     }
 )
-"""Of libpq's options. Left out: those that read passwords or options from files (``passfile``, ``service``), send the
-session somewhere else (``host``, ``hostaddr``, ``dbname``) or set what exactness rests on (``options``)."""
+"""The allowed options of libpq. Not allowed: those that read passwords or options from files (``passfile``,
+``service``), redirect the session (``host``, ``hostaddr``, ``dbname``) or change session settings on which exact
+copies depend (``options``)."""
 AIRFLOWS_OWN = frozenset({"cursor", "enable_log_db_messages"})
 JDBC = {"sslmode": "sslmode", AUTHORITY: AUTHORITY, "gssencmode": "gssEncMode"}
-"""Options that the JDBC driver knows, too. It wants keys in another format than libpq does."""
+"""Options that the JDBC driver has, too. Its format for keys differs from libpq's, so they are omitted."""
 
 
 def libpq_parameters(connection: ConnectionInfo) -> dict[str, Any]:
-    """Raises CheckFailed (CON040) where the extra says what is not allowed."""
-    given = _read(connection)
-    verify = given.pop(VERIFY, True)
-    if given.get("sslmode") == REQUIRED and verify:
-        given["sslmode"] = WHOLE
-    if given.get("sslmode") in (NAMELESS, WHOLE) and given.get(AUTHORITY, HOSTS_OWN) == HOSTS_OWN:
-        given[AUTHORITY] = host_authorities() or HOSTS_OWN
-    return given
+    """Raises CheckFailed (CON040) if the extra contains an option or value that is not allowed."""
+    options = _read_options(connection)
+    verify = options.pop(VERIFY, True)
+    if options.get("sslmode") == REQUIRE and verify:
+        options["sslmode"] = VERIFY_FULL
+    if options.get("sslmode") in (VERIFY_CA, VERIFY_FULL) and options.get(AUTHORITY, SYSTEM) == SYSTEM:
+        options[AUTHORITY] = host_authorities() or SYSTEM
+    return options
 
 
 def jdbc_parameters(connection: ConnectionInfo) -> dict[str, str]:
@@ -62,27 +67,27 @@ def jdbc_parameters(connection: ConnectionInfo) -> dict[str, str]:
 
 
 def unverified(connection: ConnectionInfo) -> list[Problem]:
-    given, name = _read(connection), connection.connection_id
-    if not given.get(VERIFY, True):
-        do = f"leave `{VERIFY}` out, and name the server's authority by `{AUTHORITY}`"
+    options, name = _read_options(connection), connection.connection_id
+    if not options.get(VERIFY, True):
+        do = f"remove `{VERIFY}`, and name the server's certificate authority in `{AUTHORITY}`"
         return [not_verified(name, f"{VERIFY}: false", do)]
-    if given.get("sslmode") == NAMELESS:
-        what = f"sslmode: {NAMELESS}, which takes the certificate of any server of that authority"
-        return [not_verified(name, what, f"sslmode: {WHOLE}")]
+    if options.get("sslmode") == VERIFY_CA:
+        what = f"sslmode: {VERIFY_CA}, which accepts the certificate of any server of that authority"
+        return [not_verified(name, what, f"sslmode: {VERIFY_FULL}")]
     return []
 
 
-def _read(connection: ConnectionInfo) -> dict[str, Any]:
-    given = followed(connection, ALLOWED, AIRFLOWS_OWN)
+def _read_options(connection: ConnectionInfo) -> dict[str, Any]:
+    options = allowed_options(connection, ALLOWED, AIRFLOWS_OWN)
     for name in FILES:
-        if name in given and (name, given[name]) != (AUTHORITY, HOSTS_OWN):
-            given[name] = file_path(connection, name, given[name])
-    mode = given.setdefault("sslmode", REQUIRED) if given.keys() & FILES else given.get("sslmode")
+        if name in options and (name, options[name]) != (AUTHORITY, SYSTEM):
+            options[name] = file_path_option(connection, name, options[name])
+    mode = options.setdefault("sslmode", REQUIRE) if options.keys() & FILES else options.get("sslmode")
     if mode not in (None, *MODES):
-        raise refused(connection, "an sslmode that does not exist", ", ".join(MODES))
-    if VERIFY in given:
-        given[VERIFY] = flag(connection, VERIFY, given[VERIFY])
-        if not given[VERIFY] and (mode != REQUIRED or AUTHORITY in given):
-            found = f"{VERIFY}: false, and what it would be verified by"
-            raise refused(connection, found, f"{VERIFY}: false with sslmode: {REQUIRED} and no {AUTHORITY}")
-    return given
+        raise option_not_allowed(connection, "an sslmode that does not exist", ", ".join(MODES))
+    if VERIFY in options:
+        options[VERIFY] = boolean_option(connection, VERIFY, options[VERIFY])
+        if not options[VERIFY] and (mode != REQUIRE or AUTHORITY in options):
+            found = f"{VERIFY}: false, together with an option that verifies"
+            raise option_not_allowed(connection, found, f"{VERIFY}: false with sslmode: {REQUIRE} and no {AUTHORITY}")
+    return options

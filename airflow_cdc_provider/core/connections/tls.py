@@ -1,4 +1,4 @@
-"""TLS: what a connection asks for is verified, by the authorities it names, else by those of the host."""
+"""TLS verification: by the certificate authority that the connection names, or else by those of the host."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Protocol, runtime_checkable
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
 VERIFY = "tls_verify"
-"""The key of an extra that turns it off."""
+"""The key of an extra that turns verification off."""
 
 UNTRUSTED = re.compile(
     r"certificate[ _]verify[ _]failed|root certificate file|certificate for .* does not match", re.IGNORECASE
 )
-"""How libraries say that they do not know whom they talk to."""
+"""The messages of libraries about an untrusted server certificate."""
 
 AUTHORITIES = (
     "/etc/ssl/certs/ca-certificates.crt",  # Debian
@@ -27,39 +27,39 @@ AUTHORITIES = (
 
 @runtime_checkable
 class ReachesUnverified(Protocol):
-    """A source or target that a connection may lead to without TLS being verified."""
+    """A source or target whose connection may turn TLS verification off."""
 
     def unverified(self) -> list[Problem]:
-        """What the connection turns off. No obstacle: for `check` to say aloud. Asks nobody."""
+        """Warnings for ``check`` about verification that the connection turns off. Opens no connection."""
 
 
 def host_authorities() -> str:
-    """The file of the authorities that this host trusts. Libraries out of wheels bring an OpenSSL of their own, which
-    looks for them where nothing is. Empty where the host has no such file."""
-    told = ssl.get_default_verify_paths().cafile
-    return next((path for path in (told, *AUTHORITIES) if path and Path(path).is_file()), "")
+    """The file of the certificate authorities that this host trusts; empty if there is none. Libraries in wheels
+    contain an OpenSSL whose default path does not exist on most hosts."""
+    default = ssl.get_default_verify_paths().cafile
+    return next((path for path in (default, *AUTHORITIES) if path and Path(path).is_file()), "")
 
 
 def not_verified(connection_id: str, found: str, do: str) -> Problem:
     return Problem(
         "CON041",
-        "TLS is not verified: the login may be told to somebody else than the server",
+        "TLS is not verified: the login may be sent to an impostor of the server",
         where=f"extra of connection {connection_id}",
         found=found,
         do=do,
     )
 
 
-def untrusted(place: str, connection_id: str, found: str, authority: str) -> CheckFailed:
-    """``authority``: how the extra names the file of an authority."""
+def untrusted(where: str, connection_id: str, found: str, authority: str) -> CheckFailed:
+    """``authority``: the option of the extra that names the file of a certificate authority."""
     return CheckFailed(
         Problem(
             "CON042",
             "the server's certificate is not trusted",
-            where=place,
+            where=where,
             found=found,
-            allowed="a certificate for this host by an authority that the connection names, or that this host trusts",
-            do=f"add {authority} to the extra of connection {connection_id}, on every host that runs jobs; or turn the"
-            f" check off by `{VERIFY}: false`",
+            allowed="a certificate for this host, issued by an authority that the connection names or this host trusts",
+            do=f"add {authority} to the extra of connection {connection_id}, with the file on every host that runs"
+            f" jobs; or turn verification off with `{VERIFY}: false`",
         )
     )

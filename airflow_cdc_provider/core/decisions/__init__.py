@@ -1,1 +1,1 @@
-"""What a run does: the facts, the decision, the plan and the steps that follow from it."""
+"""The decision of a run: facts, decision, plan and steps."""

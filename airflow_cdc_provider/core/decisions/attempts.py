@@ -1,5 +1,5 @@
-"""Several attempts at one step may be alive at once: a killed task leaves its Spark driver running. What a new attempt
-must know of an earlier one: whether its result still stands, and which tables both may write."""
+"""Rules for concurrent attempts of a step, since the Spark driver of a killed task may continue: whether the result of
+an earlier attempt is still valid, and which tables two attempts may both write."""
 
 from __future__ import annotations
 
@@ -8,48 +8,49 @@ from dataclasses import dataclass
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult, TableTask
 
 WRITES = frozenset({StepKind.SNAPSHOT, StepKind.MERGE, StepKind.RESYNC, StepKind.REPLAY, StepKind.VERIFY})
-"""Steps that commit to target tables. The others leave only files, which count only once they are sealed or named."""
+"""Steps that commit to target tables. The others write only files, which have no effect until a manifest or control
+record refers to them."""
 
 COPIES = frozenset({StepKind.SNAPSHOT, StepKind.RESYNC})
-"""Steps of the copy lane that read a table whole."""
+"""Steps of the copy lane that read whole tables."""
 
 UNSETTLED = frozenset({Outcome.FAILING, Outcome.BLOCKED})
 
 
 @dataclass(frozen=True)
 class Submission:
-    """Who submitted an attempt. ``place`` names the worker's process table: attempts of the same place can see and end
-    each other's processes."""
+    """The origin of an attempt. ``place`` identifies the process table of the worker: attempts with the same place can
+    see and terminate each other's processes."""
 
     attempt: str
     place: str
 
 
 def conflicting_tables(
-    ours: StepKind, our_tables: frozenset[str], theirs: str, their_tables: frozenset[str]
+    kind: StepKind, tables: frozenset[str], earlier_kind: str, earlier_tables: frozenset[str]
 ) -> frozenset[str]:
-    """The tables on which an earlier attempt and ours would get in each other's way. An attempt that cannot write to
-    tables is a rival only of its own kind, and extract, which writes to none, only of other extracts."""
-    if ours != theirs and (ours is StepKind.EXTRACT or theirs not in WRITES):
+    """The tables that an earlier attempt and this one would both change. An attempt that writes no tables conflicts
+    only with attempts of the same step; so does extract, which writes no tables itself."""
+    if kind != earlier_kind and (kind is StepKind.EXTRACT or earlier_kind not in WRITES):
         return frozenset()
-    return our_tables & their_tables
+    return tables & earlier_tables
 
 
 def result_is_current(before: Step, result: StepResult, now: Step) -> bool:
-    """May the result of an earlier attempt be taken instead of running again?
+    """Whether the result of an earlier attempt can be used instead of another run of the step.
 
-    Yes where it ended well for every table, was told the same, and each table stands where that attempt found it, or
-    where it left it. A copy may have been told of an earlier window: what counts is that its commit is the last one.
+    It can if every table succeeded, the steps are equal, and no other attempt has committed to the tables since. The
+    window of a copy may differ: its commit must be the last one.
     """
     if result.problem is not None or any(table.outcome in UNSETTLED for table in result.tables):
         return False
-    if _instructions(before) != _instructions(now):
+    if _comparable(before) != _comparable(now):
         return False
     earlier = {task.table: task for task in before.tables}
     return all(_is_unchanged(earlier.get(task.table), task, before) for task in now.tables)
 
 
-def _instructions(step: Step) -> tuple[object, ...]:
+def _comparable(step: Step) -> tuple[object, ...]:
     return (
         step.kind,
         step.log_id,
@@ -68,7 +69,7 @@ def _is_unchanged(earlier: TableTask | None, now: TableTask, before: Step) -> bo
     if earlier is None:
         return False
     if now.control is None or earlier.control is None:
-        stays = now.control is earlier.control and before.kind not in COPIES
+        unchanged = now.control is earlier.control and before.kind not in COPIES
     else:
-        stays = now.control.nonce == earlier.control.nonce and now.control.token == earlier.control.token
-    return stays or (now.control is not None and now.control.attempt == before.attempt)
+        unchanged = now.control.nonce == earlier.control.nonce and now.control.token == earlier.control.token
+    return unchanged or (now.control is not None and now.control.attempt == before.attempt)

@@ -1,4 +1,4 @@
-"""Requests of an operator: written into the state store, carried out by the next run, safe to repeat."""
+"""Commands of an operator: stored in the state store, executed by the next run, idempotent."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 class CommandKind(StrEnum):
-    """``pause``, ``resume`` and ``rewind`` need no Spark; ``rewind`` takes a table back, and the change log brings it
-    forward again. ``resync`` copies a table again; ``verify`` compares both sides. ``replay`` and ``discard`` are about
-    bad records; what was decided stands under ``decisions/`` before the request is made."""
+    """``pause``, ``resume`` and ``rewind`` need no Spark; after a ``rewind`` the change log is applied again.
+    ``resync`` copies a table again; ``verify`` compares source and target. ``replay`` and ``discard`` refer to bad
+    records; the decision is written under ``decisions/`` before the command."""
 
     PAUSE = "pause"
     RESUME = "resume"
@@ -21,7 +21,7 @@ class CommandKind(StrEnum):
     DISCARD = "discard"
 
 
-ABOUT_RECORDS = frozenset({CommandKind.REPLAY, CommandKind.DISCARD})
+RECORD_COMMANDS = frozenset({CommandKind.REPLAY, CommandKind.DISCARD})
 
 
 class CommandStatus(StrEnum):
@@ -33,9 +33,9 @@ class CommandStatus(StrEnum):
 
 @dataclass(frozen=True)
 class Command:
-    """``tables`` empty means every table. ``key`` makes a repeated request the same request. Times are UTC, ISO form.
+    """Empty ``tables``: every table. ``key``: the idempotency key. Times are UTC in ISO 8601 format.
 
-    ``run_id`` is the run that carries it out. ``outcome`` says in one line how it ended; ``result`` in detail.
+    ``run_id``: the run that executes it. ``outcome``: one line for the operator; ``result``: details.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""What a run knows before it decides: the definition, the source's news, the change log, and every table."""
+"""The input of a run's decision: the definition, the status of the source, the change log and the tables."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Definition
-from airflow_cdc_provider.core.table.identity import NOTHING_UNSEEN, TableIdentity, UnseenChanges
+from airflow_cdc_provider.core.table.identity import NO_UNLOGGED_CHANGES, TableIdentity, UnloggedChanges
 
 
 @dataclass(frozen=True)
 class TableFacts:
-    """A selected table. ``exists``: the target holds a table at its place, ours or not. ``restored``: somebody took it
-    back to an earlier version. ``known``: it was replicated before. ``copied_by``: another live run that copies it.
-    ``problem``: what stands in the target could not be read. ``identity``: what the source's catalogue says of the
-    table now; ``unseen``: what has happened to the table since the state that its copy holds, and is not in the
-    stream."""
+    """A selected table. ``exists``: the target has a table of this name, of any origin. ``restored``: the table was
+    restored to an earlier version by another tool. ``known``: it was replicated before. ``copied_by``: another active
+    run that copies it. ``problem``: its status in the target could not be read. ``identity``: the table in the source's
+    catalogue now; ``unlogged``: changes since the copy's state that are not in the stream."""
 
     task: TableTask
     exists: bool = False
@@ -30,14 +29,14 @@ class TableFacts:
     copied_by: str = ""
     problem: Problem | None = None
     identity: TableIdentity | None = None
-    unseen: UnseenChanges = NOTHING_UNSEEN
+    unlogged: UnloggedChanges = NO_UNLOGGED_CHANGES
 
 
 @dataclass(frozen=True)
 class LogFacts:
-    """``oldest``, ``sealed`` and ``epoch`` are 0 where no window was sealed. ``epoch`` and ``hi`` are those of the last
-    one. ``manifests`` holds every window after the lowest cursor; ``sha256`` the manifests that control records name,
-    empty text where the log does not have them."""
+    """``oldest``: the oldest window, ``sealed``: the last one; ``epoch`` and ``hi``: of the last one; 0 if there is no
+    window. ``manifests``: all windows after the lowest cursor. ``sha256``: of the manifests that control records name;
+    empty if the log does not have them."""
 
     log_id: str
     oldest: int = 0
@@ -50,9 +49,9 @@ class LogFacts:
 
 @dataclass(frozen=True)
 class StreamFacts:
-    """The source's answer about our position. ``limit``: how far a window may reach. ``idle``: where an empty window
-    may end. ``lost``: why our position is not served any more. ``outside``: tables whose changes the stream does not
-    carry now."""
+    """The status of the source at the current position. ``limit``: upper bound of the next window. ``idle``: the end of
+    an empty window, if one may be sealed. ``lost``: why the position is no longer served. ``outside``: tables whose
+    changes the stream does not carry now."""
 
     has_changes: bool = False
     limit: Position = field(default_factory=dict)
@@ -63,8 +62,8 @@ class StreamFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """``stream_lane`` and ``copy_lane``: this run holds them. ``interval``: start and end of a backfill, UTC, ISO.
-    ``unselected``: tables or patterns of the YAML that cannot be copied, by how the YAML spells them."""
+    """``stream_lane`` and ``copy_lane``: whether this run has the lease. ``interval``: start and end of a backfill, UTC
+    in ISO 8601 format. ``unselected``: problems of tables and patterns of the YAML that cannot be copied."""
 
     definition: Definition
     run_id: str

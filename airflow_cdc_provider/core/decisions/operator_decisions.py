@@ -1,4 +1,4 @@
-"""What an operator has decided, as it stands under ``decisions/`` before anything acts on it."""
+"""Decisions of an operator: files under ``decisions/``, written before they take effect."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ FOLDER = "decisions"
 
 
 class DecisionKind(StrEnum):
-    """``approve_deletes``: a resync may delete more rows than ``resync.max_delete`` allows. ``replay``: a bad record is
-    tried again. ``discard``: it is given up."""
+    """``approve_deletes``: a resync may delete more rows than ``resync.max_delete`` allows. ``replay``: apply a bad
+    record again. ``discard``: drop it."""
 
     APPROVE_DELETES = "approve_deletes"
     REPLAY = "replay"
@@ -23,8 +23,8 @@ class DecisionKind(StrEnum):
 
 @dataclass(frozen=True)
 class OperatorDecision:
-    """``id`` sorts by time. ``command`` is the request it came with. ``decided_at`` is UTC in ISO form. ``record``: the
-    id of the bad record that is decided about; ``values``: canonical values that take the place of its own."""
+    """``id``: sorts by time. ``command``: the id of the command with the decision. ``decided_at``: UTC in ISO 8601
+    format. ``record``: the id of the bad record; ``values``: canonical values that replace its own."""
 
     id: str
     kind: DecisionKind
@@ -42,11 +42,11 @@ def decision_path(decision_id: str) -> str:
     return f"{FOLDER}/{decision_id}.json"
 
 
-def approves_deletes(decisions: Iterable[OperatorDecision], table: str, state: State) -> OperatorDecision | None:
-    """The decision that lets the resync of ``table`` delete many rows.
+def find_delete_approval(decisions: Iterable[OperatorDecision], table: str, state: State) -> OperatorDecision | None:
+    """The decision that allows the current resync of ``table`` to delete many rows.
 
-    It counts for one resync: it came with the command that started it, or was made since the table went into its
-    state. A yes to an earlier resync says nothing about this one.
+    A decision is valid for one resync: it belongs to the command that started the resync, or was made after the table
+    entered its state.
     """
     for decision in decisions:
         if decision.kind is not DecisionKind.APPROVE_DELETES or decision.table != table:
@@ -56,7 +56,7 @@ def approves_deletes(decisions: Iterable[OperatorDecision], table: str, state: S
     return None
 
 
-def about_records(decisions: Iterable[OperatorDecision], table: str) -> dict[str, OperatorDecision]:
-    """The newest decision about each bad record of ``table``, by the record's id."""
-    about = (decision for decision in decisions if decision.record and decision.table == table)
-    return {decision.record: decision for decision in sorted(about, key=lambda decision: decision.id)}
+def decisions_by_record(decisions: Iterable[OperatorDecision], table: str) -> dict[str, OperatorDecision]:
+    """The newest decision for each bad record of ``table``, by record id."""
+    matching = (decision for decision in decisions if decision.record and decision.table == table)
+    return {decision.record: decision for decision in sorted(matching, key=lambda decision: decision.id)}

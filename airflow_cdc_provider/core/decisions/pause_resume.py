@@ -1,4 +1,4 @@
-"""What ``pause`` and ``resume`` ask of each table. They need no Spark: a fence commit carries them out at once."""
+"""The state changes of ``pause`` and ``resume``. They need no Spark: a fence commit executes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.table.states import State, TableState, require_mo
 
 @dataclass(frozen=True)
 class TableStatus:
-    """A table as it stands in the target now."""
+    """The current status of a table in the target."""
 
     table: str
     target: str
@@ -25,71 +25,71 @@ class TableStatus:
 
 
 @dataclass(frozen=True)
-class Order:
-    """The state a table is to be fenced into; None where it is in that state already, or the ``refusal`` why not."""
+class StateChange:
+    """``state``: the new state; None if the table already has it, or if there is a ``refusal``."""
 
     table: str
     state: State | None = None
     refusal: Problem | None = None
 
 
-def orders(command: Command, tables: Sequence[TableStatus], at: str) -> tuple[Order, ...]:
-    """One order per table the command names, in the order of ``tables``; unknown names come last."""
-    named = (_order(command, standing, at) for standing in tables if command.names(standing.table))
+def plan_state_changes(command: Command, tables: Sequence[TableStatus], at: str) -> tuple[StateChange, ...]:
+    """One state change per table that the command names, in the order of ``tables``, followed by unknown names."""
+    named = (_plan_state_change(command, status, at) for status in tables if command.names(status.table))
     return (*named, *unknown_tables(command, tables))
 
 
-def unknown_tables(command: Command, tables: Sequence[TableStatus]) -> tuple[Order, ...]:
-    known = {standing.table for standing in tables}
-    return tuple(Order(name, refusal=_unknown(command, name)) for name in command.tables if name not in known)
+def unknown_tables(command: Command, tables: Sequence[TableStatus]) -> tuple[StateChange, ...]:
+    known = {status.table for status in tables}
+    return tuple(StateChange(name, refusal=_unknown(command, name)) for name in command.tables if name not in known)
 
 
-def _order(command: Command, standing: TableStatus, at: str) -> Order:
-    if standing.control is None:
-        return Order(standing.table, refusal=no_copy(command, standing))
-    wanted = TableState.PAUSED if command.kind is CommandKind.PAUSE else TableState.REPLICATING
-    if standing.state is wanted:
-        return Order(standing.table)
-    if standing.state is TableState.RESYNCING:
-        return Order(standing.table, refusal=_copying(command, standing))
+def _plan_state_change(command: Command, status: TableStatus, at: str) -> StateChange:
+    if status.control is None:
+        return StateChange(status.table, refusal=no_copy(command, status))
+    target_state = TableState.PAUSED if command.kind is CommandKind.PAUSE else TableState.REPLICATING
+    if status.state is target_state:
+        return StateChange(status.table)
+    if status.state is TableState.RESYNCING:
+        return StateChange(status.table, refusal=_resyncing(command, status))
     try:
-        require_move(standing.table, standing.state, wanted)
+        require_move(status.table, status.state, target_state)
     except CommandRefused as refused:
-        return Order(standing.table, refusal=refused.problems[0])
-    return Order(
-        standing.table,
-        State(wanted, at, _reason(command), _remedy(command, standing), command.requested_by, command.id),
+        return StateChange(status.table, refusal=refused.problems[0])
+    return StateChange(
+        status.table,
+        State(target_state, at, _reason(command), _remedy(command, status), command.requested_by, command.id),
     )
 
 
 def _reason(command: Command) -> str:
-    told = command.arguments.get("reason")
-    return str(told) if told else f"{command.kind} by {command.requested_by}"
+    reason = command.arguments.get("reason")
+    return str(reason) if reason else f"{command.kind} by {command.requested_by}"
 
 
-def _remedy(command: Command, standing: TableStatus) -> str:
+def _remedy(command: Command, status: TableStatus) -> str:
     if command.kind is CommandKind.PAUSE:
-        return f"airflow cdc resume {command.replicator} --table {standing.table}"
+        return f"airflow cdc resume {command.replicator} --table {status.table}"
     return ""
 
 
-def no_copy(command: Command, standing: TableStatus) -> Problem:
+def no_copy(command: Command, status: TableStatus) -> Problem:
     return Problem(
         "CMD003",
-        f"{standing.table} has no copy yet",
-        where=standing.table,
+        f"{status.table} has no copy yet",
+        where=status.table,
         found="pending",
         do=f"{command.kind} it after its first copy",
     )
 
 
-def _copying(command: Command, standing: TableStatus) -> Problem:
+def _resyncing(command: Command, status: TableStatus) -> Problem:
     return Problem(
         "CMD004",
-        f"{standing.table} is being copied again",
-        where=standing.table,
+        f"{status.table} is being copied again",
+        where=status.table,
         found="resyncing",
-        do=f"{command.kind} it when the copy is done",
+        do=f"{command.kind} it after the copy",
     )
 
 

@@ -1,4 +1,4 @@
-"""What one DAG run has decided to do: written by ``open_window`` into staging, read by every later task of the run."""
+"""The plan of a DAG run: written to staging by ``open_window``, read by all later tasks of the run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 
 
 class Mode(StrEnum):
-    """``stream``: the normal run. ``repair``: a backfill over an interval. ``verify``: compare both sides."""
+    """``stream``: a normal run. ``repair``: a backfill of an interval. ``verify``: compare source and target."""
 
     STREAM = "stream"
     REPAIR = "repair"
@@ -18,12 +18,12 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class RunPlan:
-    """``tables`` are all tables of the replicator; the tuples below name which of them a part of the run touches.
+    """``tables``: all tables of the replicator. ``copy``, ``stream``, ``reconcile`` and ``compare``: the tables of the
+    parts of the run.
 
-    ``sealed`` is the last sealed window at the start of the run, ``lo`` its end (or where the stream begins), ``limit``
-    how far the next window may reach. ``extract`` says whether there is anything new to land. ``commands`` are the ids
-    of the requests this run carries out. ``compare`` names the tables that a run of mode ``verify`` compares.
-    """
+    ``sealed``: the last sealed window at the start of the run; ``lo``: its end (or the start of the stream); ``limit``:
+    upper bound of the next window. ``extract``: there are new changes. ``repair``: first and last window of a backfill.
+    ``commands``: the ids of the commands that this run executes."""
 
     run_id: str
     mode: Mode
@@ -45,5 +45,4 @@ class RunPlan:
     reasons: dict[str, str] = field(default_factory=dict)
 
     def named(self, names: tuple[str, ...]) -> tuple[TableTask, ...]:
-        wanted = set(names)
-        return tuple(table for table in self.tables if table.table in wanted)
+        return tuple(task for task in self.tables if task.table in names)

@@ -1,4 +1,4 @@
-"""What a Spark job is told and what it says. A step file holds one Step; the result beside it one StepResult."""
+"""Input and output of a Spark job: a step file contains one Step, the result file beside it one StepResult."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True)
 class TableTask:
-    """One table as a run sees it.
+    """One table of a run.
 
-    ``schema`` holds the selected columns as the source describes them now, with the key in force (the YAML's, else the
-    source's own). ``control`` is the newest control record of the target, None where the target holds no table of ours.
-    ``identity``: what the source's catalogue says of the table, where the stream carries all that has led to it.
-    ``rewritten``: the source wrote its rows anew, and a comparison has to show that they are what they were.
+    ``schema``: the selected columns of the source now, with the effective key (of the YAML, or else of the source).
+    ``control``: the newest control record of the target, None if the target has no table of this replicator.
+    ``identity``: of the table in the source's catalogue, if the stream carries all changes up to it. ``rewritten``: the
+    source rewrote the rows, and a comparison must show whether they changed.
     """
 
     table: str
@@ -48,15 +48,13 @@ class TableTask:
 
 @dataclass(frozen=True)
 class Step:
-    """``attempt`` is unique per submission. ``folder`` is where step and result stand, relative to the replicator's
-    staging folder. ``secrets_path`` is a local 0600 file that the driver reads and deletes.
+    """``attempt``: unique per submission. ``folder``: of step and result, relative to the replicator's staging folder.
+    ``secrets_path``: a local file with mode 0600 that the driver reads and deletes.
 
-    ``window`` is the window to land (extract, verify) or the last sealed window to apply (stage, merge, replay), or the
-    one sealed before a copy's anchor (snapshot, resync). ``lo`` is where the window starts, ``limit`` where it must end
-    at the latest. ``compare`` names the tables that a verify compares, ``catch_up`` those that only take what it
-    landed. ``repair`` names the first and last window of a slice to apply again. ``merge_of`` is the attempt whose
-    batches a merge applies.
-    """
+    ``window``: the window to seal (extract, verify), the last sealed window to apply (stage, merge, replay), or the one
+    sealed before a copy's anchor (snapshot, resync). ``lo``: start of the window; ``limit``: its upper bound.
+    ``compare``: the tables that a verify compares; ``catch_up``: those that only apply its window. ``repair``: first
+    and last window to apply again. ``merge_of``: the attempt whose batches a merge applies."""
 
     kind: StepKind
     definition: Definition
@@ -80,8 +78,8 @@ class Step:
 
 
 class Outcome(StrEnum):
-    """``unchanged``: nothing to do. ``fenced``: somebody newer owns the table; quiet. ``failing``: a retry can cure it.
-    ``blocked``: no retry can."""
+    """``unchanged``: nothing to do. ``fenced``: a newer attempt owns the table; not an error. ``failing``: a retry can
+    help. ``blocked``: no retry can help."""
 
     DONE = "done"
     UNCHANGED = "unchanged"
@@ -92,7 +90,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class TableResult:
-    """``rows`` read or written; ``counts`` by operation; ``differences`` are filled by verify only."""
+    """``rows``: read or written. ``counts``: by operation. ``phases``: seconds per phase."""
 
     table: str
     outcome: Outcome
@@ -109,14 +107,14 @@ STAGED = "staged"
 
 
 def has_batch(staged: TableResult) -> bool:
-    """There is something to merge, also where the stage had to stop early and says why."""
+    """Whether there is a batch to merge, which may be so although the stage ended with a problem."""
     return staged.outcome is Outcome.DONE or STAGED in staged.detail
 
 
 @dataclass(frozen=True)
 class WindowResult:
-    """What extract sealed, or found sealed by another attempt (``adopted``). ``failed``: tables that could not be read;
-    the window ends for them where it began."""
+    """The window that extract sealed, or that another attempt had sealed (``adopted``). ``failed``: tables that could
+    not be read; for them the window is empty."""
 
     window: int
     lo: dict[str, str]
@@ -131,7 +129,7 @@ class WindowResult:
 
 @dataclass(frozen=True)
 class StepResult:
-    """``problem`` is set where the step as a whole failed. ``phases`` are seconds per phase of the job."""
+    """``problem``: set if the step as a whole failed. ``phases``: seconds per phase of the job."""
 
     kind: StepKind
     attempt: str
@@ -145,14 +143,13 @@ class StepResult:
 
 @dataclass(frozen=True)
 class Batch:
-    """What stage hands to merge for one table: merge-ready rows in ``folder`` and how to apply them.
+    """The output of stage for one table, and the input of merge: merge-ready rows in ``folder``.
 
-    Built from the target's state at ``fence`` and ``lo_window``; after it the cursor is ``window``. ``partial``: some
-    rows do not know all columns. ``truncated``: rows not in the batch go. ``bounds``: per leading key column the least
-    and the largest value, as SQL literals of the target. ``added``: columns the target lacks. ``repair``: the batch
-    applies a slice again, with the guard "not older", and leaves the cursor. ``carry`` and ``retired_below`` go into
-    the control record.
-    """
+    Built for the target's version at ``fence`` and ``lo_window``; ``window`` is the cursor after the merge.
+    ``partial``: some rows lack columns. ``truncated``: rows that are not in the batch are deleted. ``bounds``: name,
+    least and greatest value of leading key columns, as SQL literals of the target. ``added``: columns that the target
+    does not have. ``repair``: the batch applies windows again with the row guard "not older", and keeps the cursor.
+    ``carry`` and ``retired_below``: for the control record."""
 
     table: str
     folder: str

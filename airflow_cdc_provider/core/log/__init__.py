@@ -1,1 +1,1 @@
-"""The change log: its records, its files, and positions in the source's stream."""
+"""The change log: records, files, and positions in the source's stream."""

@@ -1,4 +1,4 @@
-"""What a batch could not finish. The control record hands it on to the next batch, so it changes in a commit."""
+"""The carry-over: what a batch could not finish. The control record names it, so it changes in the batch's commit."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from airflow_cdc_provider.core.log.change_log import DataFile
 
 
 class Carried(StrEnum):
-    """TOMBSTONE: the key is gone, and older news of it must not bring it back. QUARANTINED: a bad record, which an
-    operator has to decide about. DIRTY: news of a row that only the source can tell, and it was not asked with success
-    yet. PARKED: a good record of the same key that came behind one of these. FETCHED: the row was taken from the source
-    as it was at ``commit_ts``; what was committed before that says nothing new, up to window ``until``."""
+    """TOMBSTONE: the key was deleted; an older change must not restore it. QUARANTINED: a bad record that requires an
+    operator's decision. DIRTY: a change whose row must be fetched from the source, which has not succeeded yet. PARKED:
+    a later record of the same key, held until one of the former is resolved. FETCHED: the row was fetched from the
+    source as of ``commit_ts``; changes committed earlier are superseded, up to window ``until``."""
 
     TOMBSTONE = "tombstone"
     QUARANTINED = "quarantined"
@@ -23,8 +23,8 @@ class Carried(StrEnum):
 
 @dataclass(frozen=True)
 class CarryOver:
-    """``files`` of change records, each with the columns ``kind``, ``since``, ``reason`` and ``until`` beside its own.
-    ``counts`` by kind. ``listing`` says which records are in quarantine (see ``core.quarantine``)."""
+    """``files``: change records with the additional columns ``kind``, ``since``, ``reason`` and ``until``. ``counts``:
+    by kind. ``listing``: the records in quarantine (``core.log.quarantine.QuarantineList``)."""
 
     files: tuple[DataFile, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)

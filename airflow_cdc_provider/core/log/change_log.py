@@ -1,16 +1,16 @@
-"""The change log on disk: where its files are, what a manifest says, and how a file vouches for itself.
+"""The change log on disk: paths, manifests, and the checksums of sealed files.
 
     <staging>/<replicator>/
-        LOG                                       who this log belongs to
-        windows/<n>/<attempt>/<table>/….parquet   change records; an attempt nobody sealed is rubbish
+        LOG                                       identity and owner of the log
+        windows/<n>/<attempt>/<table>/….parquet   change records; files that no manifest lists are garbage
         windows/<n>/MANIFEST                      the window, sealed once, never changed
         schemas/<schema_id>.json                  a table schema
         control/<table>/<fence>-<window>.json     a control record, written before the commit that names its token
-        carry/<table>/<attempt>/….parquet         what a batch could not finish
-        batches/<table>/<attempt>/                merge-ready rows; throw-away
-        quarantine/<table>/<id>.json              a bad record: what came, why it cannot be applied; never changed
-        decisions/<id>.json                       what an operator decided
-        steps/<run>/<task>/<try>/                 what a job was told and said
+        carry/<table>/<attempt>/….parquet         carry-over
+        batches/<table>/<attempt>/                merge-ready rows; temporary
+        quarantine/<table>/<id>.json              a bad record with the reason; never changed
+        decisions/<id>.json                       a decision of an operator
+        steps/<run>/<task>/<try>/                 input and result of a job
 
 Window numbers are padded to ten digits, so that names sort as numbers. Table names are percent-encoded.
 """
@@ -34,19 +34,19 @@ WINDOWS = "windows"
 STEPS = "steps"
 
 UNLOGGED = "untold"
-"""The kind of hole where the stream says that something was done to a table, and not what."""
+"""Kind of a hole: the stream announces a change of the table without its content."""
 
 EXPIRED = "expired"
-"""The kind of hole where changes are lost, and the rows of the source alone can tell what the table is."""
+"""Kind of a hole: changes are lost; only the rows of the source have the current state."""
 
 RESTART = "restart"
-"""The kind of hole behind which a feed holds the whole table once more: a copy that starts empty at the end of that
-window, and takes what follows, is the table."""
+"""Kind of a hole after which a feed contains the whole table again: a copy that starts empty at the end of that window
+and applies the following windows is complete."""
 
 AUDIT, RELOAD = "audit", "reload"
 REQUESTED = frozenset({AUDIT, RELOAD})
-"""Kinds of holes that are no loss: the definition wants the keys of a table compared, or the table has no other way
-than to be copied anew. They are filled without anybody being asked."""
+"""Kinds of holes without a loss: the definition requests a comparison of the table's keys (audit), or the table can
+only be copied as a whole (reload). They are repaired without a decision of an operator."""
 
 
 def table_folder(table: str) -> str:
@@ -106,17 +106,17 @@ def run_plan_path(run_id: str) -> str:
 
 
 def seal(body: dict[str, Any]) -> bytes:
-    """One line of JSON and one line with its SHA-256: the form of LOG, MANIFEST and control files."""
+    """One line of JSON and one line with its SHA-256: the format of LOG, MANIFEST and control files."""
     text = json.dumps({"format": FORMAT, **body}, sort_keys=True, ensure_ascii=False)
     return f"{text}\nsha256 {hashlib.sha256(text.encode()).hexdigest()}\n".encode()
 
 
 def unseal(content: bytes, where: str) -> dict[str, Any]:
-    """The body of a sealed file. Raises StagingInvalid (STG002) where the file does not vouch for itself."""
+    """The body of a sealed file. Raises StagingInvalid (STG002) if the checksum or the format is wrong."""
     text, _, tail = content.decode("utf-8", errors="replace").partition("\n")
     expected = f"sha256 {hashlib.sha256(text.encode()).hexdigest()}\n"
     if tail != expected:
-        raise _invalid("the file does not match its own checksum", where, tail.strip()[:80] or "no checksum line")
+        raise _invalid("the file does not match its checksum", where, tail.strip()[:80] or "no checksum line")
     body: dict[str, Any] = json.loads(text)
     if body.pop("format", None) != FORMAT:
         raise _invalid("the file has another format", where, text[:40])
@@ -131,7 +131,7 @@ def _invalid(what: str, where: str, found: str) -> StagingInvalid:
             where=where,
             found=found,
             allowed=f"format {FORMAT} with a matching SHA-256 line",
-            do="restore the file from a backup of staging, or resync the tables; it is never repaired in silence",
+            do="restore the file from a backup of staging, or resync the tables",
         )
     )
 
@@ -148,9 +148,9 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Hole:
-    """Something the stream will not tell. ``kind``: gap, overflow, expired, untold, schema, restart, audit, reload. No
-    ``ids``: the whole table. ``order_key``: a copy that stands there or later fills it; empty where nobody can name a
-    place in the stream."""
+    """A range of the stream that cannot be read. ``kind``: gap, overflow, expired, untold, schema, restart, audit,
+    reload. Empty ``ids``: the whole table. ``order_key``: a copy with this or a higher floor repairs the hole; empty if
+    its position in the stream is unknown."""
 
     kind: str
     table: str
@@ -162,7 +162,7 @@ class Hole:
 
 @dataclass(frozen=True)
 class TableSlice:
-    """What a window holds of one table. A captured table is listed even with no records."""
+    """The part of a window that belongs to one table. A captured table is listed even without records."""
 
     definition_sha256: str
     schema_ids: tuple[str, ...] = ()
@@ -176,10 +176,10 @@ class TableSlice:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A sealed window. Times are UTC in ISO form; ``commit_ts_*`` are None where no record has one. ``resolved``: what
-    each channel said last of how far it is. ``watermark``: everything committed before it is in this window or one
-    before; None where not every channel has said so. ``snapshots``: the full snapshots that the
-    stream has held so far in this epoch."""
+    """A sealed window. Times are UTC in ISO 8601 format; ``commit_ts_*`` are None if no record has a commit time.
+    ``resolved``: the last progress mark of each channel. ``watermark``: all changes committed before it are in this
+    window or an earlier one; None if a channel has no progress mark. ``snapshots``: the full snapshots that the stream
+    has contained in this epoch."""
 
     log_id: str
     window: int
@@ -207,5 +207,5 @@ class Manifest:
 
 
 def position_text(position: Position) -> str:
-    """A position for people: ``slot 0/16B3748``, channels in order."""
+    """A position as text for messages: ``slot 0/16B3748``, sorted by channel."""
     return ", ".join(f"{channel} {native}" for channel, native in sorted(position.items()))

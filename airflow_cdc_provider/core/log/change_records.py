@@ -10,9 +10,9 @@ from typing import Any
 
 
 class Operation(StrEnum):
-    """``update`` means that the row must exist; ``upsert`` need not. ``replace`` sets every column it does not name to
-    NULL. ``read`` is a row met by a copy. ``unreadable`` is a change that no decoder understood; ``after`` says what it
-    is (``core.log.quarantine.UndecodedRecord``). From ``truncate`` on they are control events, without a row."""
+    """``update`` requires an existing row, ``upsert`` does not. ``replace`` sets every column without a value to NULL.
+    ``read`` is a row of a copy. ``unreadable`` is a change that could not be decoded; its ``after`` is a
+    ``core.log.quarantine.UndecodedRecord``. ``truncate`` and the following are control events, without a row."""
 
     INSERT = "insert"
     UPDATE = "update"
@@ -43,15 +43,15 @@ CONTROL_OPERATIONS = frozenset(
 DEPARTS, ARRIVES = 0, 1
 
 
-# Nobody changes a record, yet it is not frozen: one is made per row, and freezing makes that nine times as slow.
+# Immutable by convention, but not frozen: one record is created per row, and freezing makes that nine times as slow.
 @dataclass(slots=True, unsafe_hash=True)
 class ChangeRecord:
     """The order of the fields is the order of the columns.
 
     ``key`` and ``key_before`` are canonical JSON arrays; ``before`` and ``after`` canonical JSON objects of the *known*
-    values: a column present with null is NULL, an absent column is unknown or unchanged. ``order_key`` orders the
-    records of a key totally; rows of several keys may stand at one place. ``position`` is the source's own position as
-    JSON, kept for support.
+    values: a column with null is NULL, an absent column is unknown or unchanged. ``order_key`` totally orders the
+    records of a key; records of different keys may share an order key. ``position`` is the source's own position as
+    JSON, for diagnostics.
     """
 
     table: str
@@ -78,7 +78,7 @@ class ChangeRecord:
 
 
 IMAGE_OPERATIONS = frozenset({Operation.INSERT, Operation.UPDATE, Operation.UPSERT, Operation.REPLACE, Operation.READ})
-"""Those whose ``after`` is the image of a row."""
+"""Operations whose ``after`` is the image of a row."""
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in fields(ChangeRecord))
 

@@ -1,8 +1,7 @@
-"""Places in a stream, and order keys.
+"""Positions in a stream, and order keys.
 
-An order key is fixed-width lower-case hex: eight digits of the stream's epoch, then whatever the source orders by.
-Keys of one source have one length, so comparing them as text is comparing them as numbers. Layouts per source stand
-in the connectors.
+An order key is lower-case hex of fixed width: eight digits of the stream's epoch, then the order of the source. All
+keys of a source have the same length, so they compare as text as they do as numbers. The connectors define the layouts.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 Position: TypeAlias = Mapping[str, str]
-"""Channel -> native position as text. Opaque outside the connector that made it."""
+"""Channel -> native position as text. Opaque outside of its connector."""
 
 EPOCH_DIGITS = 8
 

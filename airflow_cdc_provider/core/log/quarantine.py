@@ -1,8 +1,8 @@
-"""Records that cannot be applied: what is told of them, kept, listed and decided. Pure.
+"""Bad records: their files, listings, corrections and error messages. Pure.
 
-A record is bad where its decoder does not understand it, where the target cannot hold one of its values, or where it
-comes later than an unordered source had promised. It waits in the carry-over of its table, and so does everything of
-its key behind it, until an operator decides or until the key is told whole again.
+A record is bad if it cannot be decoded, if the target cannot hold one of its values, or if an unordered source delivers
+it later than it guarantees. It waits in the carry-over of its table together with all later records of its key, until
+an operator decides or until a later change has the complete row.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from airflow_cdc_provider.core.spec.definition import Quarantine
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 DISCARDED = "discarded"
-"""What is counted of records that are lost by decision."""
+"""Name of the count of records that an operator discarded."""
 
 RECORD_CODEC = "change record"
-"""The codec of records that were decoded well: their bytes are the record itself, as JSON."""
+"""The codec of records that could be decoded: their bytes are the change record as JSON."""
 
 
 @dataclass(frozen=True)
 class UndecodedRecord:
-    """What ``after`` of an ``unreadable`` change record says. ``raw`` are the bytes as they came, ``context`` those
-    without which nobody can read them, both in base64; ``codec`` says how. ``op`` is empty where not even that is
-    known. ``known``: the columns that were understood, as canonical values; ``columns``: those that were not, none
-    where the message as a whole was not."""
+    """The content of ``after`` in an ``unreadable`` change record. ``raw``: the original bytes; ``context``: further
+    bytes that decoding requires; both in base64, in the format ``codec``. ``op``: empty if unknown. ``known``: the
+    columns that could be decoded, as canonical values. ``columns``: those that could not; empty if the message as a
+    whole could not be decoded."""
 
     codec: str
     raw: str
@@ -46,8 +46,8 @@ class UndecodedRecord:
 
 @dataclass(frozen=True)
 class BadRecord:
-    """A file under ``quarantine/``. ``first_seen`` is UTC in ISO form, ``raw`` base64. ``record`` is what the change
-    log holds of it."""
+    """A file under ``quarantine/``. ``first_seen``: UTC in ISO 8601 format. ``raw``: base64. ``record``: the record in
+    the change log."""
 
     id: str
     table: str
@@ -69,8 +69,7 @@ class BadRecord:
 
 @dataclass(frozen=True)
 class QuarantinedRecord:
-    """A record in quarantine, as the listing of a carry-over names it. ``behind``: how many records of its key wait for
-    it."""
+    """An entry of the listing of a carry-over. ``behind``: the number of later records of its key that wait for it."""
 
     id: str
     window: int
@@ -92,84 +91,84 @@ class QuarantineList:
 
 
 def record_id(record: ChangeRecord) -> str:
-    """Twelve hex digits that name a record for good."""
-    name = [record.table, *entry_of(record)]
-    if own_key(record) is None and (what := undecoded(record)):
-        name.append(what.raw)
-    return hashlib.sha256("\n".join(name).encode()).hexdigest()[:12]
+    """A stable id of twelve hex digits."""
+    parts = [record.table, *record_key(record)]
+    if own_key(record) is None and (content := undecoded(record)):
+        parts.append(content.raw)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
 def undecoded(record: ChangeRecord) -> UndecodedRecord | None:
-    """What an ``unreadable`` record says; None for any other."""
+    """The content of an ``unreadable`` record; None for other records."""
     if record.op != Operation.UNREADABLE:
         return None
     return from_plain(UndecodedRecord, json.loads(record.after or "{}"))
 
 
 def bad_record(record: ChangeRecord, window: int, reason: str, now: str) -> BadRecord:
-    what = undecoded(record)
+    content = undecoded(record)
     raw = b64encode(json.dumps(to_plain(record), ensure_ascii=False).encode()).decode("ascii")
-    codec, raw = (what.codec, what.raw) if what else (RECORD_CODEC, raw)
+    codec, raw = (content.codec, content.raw) if content else (RECORD_CODEC, raw)
     return BadRecord(
         record_id(record), record.table, window, record.position, codec, raw, reason, first_seen=now, record=record
     )
 
 
 def own_key(record: ChangeRecord) -> str | None:
-    """The key that the record is an entry of. An unreadable one has it in ``key``, whatever it may be."""
+    """The key that the record changes. An unreadable record has it in ``key``, whatever its operation."""
     return record.key_before if record.op == Operation.DELETE else record.key
 
 
 class RecordKey(NamedTuple):
-    """What names a record of a table. Its order key alone does not: all rows that a connector's own copy met stand at
-    one place of the source's log. ``key`` is empty where nobody knows it."""
+    """Identifies a record within its table. The order key alone does not: all rows of a connector's own snapshot have
+    the same position in the source's log. ``key``: empty if unknown."""
 
     key: str
     order_key: str
 
 
-def entry_of(record: ChangeRecord) -> RecordKey:
+def record_key(record: ChangeRecord) -> RecordKey:
     return RecordKey(own_key(record) or "", record.order_key)
 
 
-def begins_row(record: ChangeRecord) -> bool:
-    """Without it there is no row for the partial changes behind it."""
+def is_insert(record: ChangeRecord) -> bool:
+    """Whether later partial changes have no row without this record."""
     unreadable = undecoded(record)
     return (unreadable.op if unreadable else record.op) == Operation.INSERT
 
 
-def allowed(limits: Quarantine, records: int) -> int:
-    """How many of the records of a window may be bad."""
+def max_bad_records(limits: Quarantine, records: int) -> int:
+    """The maximum number of bad records in a window of ``records`` records."""
     return max(limits.max_rows, int(limits.max_share * records))
 
 
-def corrected(record: ChangeRecord, values: Mapping[str, Any], schema: TableSchema) -> ChangeRecord:
-    """The record with ``values`` in the place of its own. It stays as unreadable as it was where they do not replace
-    every column that was not understood. Where nothing was, they are the whole row as it is from there on."""
+def apply_correction(record: ChangeRecord, values: Mapping[str, Any], schema: TableSchema) -> ChangeRecord:
+    """The record with ``values`` in place of its own. The record is returned unchanged if they do not replace every
+    column that could not be decoded. If no column could be decoded, they are the complete row."""
     unreadable = undecoded(record)
     if unreadable is None:
         return _with_values(record, record.op, {}, values, schema)
-    needed = schema.key if unreadable.op == Operation.DELETE and schema.key else schema.names
-    if set(unreadable.columns or needed) - values.keys():
+    required = schema.key if unreadable.op == Operation.DELETE and schema.key else schema.names
+    if set(unreadable.columns or required) - values.keys():
         return record
     op = unreadable.op or Operation.UPSERT
-    gone = op == Operation.DELETE
-    blank = replace(record, after=None, key=None if gone else record.key, key_before=record.key if gone else None)
-    given = _with_values(blank, op, unreadable.known, values, schema)
-    return given if own_key(given) is not None or not schema.key else record
+    delete = op == Operation.DELETE
+    blank = replace(record, after=None, key=None if delete else record.key, key_before=record.key if delete else None)
+    corrected = _with_values(blank, op, unreadable.known, values, schema)
+    return corrected if own_key(corrected) is not None or not schema.key else record
 
 
 def _with_values(
     record: ChangeRecord, op: str, known: Mapping[str, Any], values: Mapping[str, Any], schema: TableSchema
 ) -> ChangeRecord:
-    gone = op == Operation.DELETE
-    image = {**known, **json.loads((record.before if gone else record.after) or "{}"), **values}
+    delete = op == Operation.DELETE
+    image = {**known, **json.loads((record.before if delete else record.after) or "{}"), **values}
     image = {name: image[name] for name in schema.names if name in image}
-    whole = len(image) == len(schema.names)
+    complete = len(image) == len(schema.names)
     key = canonical([image[name] for name in schema.key]) if schema.key and set(schema.key) <= image.keys() else None
-    if gone:
+    if delete:
         key = key or record.key_before
-        return replace(record, op=op, key_before=key, before=canonical(image), before_complete=whole)
+        return replace(record, op=op, key_before=key, before=canonical(image), before_complete=complete)
     key = key or record.key
     return replace(
         record,
@@ -177,15 +176,16 @@ def _with_values(
         key=key,
         key_before=record.key_before if op == Operation.INSERT else key,
         after=canonical(image),
-        after_complete=whole or record.after_complete,
+        after_complete=complete or record.after_complete,
     )
 
 
-def account(
+def build_accounting(
     read: int, waited: int, applied: int, ignored: int, discarded: int, quarantined: int, held: int
 ) -> dict[str, int]:
-    """What became of the records that a batch has read, and of those that had ``waited`` for it: each is in one place.
-    ``superseded``: a newer record of its key, or the copy, says what it says, or it came twice."""
+    """Counts of the records that a batch read from the log, and of those that had ``waited`` in the carry-over, by
+    outcome; every record has one outcome. ``superseded``: duplicates, and records that a newer record of the key or the
+    copy replaces."""
     superseded = read + waited - applied - ignored - discarded - quarantined - held
     return {
         "read": read,
@@ -200,15 +200,16 @@ def account(
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """Why a bad record stops its table. ``record``: its id; ``place``: where staging is."""
+class BadRecordProblems:
+    """The problems with which a bad record stops its table. ``record``: its id. ``staging``: the replicator's folder in
+    staging."""
 
     replicator: str
     table: str
     window: int
     record: str
     reason: str
-    place: str
+    staging: str
 
     def stop(self) -> Problem:
         what = f"a record of {self.table} cannot be applied: {self.reason} (window {self.window}, record {self.record})"
@@ -218,14 +219,14 @@ class Refusal:
 
     def without_key(self) -> Problem:
         what = (
-            f"a record of {self.table} cannot be applied, and nobody can tell its key: {self.reason}"
+            f"a record of {self.table} cannot be applied, and its key is unknown: {self.reason}"
             f" (window {self.window}, record {self.record})"
         )
         return self._problem("QUA002", what, f"{self._decide()}; then {self._resume()}")
 
     def too_many(self, found: int, limit: int) -> Problem:
-        what = f"window {self.window} holds {found:,} bad records of {self.table}, the first one: {self.reason}"
-        do = f"mend what makes them; or raise the table's quarantine limits, then {self._resume()}; or {self._resync()}"
+        what = f"window {self.window} contains {found:,} bad records of {self.table}, the first one: {self.reason}"
+        do = f"correct their origin; or raise the table's quarantine limits, then {self._resume()}; or {self._resync()}"
         return replace(self._problem("QUA003", what, do), allowed=f"{limit:,} in a window of this size")
 
     def _problem(self, code: str, what: str, do: str) -> Problem:
@@ -234,13 +235,13 @@ class Refusal:
             what,
             where=f"{self.table}, window {self.window}",
             do=do,
-            data=f"what came stands in {self.place}/{quarantine_path(self.table, self.record)} and in the change log; "
-            f"the target holds everything up to window {self.window - 1}",
+            data=f"the record is stored in {self.staging}/{quarantine_path(self.table, self.record)} and in the change "
+            f"log; the target contains everything up to window {self.window - 1}",
         )
 
     def _decide(self) -> str:
         quarantine = f"airflow cdc quarantine show {self.replicator} {self.record}"
-        return f"{quarantine}, then `quarantine replay` it with right values, or `discard` it with a reason"
+        return f"{quarantine}, then `quarantine replay` with correct values, or `quarantine discard` with a reason"
 
     def _resume(self) -> str:
         return f"airflow cdc resume {self.replicator} --table {self.table}"

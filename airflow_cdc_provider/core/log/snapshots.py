@@ -1,7 +1,7 @@
-"""Full snapshots that a feed's connector has written into its topics, and which of them begins the topic anew. Pure.
+"""Full snapshots that a feed's connector writes to its topics, and the detection of repeated ones. Pure.
 
-A connector that lost its offsets copies its tables once more into the topics they are in already. What was deleted at
-the source meanwhile has no event: the rows of the new snapshot, and what follows them, are the table.
+A connector that lost its offsets writes its tables to their topics again. Rows deleted meanwhile have no event, so the
+content of the table is the new snapshot and the changes after it.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 CHANGES = ""
-"""The place of an entry for the first change in a topic, which is of no snapshot."""
+"""The ``place`` of the entry for the first change in a topic, which belongs to no snapshot."""
 
 
 @dataclass(frozen=True)
 class SourceSnapshot:
-    """Rows of one full snapshot in one topic. ``source``: the connector's logical name. ``topic``: in files, the table.
-    ``place``: where the connector stood in its source; one snapshot has one. ``at_ms``: the time of the first message.
-    ``ended``: the last row was met. ``whole``: it is of all tables of the connector, which no operator asked for."""
+    """The rows of one full snapshot in one topic. ``source``: the connector's logical name. ``topic``: for files, the
+    table. ``place``: the connector's position in its source, one per snapshot. ``at_ms``: time of the first message.
+    ``ended``: the last row was read. ``whole``: of all tables, and not requested by an operator."""
 
     source: str
     topic: str
@@ -31,42 +31,45 @@ class SourceSnapshot:
         return self.place == CHANGES
 
 
-def joined(snapshots: Iterable[SourceSnapshot]) -> tuple[SourceSnapshot, ...]:
-    """One entry for each topic and place."""
-    found: dict[tuple[str, str], SourceSnapshot] = {}
-    for one in snapshots:
-        key = (one.topic, one.place)
-        if (other := found.get(key)) is not None:
-            one = replace(one, at_ms=min(one.at_ms, other.at_ms), ended=one.ended or other.ended)
-        found[key] = one
-    return tuple(sorted(found.values(), key=lambda one: (one.topic, one.at_ms, one.place)))
+def merge_snapshots(snapshots: Iterable[SourceSnapshot]) -> tuple[SourceSnapshot, ...]:
+    """One entry per topic and place."""
+    merged: dict[tuple[str, str], SourceSnapshot] = {}
+    for snapshot in snapshots:
+        key = (snapshot.topic, snapshot.place)
+        if (other := merged.get(key)) is not None:
+            first, ended = min(snapshot.at_ms, other.at_ms), snapshot.ended or other.ended
+            snapshot = replace(snapshot, at_ms=first, ended=ended)
+        merged[key] = snapshot
+    return tuple(sorted(merged.values(), key=lambda entry: (entry.topic, entry.at_ms, entry.place)))
 
 
-def restarts_in(known: Sequence[SourceSnapshot], seen: Sequence[SourceSnapshot]) -> tuple[SourceSnapshot, ...]:
-    """Of each connector the earliest snapshot among ``seen`` whose topic held something else before: it starts at
-    ``at_ms``, over all topics of its connector. ``known``: what earlier windows held."""
-    entries = {(one.topic, one.place) for one in known}
-    everything = joined([*known, *seen])
+def find_restarts(known: Sequence[SourceSnapshot], seen: Sequence[SourceSnapshot]) -> tuple[SourceSnapshot, ...]:
+    """Per connector, the earliest snapshot in ``seen`` whose topic had other content before. It starts at ``at_ms``, in
+    all topics of its connector. ``known``: the entries of earlier windows."""
+    known_entries = {(entry.topic, entry.place) for entry in known}
+    everything = merge_snapshots([*known, *seen])
     restarts = [
-        one
-        for one in joined(seen)
-        if not one.is_changes
-        and (one.topic, one.place) not in entries
-        and any(other.topic == one.topic and other.at_ms < one.at_ms for other in everything)
+        entry
+        for entry in merge_snapshots(seen)
+        if not entry.is_changes
+        and (entry.topic, entry.place) not in known_entries
+        and any(other.topic == entry.topic and other.at_ms < entry.at_ms for other in everything)
     ]
-    latest_first = sorted(restarts, key=lambda one: one.at_ms, reverse=True)
-    return tuple({one.source: one for one in latest_first}.values())
+    latest_first = sorted(restarts, key=lambda entry: entry.at_ms, reverse=True)
+    return tuple({entry.source: entry for entry in latest_first}.values())
 
 
-def of_all_tables(restart: SourceSnapshot, snapshots: Sequence[SourceSnapshot]) -> bool:
-    """Also topics without a row of it begin anew: their tables are empty. Before its first change a connector of
-    PostgreSQL does not tell its own snapshot from an operator's."""
-    streamed = any(one.is_changes and one.source == restart.source and one.at_ms < restart.at_ms for one in snapshots)
-    return restart.whole and (streamed or unfinished(restart, snapshots))
+def covers_all_tables(restart: SourceSnapshot, snapshots: Sequence[SourceSnapshot]) -> bool:
+    """Whether tables whose topics have no row of this snapshot are empty. Before its first change, a connector of
+    PostgreSQL does not distinguish its own snapshot from one that an operator requested."""
+    streamed = any(
+        entry.is_changes and entry.source == restart.source and entry.at_ms < restart.at_ms for entry in snapshots
+    )
+    return restart.whole and (streamed or follows_interrupted_snapshot(restart, snapshots))
 
 
-def unfinished(restart: SourceSnapshot, snapshots: Iterable[SourceSnapshot]) -> bool:
-    """The connector had neither ended a snapshot nor streamed a change when this one began: its first snapshot was
-    interrupted."""
-    before = [one for one in snapshots if one.source == restart.source and one.place != restart.place]
-    return not any((one.ended or one.is_changes) and one.at_ms <= restart.at_ms for one in before)
+def follows_interrupted_snapshot(restart: SourceSnapshot, snapshots: Iterable[SourceSnapshot]) -> bool:
+    """Whether the connector had neither finished a snapshot nor streamed a change before this one: its first snapshot
+    was interrupted."""
+    others = [entry for entry in snapshots if entry.source == restart.source and entry.place != restart.place]
+    return not any((entry.ended or entry.is_changes) and entry.at_ms <= restart.at_ms for entry in others)

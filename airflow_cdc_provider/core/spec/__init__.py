@@ -1,1 +1,1 @@
-"""What the YAML of a replicator says: its definition, and which tables and columns that selects."""
+"""The definition of a replicator, and the tables and columns that it selects."""

@@ -1,14 +1,13 @@
-"""A definition as a DAG on paper: tasks, edges, how often and where. ``factory`` makes the Airflow DAG of it.
+"""The plan of a replicator's DAG: tasks, dependencies, schedule and pools. ``factory`` builds the Airflow DAG from it.
 
                    ┌► snapshot ──────────────────────────────────────────────────────┐
     open_window ───┼► extract ─► stage ─► merge ─► find_holes ───────────────────────┼► close_window
                    ├► reconcile[ pause_stream ─► resync ─► replay ─► resume_stream ] ─┤
                    └► verify ────────────────────────────────────────────────────────┘
 
-``open_window`` may follow any of its roads, also straight to ``stage``; ``find_holes`` may go on to ``pause_stream``.
-A task that joins roads runs when none of them failed and one was taken. ``close_window`` always runs. Where a Spark
-task skips itself because there is nothing to do, ``pause_stream`` is reached without anybody having asked for it: it
-skips itself then.
+``open_window`` may choose any of its branches, and ``stage`` directly; ``find_holes`` may choose ``pause_stream``. A
+task that joins branches runs if none of them failed and at least one succeeded. ``close_window`` always runs. A Spark
+task that skips itself does not skip ``pause_stream``, which then skips itself, too.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from airflow_cdc_provider.core.spec.definition import Definition
 RECONCILE = "reconcile"
 MAX_RETRY_DELAY_S = 600.0
 MAX_ACTIVE_RUNS = 2
-"""One run for each lane: a copy may take hours while the stream goes on."""
+"""One run per lane: the stream continues during a copy of several hours."""
 
 
 class TaskKind(StrEnum):
@@ -35,17 +34,17 @@ class TaskKind(StrEnum):
 
 
 class Trigger(StrEnum):
-    """Airflow's trigger rules, as far as they are used. A branch that is not taken counts as skipped."""
+    """The trigger rules of Airflow that are used. A branch that is not chosen counts as skipped."""
 
     ALL_SUCCESS = "all_success"
-    ANY_ROAD = "none_failed_min_one_success"
+    ANY_BRANCH = "none_failed_min_one_success"
     ALWAYS = "all_done"
 
 
 @dataclass(frozen=True)
 class TaskPlan:
-    """``id`` with its group; ``step`` for Spark tasks; ``after``: the tasks before it. ``max_active`` counts over all
-    runs of the DAG, backfills too."""
+    """``id`` includes the group. ``step``: set for Spark tasks. ``after``: upstream tasks. ``max_active``: the limit of
+    active task instances over all runs of the DAG, including backfills."""
 
     id: str
     kind: TaskKind
@@ -68,8 +67,8 @@ class TaskPlan:
 
 @dataclass(frozen=True)
 class DagPlan:
-    """``assets``: an update of any of them begins a run, besides the schedule. ``asset_alias``: under this name
-    ``close_window`` reports the tables that changed, and only those."""
+    """``assets``: an update of any of them starts a run, in addition to the schedule. ``asset_alias``: the alias under
+    which ``close_window`` emits events for the tables that changed."""
 
     dag_id: str
     description: str
@@ -110,7 +109,7 @@ def asset_name(replicator: str, target_table: str) -> str:
 
 
 def asset_uri(definition: Definition, target_table: str) -> str:
-    """Where the table lives, as a URI; the asset's name where the target is known by catalog only."""
+    """The location of the table as a URI; the asset's name if the target has only a catalog."""
     location = definition.target.location.rstrip("/")
     if not location:
         return asset_name(definition.name, target_table)
@@ -127,32 +126,32 @@ TASKS = (
     TaskPlan(
         "open_window",
         TaskKind.OPEN_WINDOW,
-        "Asks the source whether anything is new and the targets where they stand, and decides which roads to take. "
-        "Nothing new and nobody behind: no Spark job starts.",
+        "Asks the source for new changes, reads the cursors of the targets, and chooses the branches of the run. "
+        "If there are no new and no unapplied changes, no Spark job starts.",
     ),
     _spark(StepKind.SNAPSHOT, "First full copy of every pending table.", "open_window"),
-    _spark(StepKind.EXTRACT, "Lands the next window of the source's stream in the change log.", "open_window"),
+    _spark(StepKind.EXTRACT, "Writes the next window of the source's stream to the change log.", "open_window"),
     _spark(
         StepKind.STAGE,
-        "Makes one merge-ready batch per table of what the change log holds after the table's cursor.",
+        "Builds one batch per table from the changes after the table's cursor.",
         "open_window",
         "extract",
-        trigger=Trigger.ANY_ROAD,
+        trigger=Trigger.ANY_BRANCH,
     ),
-    _spark(StepKind.MERGE, "Merges the batches; data and cursor change in one commit per table.", "stage"),
+    _spark(StepKind.MERGE, "Merges the batches. Data and cursor of a table are one commit.", "stage"),
     TaskPlan(
         "find_holes",
         TaskKind.FIND_HOLES,
-        "Looks whether a table met something the stream will not tell, and sends it to be copied again.",
+        "Finds tables that have reached a hole in the change log, and schedules another copy of them.",
         ("stage", "merge"),
-        trigger=Trigger.ANY_ROAD,
+        trigger=Trigger.ANY_BRANCH,
     ),
     TaskPlan(
         f"{RECONCILE}.pause_stream",
         TaskKind.PAUSE_STREAM,
-        "Fences the tables that are to be copied again: they take no stream commits until they are resumed.",
+        "Fences the tables that are copied again: they accept no stream commits until they are resumed.",
         ("open_window", "find_holes"),
-        trigger=Trigger.ANY_ROAD,
+        trigger=Trigger.ANY_BRANCH,
     ),
     _spark(
         StepKind.RESYNC, "Copies the tables again, from a new anchor.", f"{RECONCILE}.pause_stream", group=RECONCILE
@@ -161,7 +160,7 @@ TASKS = (
     TaskPlan(
         f"{RECONCILE}.resume_stream",
         TaskKind.RESUME_STREAM,
-        "Lets the tables take stream commits again.",
+        "Allows stream commits to the tables again.",
         (f"{RECONCILE}.replay",),
     ),
     _spark(
@@ -170,8 +169,8 @@ TASKS = (
     TaskPlan(
         "close_window",
         TaskKind.CLOSE_WINDOW,
-        "Proves that the cursors moved, lets the source forget what every table has, cleans up. Always runs; fails "
-        "where a table is failing or blocked.",
+        "Checks that the cursors moved, acknowledges at the source what every table has applied, and cleans up. Always "
+        "runs; fails if a table is failing or blocked.",
         ("open_window", "snapshot", "find_holes", f"{RECONCILE}.resume_stream", "verify"),
         trigger=Trigger.ALWAYS,
     ),

@@ -1,5 +1,5 @@
-"""The YAML of a replicator, typed. Every field carries its documentation; loader, JSON Schema, table of the docs and
-job files are made from these classes."""
+"""The definition of a replicator: the typed form of its YAML. Loader, JSON Schema, reference documentation and step
+files are derived from these classes; every field carries its documentation."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from airflow_cdc_provider.core.serde import to_plain
 def doc(text: str, default: Any = ..., **more: Any) -> Any:
     """A field with documentation. ``default`` may be a factory (list, dict, tuple or a class).
 
-    What the loader and the JSON Schema further know of a field: ``form`` (a name of ``loader.forms``), ``minimum`` and
-    ``maximum`` of a number, ``filled`` (a list that is written must not be empty), ``choices`` (a registry of types),
-    ``inline`` (takes the keys that the class does not name)."""
+    Further metadata for the loader and the JSON Schema: ``form`` (a key of ``loader.text_formats.FORMS``), ``minimum``
+    and ``maximum`` of a number, ``non_empty`` (a list that is given must have an entry), ``choices`` (a registry of
+    types), ``inline`` (accepts the keys that the class does not define)."""
     metadata = {"doc": text, **more}
     if default is ...:
         return field(metadata=metadata)
@@ -76,11 +76,11 @@ class Condition:
 @dataclass(frozen=True)
 class Columns:
     include: tuple[str, ...] = doc(
-        "Columns to copy; all others are left out. Not together with `exclude`.", tuple, filled=True
+        "Columns to copy; all others are omitted. Not together with `exclude`.", tuple, non_empty=True
     )
-    exclude: tuple[str, ...] = doc("Columns to leave out. Their values never reach staging or target.", tuple)
+    exclude: tuple[str, ...] = doc("Columns to omit. Their values never reach staging or target.", tuple)
     cast: dict[str, str] = doc(
-        "Columns that the target holds as text, exactly as the source spells their values: `{valid_to: text}`.",
+        "Columns that the target stores as text, exactly as the source formats their values: `{valid_to: text}`.",
         dict,
         form="cast",
     )
@@ -88,9 +88,9 @@ class Columns:
 
 @dataclass(frozen=True)
 class Quarantine:
-    max_rows: int = doc("How many bad records a window may hold.", 100, minimum=0, maximum=10_000)
+    max_rows: int = doc("Maximum number of bad records per window.", 100, minimum=0, maximum=10_000)
     max_share: float = doc(
-        "Share of a window's records (0 to 1) that may be bad, where that is more than `max_rows`.",
+        "Maximum fraction of bad records per window (0 to 1); applies if it allows more than `max_rows`.",
         0.001,
         minimum=0,
         maximum=1,
@@ -99,50 +99,54 @@ class Quarantine:
 
 @dataclass(frozen=True)
 class TableRule:
-    source: str = doc("Source table, or a pattern with `*` and `?` (`public.*`). A plain name wins over a pattern.")
-    target: str = doc("Target table name; by default made from the source name. Not for patterns.", "", form="table")
-    columns: Columns = doc("Columns to take.", Columns)
+    source: str = doc(
+        "Source table, or a pattern with `*` and `?` (`public.*`). A name takes precedence over patterns."
+    )
+    target: str = doc("Target table name; by default derived from the source name. Not for patterns.", "", form="table")
+    columns: Columns = doc("Columns to copy.", Columns)
     where: tuple[Condition, ...] = doc(
-        "Rows to take: all conditions must hold. A row that stops matching is deleted. Needs full before images.",
+        "Rows to copy: all conditions must be true. A row that stops matching is deleted. Requires full before images.",
         tuple,
         form="filter",
     )
-    key: tuple[str, ...] = doc("Columns that identify a row, instead of the source's own key.", tuple, filled=True)
+    key: tuple[str, ...] = doc("Columns that identify a row, instead of the source's own key.", tuple, non_empty=True)
     on_delete: OnDelete = doc(
-        "`hard` deletes the row, `soft` sets `_cdc_deleted`, `ignore` keeps the row as it was.", OnDelete.HARD
+        "`hard` deletes the row, `soft` sets `_cdc_deleted`, `ignore` keeps the row unchanged.", OnDelete.HARD
     )
-    cluster_by: tuple[str, ...] = doc("Columns the target is laid out by; the key by default.", tuple)
+    cluster_by: tuple[str, ...] = doc("Columns by which the target is clustered; the key by default.", tuple)
     on_bad_record: OnBadRecord = doc(
-        "A record that cannot be read or held: `stop` blocks its table, `quarantine` puts it aside and goes on.",
+        "A record that cannot be decoded or stored: `stop` blocks its table, `quarantine` moves it to quarantine.",
         OnBadRecord.STOP,
     )
-    quarantine: Quarantine = doc("How much may be put aside; above it the table is blocked.", Quarantine)
+    quarantine: Quarantine = doc("Limits of the quarantine; above them the table is blocked.", Quarantine)
     on_unrepresentable: OnUnrepresentable = doc(
-        "A value outside the key that the column's type has not (an infinite time, a year before 1 or after 9999, a "
-        "zero date, NaN as a decimal): `stop` makes its record a bad one, `set_null` makes it NULL and puts its text "
-        "into a column beside it, `_cdc_text_<column>`.",
+        "A value outside the key that the column's type cannot represent (an infinite time, a year before 1 or after "
+        "9999, a zero date, NaN as a decimal): `stop` makes its record a bad record, `set_null` writes NULL and stores "
+        "the text of the value in an additional column, `_cdc_text_<column>`.",
         OnUnrepresentable.STOP,
     )
 
 
 @dataclass(frozen=True)
 class Source:
-    type: str = doc("Kind of source.", choices="sources")
-    connection: str = doc("Airflow connection id; every type but `files` in a folder needs one.", "", form="connection")
+    type: str = doc("Source type.", choices="sources")
+    connection: str = doc(
+        "Airflow connection id; required by every type except `files` in a folder.", "", form="connection"
+    )
     reconcile: Reconcile = doc(
-        "When the source no longer serves our position: `manual` blocks with the remedy, `auto` copies again.",
+        "If the source no longer serves the position: `manual` blocks the tables, `auto` copies them again.",
         Reconcile.MANUAL,
     )
-    options: dict[str, Any] = doc("Keys of the source type, written beside `type`.", dict, inline=True)
+    options: dict[str, Any] = doc("Options of the source type, at the same level as `type`.", dict, inline=True)
 
 
 @dataclass(frozen=True)
 class Target:
-    type: str = doc("Kind of target.", choices="targets")
-    location: str = doc("Folder or URL under which the tables live.", "", form="location")
+    type: str = doc("Target type.", choices="targets")
+    location: str = doc("Folder or URL under which the tables are stored.", "", form="location")
     connection: str = doc("Airflow connection id, for an object store or a database.", "", form="connection")
     catalog: str = doc("Catalog and schema for named tables (`catalog.schema`), instead of paths alone.", "")
-    options: dict[str, Any] = doc("Keys of the target type, written beside `type`.", dict, inline=True)
+    options: dict[str, Any] = doc("Options of the target type, at the same level as `type`.", dict, inline=True)
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,7 @@ class Spark:
 @dataclass(frozen=True)
 class Resync:
     max_delete: float = doc(
-        "Largest share of a table's rows (0 to 1) that a resync may delete without an operator's yes.",
+        "Largest fraction of a table's rows (0 to 1) that a resync may delete without an operator's approval.",
         0.2,
         minimum=0,
         maximum=1,
@@ -172,8 +176,10 @@ class Resync:
 class Dag:
     owner: str = doc("Owner shown in Airflow.", "airflow")
     tags: tuple[str, ...] = doc("Tags shown in Airflow.", tuple, form="tag")
-    retries: int = doc("How often a failed task is tried again, where trying again can help.", 2, minimum=0, maximum=20)
-    retry_delay: timedelta = doc("Pause before the first retry; it doubles each time.", timedelta(seconds=30))
+    retries: int = doc(
+        "Maximum number of retries of a task, for errors that a retry can fix.", 2, minimum=0, maximum=20
+    )
+    retry_delay: timedelta = doc("Delay before the first retry; it doubles with each retry.", timedelta(seconds=30))
     pool: str = doc("Airflow pool of the Spark tasks.", "default_pool")
 
 
@@ -182,30 +188,30 @@ class Definition:
     name: str = doc(
         "Name of the replicator and of its DAG: lower-case letters, digits, `_`; starts with a letter.", form="name"
     )
-    source: Source = doc("Where the changes come from.")
-    target: Target = doc("Where the copies live.")
-    tables: tuple[TableRule, ...] = doc("Which tables are copied, and how.", filled=True)
-    staging: Staging = doc("Where the change log lives.")
-    schedule: str | None = doc("Cron expression (UTC); without it no time begins a run.", None, form="cron")
+    source: Source = doc("The source of the changes.")
+    target: Target = doc("The system that contains the copies.")
+    tables: tuple[TableRule, ...] = doc("Which tables are copied, and how.", non_empty=True)
+    staging: Staging = doc("Storage of the change log.")
+    schedule: str | None = doc("Cron expression (UTC); without it no run starts by time.", None, form="cron")
     triggered_by: tuple[str, ...] = doc(
-        "Airflow assets, by name: an update of any of them begins a run, too.", tuple, form="asset"
+        "Airflow assets, by name: an update of any of them starts a run, too.", tuple, form="asset"
     )
-    spark: Spark = doc("How the jobs run.", Spark)
-    freshness: timedelta = doc("How old the copy may be before the replicator counts as late.", timedelta(hours=1))
+    spark: Spark = doc("Settings of the Spark jobs.", Spark)
+    freshness: timedelta = doc("Maximum age of the copy; an older copy is reported as late.", timedelta(hours=1))
     resync: Resync = doc("Limits of a resync.", Resync)
-    dag: Dag = doc("How the DAG looks in Airflow.", Dag)
+    dag: Dag = doc("Settings of the Airflow DAG.", Dag)
     version: int = doc("Version of this YAML format.", 1, minimum=1, maximum=1, form="version")
 
 
-def written(length: timedelta) -> str:
-    """A duration as the YAML writes it: ``7d``, ``90s``."""
+def format_duration(length: timedelta) -> str:
+    """A duration in the notation of the YAML: ``7d``, ``90s``."""
     seconds = int(length.total_seconds())
     unit, size = next((u, s) for u, s in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)) if seconds % s == 0)
     return f"{seconds // size}{unit}"
 
 
 def rule_fingerprint(definition: Definition, rule: TableRule) -> str:
-    """SHA-256 over what decides the content of a target table. A change of it needs a resync."""
+    """SHA-256 over the settings that determine the content of a target table. A change of it requires a resync."""
     columns = to_plain(rule.columns)
     content = {
         "source": [definition.source.type, definition.source.connection],

@@ -1,4 +1,4 @@
-"""Row filters as SQL means them: a row is taken only if every condition is true, and NULL makes no comparison true."""
+"""Row filters with the semantics of SQL: a row passes if every condition is true; no comparison with NULL is true."""
 
 from __future__ import annotations
 
@@ -13,47 +13,46 @@ from airflow_cdc_provider.core.table.schema import Kind
 
 
 @dataclass(frozen=True)
-class Beyond:
-    """A time before all that the YAML can name, or after."""
+class OutOfRange:
+    """A time before every value that the YAML can contain, or after."""
 
     kind: Kind
     after: bool
 
 
 @dataclass(frozen=True)
-class NoDate:
-    """A date that no calendar has, like 2024-00-10, with its time: as the source spells it. It lies before or after
-    every other one."""
+class InvalidDate:
+    """A date that does not exist, like 2024-00-10, with its time, as the source formats it. It equals no other date."""
 
     kind: Kind
     text: str
 
 
 ISO_DATE = len("2024-00-10")
-Value = bool | int | float | Decimal | str | date | datetime | Beyond | NoDate
+Value = bool | int | float | Decimal | str | date | datetime | OutOfRange | InvalidDate
 
 
 def matches(conditions: Sequence[Condition], values: Mapping[str, Value | None]) -> bool:
-    """``values`` holds every column that a condition names, in its Python form; None is NULL."""
-    return all(_holds(condition, values[condition.column]) for condition in conditions)
+    """``values`` contains the Python value of every column that a condition names; None is NULL."""
+    return all(_is_true(condition, values[condition.column]) for condition in conditions)
 
 
 def literal(kind: Kind, given: Scalar) -> Value:
-    """What the YAML gives, as a value of a column. Raises ValueError where it cannot be one.
+    """A value of the YAML as a value of a column of type ``kind``. Raises ValueError if the conversion is impossible.
 
-    Binary columns have no literal; times without a zone mean UTC where the column has one.
+    Binary columns have no literals. A time without a zone is UTC if the column has a time zone.
     """
     match kind:
         case Kind.BOOLEAN:
             if isinstance(given, bool):
                 return given
-            raise ValueError("a truth value is needed")
+            raise ValueError("true or false is required")
         case Kind.INT16 | Kind.INT32 | Kind.INT64 | Kind.FLOAT32 | Kind.FLOAT64 | Kind.DECIMAL:
             return _number(kind, given)
         case Kind.TEXT | Kind.JSON | Kind.UUID:
             if isinstance(given, str):
                 return given
-            raise ValueError("text is needed; put it in quotes")
+            raise ValueError("text is required; put it in quotes")
         case Kind.DATE:
             return date.fromisoformat(_text(given))
         case Kind.TIMESTAMP:
@@ -85,31 +84,31 @@ def kind_of(value: Value) -> Kind:
             return Kind.DATE
         case str():
             return Kind.TEXT
-        case Beyond() | NoDate():
+        case OutOfRange() | InvalidDate():
             return value.kind
 
 
 def _number(kind: Kind, given: Scalar) -> Value:
     if isinstance(given, bool):
-        raise ValueError("a number is needed")
+        raise ValueError("a number is required")
     if kind in (Kind.FLOAT32, Kind.FLOAT64):
         return float(given)
     try:
         number = Decimal(str(given))
     except ArithmeticError as error:
-        raise ValueError("a number is needed") from error
+        raise ValueError("a number is required") from error
     if number.is_finite():
         return number
-    raise ValueError("a finite number is needed")
+    raise ValueError("a finite number is required")
 
 
 def _text(given: Scalar) -> str:
     if isinstance(given, str):
         return given
-    raise ValueError("text in ISO form is needed")
+    raise ValueError("text in ISO 8601 format is required")
 
 
-def _holds(condition: Condition, value: Value | None) -> bool:
+def _is_true(condition: Condition, value: Value | None) -> bool:
     if condition.op is Comparison.IS_NULL:
         return value is None
     if condition.op is Comparison.IS_NOT_NULL:
@@ -118,13 +117,13 @@ def _holds(condition: Condition, value: Value | None) -> bool:
         return False
     kind = kind_of(value)
     if condition.op in (Comparison.IN, Comparison.NOT_IN):
-        listed = {_comparable(literal(kind, item)) for item in _items(condition)}
-        return (_comparable(value) in listed) is (condition.op is Comparison.IN)
-    (given,) = _items(condition)
-    there = literal(kind, given)
-    if isinstance(value, NoDate):
-        return _compare(condition.op, value.text[:ISO_DATE], str(there)[:ISO_DATE])
-    return _compare(condition.op, _comparable(value), _comparable(there))
+        literals = {_comparable(literal(kind, item)) for item in _items(condition)}
+        return (_comparable(value) in literals) is (condition.op is Comparison.IN)
+    (item,) = _items(condition)
+    other = literal(kind, item)
+    if isinstance(value, InvalidDate):
+        return _compare(condition.op, value.text[:ISO_DATE], str(other)[:ISO_DATE])
+    return _compare(condition.op, _comparable(value), _comparable(other))
 
 
 def _items(condition: Condition) -> tuple[Scalar, ...]:
@@ -133,31 +132,31 @@ def _items(condition: Condition) -> tuple[Scalar, ...]:
 
 
 def _comparable(value: Value) -> Any:
-    """NaN equals itself and is above all other numbers, as in SQL."""
+    """A sortable form. As in PostgreSQL, NaN equals itself and is greater than all other numbers."""
     match value:
         case float():
             return (True, 0.0) if value != value else (False, value)
         case date():
             return 0, value
-        case Beyond():
+        case OutOfRange():
             return 1 if value.after else -1, None
         case _:
             return value
 
 
-def _compare(op: Comparison, here: Any, there: Any) -> bool:
+def _compare(op: Comparison, left: Any, right: Any) -> bool:
     match op:
         case Comparison.EQUAL:
-            return bool(here == there)
+            return bool(left == right)
         case Comparison.NOT_EQUAL:
-            return bool(here != there)
+            return bool(left != right)
         case Comparison.LESS:
-            return bool(here < there)
+            return bool(left < right)
         case Comparison.LESS_OR_EQUAL:
-            return bool(here <= there)
+            return bool(left <= right)
         case Comparison.GREATER:
-            return bool(here > there)
+            return bool(left > right)
         case Comparison.GREATER_OR_EQUAL:
-            return bool(here >= there)
+            return bool(left >= right)
         case _:
             raise AssertionError(f"{op} is not a comparison of two values")

@@ -1,8 +1,7 @@
-"""Which tables and columns a definition means, held against what the source really has. Pure.
+"""Matching of a definition against the tables and columns of the source. Pure.
 
-A table belongs to the rule that names it; else to the first pattern of the YAML that matches it. A table whose rule
-cannot be carried out is left out and its siblings go on: every Problem says in ``where`` which table or pattern (as the
-YAML spells it) it is about.
+A table belongs to the rule that names it, or else to the first pattern of the YAML that matches it. A table whose rule
+is invalid is omitted; the other tables are copied. ``Problem.where`` is the table, or the pattern as in the YAML.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ RESERVED_PREFIX = "_cdc_"
 
 @dataclass(frozen=True)
 class Selection:
-    """A source table, the rule it falls under, and what is copied of it: ``schema`` holds the selected columns and the
-    key in force."""
+    """A source table and its rule. ``schema`` contains the selected columns and the effective key."""
 
     table: str
     target: str
@@ -49,10 +47,10 @@ class Selection:
 def select(
     definition: Definition, described: Sequence[TableSchema], table_name: Callable[[str], str]
 ) -> tuple[tuple[Selection, ...], tuple[Problem, ...]]:
-    """Every table that can be copied, sorted by name, and every obstacle.
+    """All tables that can be copied, sorted by name, and all problems.
 
-    ``described`` are the tables of the source, ``table_name`` makes a target name where the YAML gives none. With more
-    than ``MAX_TABLES`` tables nothing is selected.
+    ``described``: the tables of the source. ``table_name`` derives the target name if the YAML has none. If there are
+    more than ``MAX_TABLES`` tables, nothing is selected.
     """
     by_name = {schema.table: schema for schema in described}
     rules, problems = _assign(definition.tables, by_name)
@@ -61,9 +59,9 @@ def select(
 
     selections = []
     for table, rule in sorted(rules.items()):
-        obstacles = _table_problems(rule, by_name[table])
-        problems += obstacles
-        if not obstacles:
+        table_problems = _table_problems(rule, by_name[table])
+        problems += table_problems
+        if not table_problems:
             selections.append(
                 Selection(
                     table,
@@ -75,8 +73,8 @@ def select(
             )
     collisions = _collisions(selections)
     problems += collisions
-    taken = {problem.where for problem in collisions}
-    return tuple(s for s in selections if s.table not in taken), tuple(problems)
+    colliding = {problem.where for problem in collisions}
+    return tuple(s for s in selections if s.table not in colliding), tuple(problems)
 
 
 def is_pattern(source: str) -> bool:
@@ -84,7 +82,7 @@ def is_pattern(source: str) -> bool:
 
 
 def matches(pattern: str, table: str) -> bool:
-    """``*`` stands for any characters, ``?`` for one. Case counts: the source's spelling is what is compared."""
+    """``*`` matches any characters, ``?`` exactly one. Case-sensitive."""
     return _regex(pattern).fullmatch(table) is not None
 
 
@@ -95,7 +93,7 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 
 def selected_schema(rule: TableRule, schema: TableSchema) -> TableSchema:
-    """The columns the rule takes, in the source's order, under the key in force."""
+    """The columns that the rule selects, in the source's order, with the effective key."""
     columns = selected_columns(rule, schema.columns, rule.key or schema.key)
     if not rule.key or set(rule.key) == set(schema.key):
         return replace(schema, columns=columns, key=rule.key or schema.key)
@@ -104,19 +102,19 @@ def selected_schema(rule: TableRule, schema: TableSchema) -> TableSchema:
 
 
 def selected_columns(rule: TableRule, columns: Iterable[Column], key: Sequence[str]) -> tuple[Column, ...]:
-    """Those of the source's columns that the rule takes, as it wants them."""
-    wanted = list[Column]()
+    """The columns that the rule selects, with its casts and with the text columns of ``on_unrepresentable``."""
+    selected = list[Column]()
     for column in columns:
         if not selects(rule, column.name):
             continue
         if column.name in rule.columns.cast:
-            wanted.append(replace(column, type=LogicalType(Kind.TEXT), initial=None))
+            selected.append(replace(column, type=LogicalType(Kind.TEXT), initial=None))
             continue
-        wanted.append(column)
-        apart = rule.on_unrepresentable is OnUnrepresentable.SET_NULL and column.name not in key
-        if apart and column.type.kind in LIMITED:
-            wanted.append(Column(f"{TEXT_OF}{column.name}", LogicalType(Kind.TEXT)))
-    return tuple(wanted)
+        selected.append(column)
+        set_null = rule.on_unrepresentable is OnUnrepresentable.SET_NULL and column.name not in key
+        if set_null and column.type.kind in LIMITED:
+            selected.append(Column(f"{TEXT_OF}{column.name}", LogicalType(Kind.TEXT)))
+    return tuple(selected)
 
 
 def selects(rule: TableRule, column: str) -> bool:
@@ -137,10 +135,10 @@ def _assign(rules: Sequence[TableRule], by_name: dict[str, TableSchema]) -> tupl
         else:
             problems.append(_no_such_table(rule.source, by_name))
     for rule in patterns:
-        found = [table for table in by_name if matches(rule.source, table)]
-        for table in found:
+        matching = [table for table in by_name if matches(rule.source, table)]
+        for table in matching:
             assigned.setdefault(table, rule)
-        problems += _pattern_problems(rule, [by_name[table] for table in found])
+        problems += _pattern_problems(rule, [by_name[table] for table in matching])
     return assigned, problems
 
 
@@ -149,25 +147,25 @@ def _no_such_table(table: str, known: Iterable[str]) -> Problem:
         "DEF041",
         f"the source has no table {table}",
         where=table,
-        found="no such table, or no right to see it",
+        found="no such table, or no permission to see it",
         do=did_you_mean(table, known) or "create it, grant access to it, or remove it from `tables`",
     )
 
 
-def _pattern_problems(rule: TableRule, found: list[TableSchema]) -> list[Problem]:
-    """What is wrong with the pattern as such. A column that a pattern excludes must exist in one of its tables:
-    a misspelled exclusion would copy what was meant to stay at home."""
-    if not found:
+def _pattern_problems(rule: TableRule, schemas: list[TableSchema]) -> list[Problem]:
+    """Problems of the pattern itself. A column that it excludes must exist in at least one table: a misspelled
+    exclusion would copy a column that must not be copied."""
+    if not schemas:
         return [
             Problem(
                 "DEF023",
                 f"pattern {rule.source} matches no table",
                 where=rule.source,
-                found="no match among the tables the connection can see",
-                do="mend the pattern or grant access to the tables",
+                found="no match among the tables that the connection can see",
+                do="correct the pattern or grant access to the tables",
             )
         ]
-    known = {name for schema in found for name in schema.names}
+    known = {name for schema in schemas for name in schema.names}
     return [
         _unknown_column(rule.source, field, name, known)
         for field, names in (("columns.exclude", rule.columns.exclude), ("columns.cast", rule.columns.cast))
@@ -177,7 +175,7 @@ def _pattern_problems(rule: TableRule, found: list[TableSchema]) -> list[Problem
 
 
 def _table_problems(rule: TableRule, schema: TableSchema) -> list[Problem]:
-    """Everything that keeps this one table from being copied as its rule says."""
+    """All problems that prevent a copy of this table by its rule."""
     exclusions = () if is_pattern(rule.source) else rule.columns.exclude
     named = [
         *(("columns.include", name) for name in rule.columns.include),
@@ -189,7 +187,7 @@ def _table_problems(rule: TableRule, schema: TableSchema) -> list[Problem]:
     ]
     unknown = [_unknown_column(schema.table, f, n, schema.names) for f, n in named if n not in schema.names]
     selected = selected_schema(rule, schema)
-    return unknown + _left_out(rule, selected, schema) + _bad_names(schema, selected) + _keyless(rule, selected)
+    return unknown + _omitted(rule, selected, schema) + _bad_names(schema, selected) + _keyless(rule, selected)
 
 
 def _unknown_column(where: str, field: str, column: str, known: Iterable[str]) -> Problem:
@@ -198,13 +196,13 @@ def _unknown_column(where: str, field: str, column: str, known: Iterable[str]) -
         f"`{field}` names column {column!r}, which {where} does not have",
         where=where,
         found=column,
-        allowed=_some(known),
+        allowed=_abbreviated(known),
         do=did_you_mean(column, known),
     )
 
 
-def _left_out(rule: TableRule, selected: TableSchema, schema: TableSchema) -> list[Problem]:
-    """Columns that the copy needs and the rule leaves out."""
+def _omitted(rule: TableRule, selected: TableSchema, schema: TableSchema) -> list[Problem]:
+    """Columns that the copy requires and the rule omits."""
     needed = [
         *(("key", name) for name in selected.key),
         *(("where", condition.column) for condition in rule.where),
@@ -213,11 +211,13 @@ def _left_out(rule: TableRule, selected: TableSchema, schema: TableSchema) -> li
     return [
         Problem(
             "DEF021",
-            f"`{field}` column {name!r} of {schema.table} is left out by `columns`",
+            f"`{field}` column {name!r} of {schema.table} is omitted by `columns`",
             where=schema.table,
             found=name,
             allowed="columns that are copied",
-            do="take the column, or name another key" if field == "key" else f"take the column, or mend `{field}`",
+            do="include the column, or use another key"
+            if field == "key"
+            else f"include the column, or change `{field}`",
         )
         for field, name in needed
         if name in schema.names and name not in selected.names
@@ -228,24 +228,24 @@ def _bad_names(schema: TableSchema, selected: TableSchema) -> list[Problem]:
     problems = [
         Problem(
             "DEF026",
-            f"column {name!r} of {selected.table} bears a reserved name",
+            f"column {name!r} of {selected.table} has a reserved name",
             where=selected.table,
             found=name,
             allowed=f"names that do not start with {RESERVED_PREFIX}",
-            do=f"leave it out: `columns: {{exclude: [{name}]}}`",
+            do=f"omit it: `columns: {{exclude: [{name}]}}`",
         )
         for name in selected.names
         if name in schema.names and name.lower().startswith(RESERVED_PREFIX)
     ]
-    for names in _same_when_folded(selected.names):
+    for names in _equal_ignoring_case(selected.names):
         problems.append(
             Problem(
                 "DEF025",
-                f"columns of {selected.table} differ by case only",
+                f"columns of {selected.table} differ only by case",
                 where=selected.table,
                 found=", ".join(names),
-                allowed="names that differ when case does not count",
-                do="leave all but one out with `columns.exclude`",
+                allowed="names that differ when case is ignored",
+                do="omit all but one with `columns.exclude`",
             )
         )
     if not selected.columns:
@@ -259,17 +259,17 @@ def _keyless(rule: TableRule, selected: TableSchema) -> list[Problem]:
     return [
         Problem(
             "DEF044",
-            f"{selected.table} has no key, so single rows cannot be flagged as deleted",
+            f"{selected.table} has no key, so single rows cannot be marked as deleted",
             where=selected.table,
             found="on_delete: soft",
             allowed="on_delete: hard, on_delete: ignore",
-            do="give `key`, or another `on_delete`",
+            do="set `key`, or another `on_delete`",
         )
     ]
 
 
 def _collisions(selections: Sequence[Selection]) -> list[Problem]:
-    """Target names that two tables would share. Targets do not tell names apart by case, so neither do we."""
+    """Target names that two tables would share, ignoring case as most targets do."""
     by_target: defaultdict[str, list[Selection]] = defaultdict(list)
     for selection in selections:
         by_target[selection.target.lower()].append(selection)
@@ -278,9 +278,9 @@ def _collisions(selections: Sequence[Selection]) -> list[Problem]:
             "DEF015",
             f"target table {selection.target} would be written from more than one source table",
             where=selection.table,
-            found=_some(other.table for other in shared),
+            found=_abbreviated(other.table for other in shared),
             allowed="one source table per target table",
-            do="give `target` names, or narrow the pattern",
+            do="set `target` names, or narrow the pattern",
         )
         for shared in by_target.values()
         if len(shared) > 1
@@ -299,14 +299,14 @@ def _too_many(definition: Definition, count: int) -> Problem:
     )
 
 
-def _same_when_folded(names: Sequence[str]) -> list[list[str]]:
+def _equal_ignoring_case(names: Sequence[str]) -> list[list[str]]:
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for name in names:
         groups[name.lower()].append(name)
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _some(names: Iterable[str], limit: int = 20) -> str:
-    """A list for a message, cut where it would fill the screen."""
+def _abbreviated(names: Iterable[str], limit: int = 20) -> str:
+    """A list for a message, cut after ``limit`` entries."""
     ordered = list(dict.fromkeys(names))
     return ", ".join(ordered[:limit]) + (f" and {len(ordered) - limit} more" if len(ordered) > limit else "")

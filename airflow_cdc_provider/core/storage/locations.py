@@ -1,4 +1,4 @@
-"""Where staging and targets may stand, told apart by scheme: a folder that all hosts share, or a prefix in a bucket."""
+"""Locations of staging and targets: a folder that all hosts share, or a prefix in a bucket."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Location:
 
 
 def parse_location(location: str) -> Location:
-    """A location that fits ``PATTERN``; any other URL keeps its scheme, for whoever has to refuse it."""
+    """Parse a location that matches ``PATTERN``. Any other URL keeps its scheme, so that the caller can reject it."""
     scheme, separator, rest = location.partition("://")
     if not separator or scheme == FOLDER:
         return Location(FOLDER, "", (rest if separator else location).rstrip("/"))
@@ -31,12 +31,12 @@ def parse_location(location: str) -> Location:
 
 
 def location_error(location: str) -> str:
-    """Why a location of the right form is refused all the same; empty where it is not."""
-    steps = re.sub("^[a-z0-9]+://", "", location).rstrip("/").split("/")
-    if ".." in steps:
-        return "a path must not climb with `..`"
+    """Why a location that matches ``PATTERN`` is invalid; empty if it is valid."""
+    segments = re.sub("^[a-z0-9]+://", "", location).rstrip("/").split("/")
+    if ".." in segments:
+        return "a path must not contain `..`"
     if not location.startswith(f"{S3}://"):
         return ""
-    if "." in steps or "" in steps[1:]:
-        return "keys of objects have no empty steps and no `.`"
+    if "." in segments or "" in segments[1:]:
+        return "object keys must not contain empty segments or `.`"
     return ""

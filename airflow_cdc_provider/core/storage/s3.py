@@ -1,4 +1,4 @@
-"""What an Airflow connection says of an S3 store: one reading for staging, for Delta's library and for Spark."""
+"""S3 access data from an Airflow connection, read the same way for staging, for Delta's library and for Spark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ENDPOINT, REGION, TOKEN = "endpoint_url", "region_name", "aws_session_token"
 EXTRA = frozenset({ENDPOINT, REGION, TOKEN})
 
 DEFAULT_REGION = "us-east-1"
-"""What stores of one's own expect in a signature; AWS itself says which region a bucket is in."""
+"""The region that self-hosted stores expect in a signature. For AWS, the region of a bucket is looked up."""
 
 
 @dataclass(frozen=True)
@@ -26,29 +26,29 @@ class S3Access:
     region: str = ""
 
     @property
-    def in_the_clear(self) -> bool:
-        """Whether the store is reached over plain HTTP."""
+    def uses_plain_http(self) -> bool:
+        """Whether requests are unencrypted."""
         return self.endpoint.startswith("http://")
 
 
 def s3_access(connection: ConnectionInfo) -> S3Access:
-    """Reads a connection of Airflow's type ``aws``. Raises CheckFailed (CON020) where it asks for something that would
-    be left out in silence."""
+    """Read a connection of Airflow's type ``aws``. Raises CheckFailed (CON020) if it contains a setting that would be
+    ignored."""
     extra = {name: value for name, value in connection.extra.items() if value not in (None, "")}
     unknown = sorted(set(extra) - EXTRA)
     if unknown:
         raise _refused(connection, ", ".join(unknown), f"in the extra: {', '.join(sorted(EXTRA))}")
     if bool(connection.login) != bool(connection.password):
         raise _refused(connection, "one half of a key", "login and password (access key and secret key), or neither")
-    texts = {name: str(value) for name, value in extra.items()}
-    if not texts.get(ENDPOINT, "https://").startswith(("http://", "https://")):
+    options = {name: str(value) for name, value in extra.items()}
+    if not options.get(ENDPOINT, "https://").startswith(("http://", "https://")):
         raise _refused(connection, f"an {ENDPOINT} without http:// or https://", "http://host:port, https://host")
     return S3Access(
         key=connection.login,
         secret=connection.password,
-        token=texts.get(TOKEN, ""),
-        endpoint=texts.get(ENDPOINT, "").rstrip("/"),
-        region=texts.get(REGION, DEFAULT_REGION if ENDPOINT in texts else ""),
+        token=options.get(TOKEN, ""),
+        endpoint=options.get(ENDPOINT, "").rstrip("/"),
+        region=options.get(REGION, DEFAULT_REGION if ENDPOINT in options else ""),
     )
 
 
@@ -56,10 +56,10 @@ def _refused(connection: ConnectionInfo, found: str, allowed: str) -> CheckFaile
     return CheckFailed(
         Problem(
             "CON020",
-            "the connection of an object store says what we cannot follow",
+            "the connection of an object store contains a setting that is not supported",
             where=f"connection {connection.connection_id}",
             found=found,
             allowed=allowed,
-            do="mend the connection; roles are taken from the environment, by leaving the connection out",
+            do="correct the connection; to use a role of the environment, name no connection",
         )
     )

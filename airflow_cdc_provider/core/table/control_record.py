@@ -1,7 +1,7 @@
-"""What stands in a target table's own commit beside the data, and the rule that decides who may commit.
+"""The control record, which a commit to a target table contains beside the data, and the token that fences it.
 
-A *token* packs fence and window into one growing number: ``fence · 2^32 + window``. A target that can only refuse a
-number that is not above the recorded one (Delta) is thereby fenced; targets with a control row compare both parts.
+A *token* combines fence and window in one growing number: ``fence · 2^32 + window``. This fences targets that can only
+reject a number that is not higher than the recorded one (Delta). Targets with a control row compare both parts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TOKEN_LIMIT = 1 << 63
 
 
 def token(fence: int, window: int) -> int:
-    """The number recorded by a commit. Windows stay under 2^32, fences under 2^31."""
+    """The number that a commit records. Windows are below 2^32, fences below 2^31."""
     if not 0 <= window < 1 << WINDOW_BITS or not 0 <= fence < TOKEN_LIMIT >> WINDOW_BITS:
         raise ValueError(f"no token for fence {fence}, window {window}")
     return fence << WINDOW_BITS | window
@@ -33,7 +33,7 @@ def split_token(value: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Cursor:
-    """``window``: the last window applied to the table. ``floor``: the order key its last copy stands at."""
+    """``window``: the last window that the table has applied. ``floor``: the order key of its last full copy."""
 
     window: int
     floor: str
@@ -41,17 +41,17 @@ class Cursor:
 
 @dataclass(frozen=True)
 class ControlRecord:
-    """One commit of ours to one target table. Written before the commit under the token's name, named by the commit.
+    """One commit to one target table. The record is written under the token's name before the commit, which refers to
+    it.
 
-    ``manifest_sha256`` and ``hi`` belong to ``window``. ``high``: the window with which a copy that was not exact has
-    caught up with what it held already. ``carry`` names what the batch could not finish. Nothing at or below
-    ``retired_below`` is expected of an unordered source.
-    ``rows``: how many rows the table holds after this commit, as far as our own commits wrote and deleted them; None
-    where the target itself counts, or where the last copy did not.
-    ``accounting``: what became of the records that the batch had read (``core.quarantine.account``).
-    ``definition_sha256`` fingerprints what the YAML says of the content. ``schema`` is the table's schema as the target
-    now holds it, ``identity`` what the source's catalogue said of the table when it had these rows; None where the
-    source has no such catalogue.
+    ``manifest_sha256`` and ``hi`` belong to ``window``. ``high``: the high watermark of an inexact copy, as a window.
+    ``carry``: what the batch could not finish. ``retired_below``: an unordered source delivers nothing at or below it.
+    ``rows``: the number of rows after this commit, counted from what the provider wrote and deleted; None if the target
+    counts them itself, or if the last copy did not.
+    ``accounting``: the outcomes of the records that the batch read (``core.log.quarantine.build_accounting``).
+    ``definition_sha256``: the fingerprint of the YAML settings that determine the content. ``schema``: the schema of
+    the target table. ``identity``: the source catalogue's description of the table at the time of these rows; None if
+    the source has no such catalogue.
     """
 
     replicator: str
@@ -89,7 +89,7 @@ class ControlRecord:
         return Cursor(self.window, self.floor)
 
     def fenced(self, state: State | None = None, **changes: Any) -> ControlRecord:
-        """The record of a fence commit: a copy one fence higher under a new nonce, with what the fence is for."""
+        """The record of a fence commit: this record with the next fence, a new nonce and the given changes."""
         return replace(
             self,
             fence=self.fence + 1,

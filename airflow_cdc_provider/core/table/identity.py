@@ -1,9 +1,9 @@
-"""What a source's catalogue says a table and its columns are, apart from their names and types. Pure.
+"""The identity of a table and its columns in the source's catalogue, beyond names and types. Pure.
 
-Some statements rewrite or relabel rows without a trace in the stream, in names or in types: two columns swap their
-names, a column is dropped and added again, ``ALTER … TYPE … USING``, a renamed enum label, an attached partition. The
-identity that a copy was made under is kept in its control record and compared with the catalogue in each run. Of a
-source that is polled the stream is what its timestamps show.
+Some statements rewrite or relabel rows without a trace in the stream, in names or in types: swapped column names, a
+column that is dropped and added again, ``ALTER … TYPE … USING``, a renamed enum label, an attached partition. The
+control record of a copy contains the identity at the time of the copy, and every run compares it with the catalogue.
+The stream of a polled source contains only what its timestamps show.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 
 @dataclass(frozen=True)
 class ColumnIdentity:
-    """``number`` is never used again within the table. ``type`` names the output format of the values; lengths do not
-    count. ``altered`` is another text after each statement that may have set the column's values in a rewrite.
-    ``filled``: the catalogue holds the value of rows older than the column. ``unknown_fill``: such rows hold a value
-    that the catalogue does not have. ``in_rows``: only the rows themselves show which value such rows hold.
+    """``number``: never reused within the table. ``type``: the output format of the values, without lengths.
+    ``altered``: changes with each statement that may have set the column's values in a rewrite. For rows older than the
+    column: ``filled``: the catalogue has their value; ``unknown_fill``: they have a value that the catalogue does not
+    have; ``in_rows``: only the rows themselves have it.
 
-    ``length``: most characters or digits of a value, None where there is no limit. ``labels``: the values that the type
-    lists. ``expression``: what the column is computed of."""
+    ``length``: maximum characters or digits, None without a limit. ``labels``: the values of an enumerated type.
+    ``expression``: of a computed column."""
 
     number: int
     type: str
@@ -38,7 +38,7 @@ class ColumnIdentity:
 
 @dataclass(frozen=True)
 class TablePartition:
-    """``file`` is another text after each rewrite of the rows, ``joined`` after each attachment to the table."""
+    """``file`` changes with each rewrite of the rows, ``joined`` with each attachment to the table."""
 
     name: str
     file: str
@@ -47,12 +47,12 @@ class TablePartition:
 
 @dataclass(frozen=True)
 class TableIdentity:
-    """``table`` tells the table from every other one, also of the same name. ``last_number``: no column that exists now
-    or existed before has a higher one. ``labels`` are those of the enum types in use, ``composites`` the attributes of
-    the composite types in use, by the catalogue's own ids; ``partitions`` likewise, of which a table that is not
-    partitioned has one: itself. ``positional``: numbers of columns are positions, and change where another column goes
-    or comes before. ``membership`` is another text each time that the stream begins to carry the table; empty where it
-    does not, and of a source that has no such lists."""
+    """``table``: the id of the table, different for a new table of the same name. ``last_number``: the highest number
+    of all present and former columns. ``labels``: of the enum types in use; ``composites``: attributes of the composite
+    types in use; ``partitions``: a table that is not partitioned has one, itself; all three by the catalogue's ids.
+    ``positional``: column numbers are positions, which change if an earlier column is added or dropped.
+    ``membership``: changes each time that the stream starts to carry the table; empty if it does not, and for sources
+    without such lists."""
 
     table: str
     columns: Mapping[str, ColumnIdentity]
@@ -65,13 +65,13 @@ class TableIdentity:
 
 
 @dataclass(frozen=True)
-class UnseenChanges:
-    """What happened to a table that its stream does not carry, in words.
+class UnloggedChanges:
+    """Changes of a table that its stream does not carry.
 
-    ``columns``: columns are not what they were. ``rows``: rows came, went or changed. ``attached``: ids of partitions
-    that are new, ``detached``: names of those that are gone. ``added``: new columns whose values in older rows only the
-    rows show. ``rewritten``: rows were written anew, most often with the values they had (VACUUM FULL).
-    ``recomputed``: in such a rewrite columns may have got other values (ALTER COLUMN … TYPE … USING).
+    ``columns`` and ``rows``: descriptions of changed columns and rows. ``attached``: ids of new partitions;
+    ``detached``: names of removed ones. ``added``: new columns whose values in older rows only the rows have.
+    ``rewritten``: the rows were rewritten, in most cases with equal values (VACUUM FULL). ``recomputed``: the rewrite
+    may have changed values (ALTER COLUMN … TYPE … USING).
     """
 
     columns: tuple[str, ...] = ()
@@ -86,37 +86,43 @@ class UnseenChanges:
         return bool(self.columns or self.rows or self.attached or self.detached or self.added or self.rewritten)
 
 
-NOTHING_UNSEEN = UnseenChanges()
+NO_UNLOGGED_CHANGES = UnloggedChanges()
 
 
-def unseen_changes(known: TableIdentity, now: TableIdentity, held: TableSchema, wanted: TableSchema) -> UnseenChanges:
-    """``held`` is the schema of the copy made under ``known``, ``wanted`` what is copied of the table as it is now. A
-    TRUNCATE rewrites a table, too: whether it was one, the stream tells."""
+def unlogged_changes(
+    known: TableIdentity, now: TableIdentity, copied: TableSchema, selected: TableSchema
+) -> UnloggedChanges:
+    """Compare the identities ``known`` of the copy and ``now`` of the catalogue. ``copied``: the schema of the copy;
+    ``selected``: the schema to copy now. A TRUNCATE counts as a rewrite; only the stream shows that it was one."""
     if known.table != now.table:
-        return UnseenChanges(rows=("the table was replaced by another one of the same name",))
+        return UnloggedChanges(rows=("the table was replaced by another one of the same name",))
     rewritten = any(
         now.partitions[id].file != known.partitions[id].file or now.partitions[id].joined != known.partitions[id].joined
         for id in known.partitions.keys() & now.partitions.keys()
     )
-    return UnseenChanges(
-        columns=tuple(chain(_changed_columns(known, now, held, wanted), _added_columns(known, now, wanted, rewritten))),
+    return UnloggedChanges(
+        columns=tuple(
+            chain(_changed_columns(known, now, copied, selected), _added_columns(known, now, selected, rewritten))
+        ),
         rows=tuple(chain(_not_carried(known, now), _relabelled(known, now))),
         attached=tuple(sorted(now.partitions.keys() - known.partitions.keys())),
         detached=tuple(known.partitions[id].name for id in sorted(known.partitions.keys() - now.partitions.keys())),
-        added=_added_in_rows(now, held, wanted),
+        added=_added_in_rows(now, copied, selected),
         rewritten=rewritten,
-        recomputed=rewritten and any(_altered(known, now, name) for name in held.names),
+        recomputed=rewritten and any(_altered(known, now, name) for name in copied.names),
     )
 
 
-def _changed_columns(known: TableIdentity, now: TableIdentity, held: TableSchema, wanted: TableSchema) -> Iterator[str]:
+def _changed_columns(
+    known: TableIdentity, now: TableIdentity, copied: TableSchema, selected: TableSchema
+) -> Iterator[str]:
     names = {column.number: name for name, column in now.columns.items()}
-    if now.positional and (moved := _moved(known, now, held)):
-        yield f"columns {', '.join(moved)} changed places or names"
-    for name in held.names:
+    if now.positional and (moved := _moved(known, now, copied)):
+        yield f"columns {', '.join(moved)} changed positions or names"
+    for name in copied.names:
         before, after = known.columns.get(name), now.columns.get(name)
         if before is None:
-            if after is not None:  # dropped before, without a change of a row that would have told
+            if after is not None:  # dropped before, with no row change that would have shown it
                 yield f"column {name} was dropped and another one was added under its name"
             continue
         renamed = name if now.positional else names.get(before.number, name)
@@ -125,53 +131,53 @@ def _changed_columns(known: TableIdentity, now: TableIdentity, held: TableSchema
         elif after is not None and after.number != before.number and not now.positional:
             yield f"column {name} was dropped and another one was added under its name"
         elif after is not None and after.type != before.type:
-            yield f"column {name} changed from {_native(held, name)} to {_native(wanted, name)}"
+            yield f"column {name} changed from {_native(copied, name)} to {_native(selected, name)}"
         elif after is not None:
             yield from _other_values(name, before, after)
 
 
-def _moved(known: TableIdentity, now: TableIdentity, held: TableSchema) -> list[str]:
-    """Copied columns whose order among those that are still there is another one."""
+def _moved(known: TableIdentity, now: TableIdentity, copied: TableSchema) -> list[str]:
+    """Copied columns whose order among the remaining columns changed."""
     orders = [
-        sorted(known.columns.keys() & now.columns.keys(), key=lambda name: (one.columns[name].number, name))
-        for one in (known, now)
+        sorted(known.columns.keys() & now.columns.keys(), key=lambda name: (identity.columns[name].number, name))
+        for identity in (known, now)
     ]
-    return [before for before, after in zip(*orders, strict=True) if before != after and before in held.names]
+    return [before for before, after in zip(*orders, strict=True) if before != after and before in copied.names]
 
 
 def _other_values(name: str, before: ColumnIdentity, after: ColumnIdentity) -> Iterator[str]:
-    """A statement that takes room or labels away may have changed values that had them."""
+    """A statement that shortens a type or removes labels may have changed values."""
     if after.expression and after.expression != before.expression:
-        yield f"column {name} is computed in another way"
+        yield f"the expression of column {name} changed"
     if after.length is not None and (before.length is None or after.length < before.length):
-        yield f"column {name} has room for {after.length} characters or digits, and had for {before.length or 'any'}"
-    if after.labels and (gone := [label for label in before.labels if label not in after.labels]):
-        yield f"column {name} lost the labels {', '.join(gone)}"
+        yield f"column {name} was shortened from {before.length or 'unlimited'} to {after.length} characters or digits"
+    if after.labels and (removed := [label for label in before.labels if label not in after.labels]):
+        yield f"column {name} lost the labels {', '.join(removed)}"
 
 
-def _added_in_rows(now: TableIdentity, held: TableSchema, wanted: TableSchema) -> tuple[str, ...]:
-    """What the copy holds counts, not what the catalogue said before: it may have been read behind the column."""
-    added = (name for name in wanted.names if name not in held.names and name in now.columns)
+def _added_in_rows(now: TableIdentity, copied: TableSchema, selected: TableSchema) -> tuple[str, ...]:
+    """Compares with the schema of the copy: the known identity may have been read after the column was added."""
+    added = (name for name in selected.names if name not in copied.names and name in now.columns)
     return tuple(name for name in added if now.columns[name].in_rows)
 
 
-def _added_columns(known: TableIdentity, now: TableIdentity, wanted: TableSchema, rewritten: bool) -> Iterator[str]:
-    """Rows older than the column hold what the catalogue says, or NULL."""
-    for name in wanted.names:
+def _added_columns(known: TableIdentity, now: TableIdentity, selected: TableSchema, rewritten: bool) -> Iterator[str]:
+    """New columns whose values in older rows are neither in the catalogue nor NULL."""
+    for name in selected.names:
         column = now.columns.get(name)
         if column is None or name in known.columns or column.in_rows:
             continue
         if column.number in {before.number for before in known.columns.values()}:
-            continue  # a renamed column, named already
+            continue  # a renamed column, reported already
         if column.number <= known.last_number:
-            yield f"column {name} was a generated one and is an ordinary one now"
+            yield f"column {name} was a generated column and is an ordinary column now"
         elif not column.filled and (column.unknown_fill or rewritten):
             yield f"the values of column {name} in rows older than the column are not in the stream"
 
 
 def _not_carried(known: TableIdentity, now: TableIdentity) -> Iterator[str]:
     if known.membership and known.membership != now.membership:
-        yield "the stream did not carry its changes for a while"
+        yield "the stream did not carry its changes for some time"
 
 
 def _relabelled(known: TableIdentity, now: TableIdentity) -> Iterator[str]:

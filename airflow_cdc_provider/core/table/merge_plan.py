@@ -1,13 +1,13 @@
-"""A merge as data: which row meets which, and what happens then. Targets render it in their own SQL.
+"""A merge as data: the clauses that a target renders in its own SQL.
 
-A staged row carries the table's columns, the order key of the last change of its key, and ``_cdc_op``:
+A staged row has the table's columns, the order key of the last change of its key, and ``_cdc_op``:
 
 | ``_cdc_op`` | keyed table | keyless table |
 |---|---|---|
-| U | the row lives; ``_cdc_known`` NULL: all columns known; else the row must exist and keeps what is not known | |
-| P | the row lives, ``_cdc_known`` says which columns are known; where no row exists the others are NULL | |
-| D | the row is gone; ``_cdc_known`` NULL: its last values are all known | all rows equal to it go |
-| I | | one more row like this |
+| U | upsert; if ``_cdc_known`` is not NULL, the row must exist and keeps its values in all other columns | |
+| P | upsert of the columns in ``_cdc_known``; in a new row the other columns are NULL | |
+| D | delete; ``_cdc_known`` NULL: all last values are known | delete all rows equal to it |
+| I | | insert one row |
 """
 
 from __future__ import annotations
@@ -25,41 +25,41 @@ OP, KNOWN = "_cdc_op", "_cdc_known"
 LIVE, PUT, GONE, COPY = "U", "P", "D", "I"
 
 ORDER, DELETED = "_cdc_order", "_cdc_deleted"
-"""Columns of a target table: the order key of the row's last change; whether the row is marked deleted."""
+"""Columns of a target table: the order key of the row's last change; whether the row is marked as deleted."""
 
-NO_ROW, TWO_HOLDERS, CONFLICTING_CHANGES = "CDC_NO_ROW", "CDC_TWO_HOLDERS", "CDC_CONFLICTING_CHANGES"
-"""What a job dies of where a partial change meets no row, where nobody can tell which of two rows holds a key, where
-two changes of a row stand at one place and differ; it looks for these words."""
+NO_ROW, AMBIGUOUS_KEY, CONFLICTING_CHANGES = "CDC_NO_ROW", "CDC_TWO_HOLDERS", "CDC_CONFLICTING_CHANGES"
+"""Markers in the error of a Spark query, by which the job recognises it: a partial change without a row; a key that two
+rows may have; two different changes of a row with the same order key."""
 
 
 class RowMatch(StrEnum):
-    """Which pair of rows a clause is for: both sides, a staged row alone, a target row alone."""
+    """The rows that a clause applies to: a staged row with a target row, or one of them alone."""
 
     BOTH = "matched"
-    STAGED_ALONE = "not matched"
-    TARGET_ALONE = "not matched by source"
+    STAGED_ONLY = "not matched"
+    TARGET_ONLY = "not matched by source"
 
 
 class Action(StrEnum):
-    """BURY inserts a row that is marked deleted. FLAG marks the row deleted. FILL gives added columns their initial
-    value. REFUSE fails the whole merge: the log says that a row exists which the target does not hold."""
+    """INSERT_DELETED inserts a row that is marked as deleted. MARK_DELETED marks an existing row. FILL sets added
+    columns to their initial value. REFUSE fails the whole merge: a row that must exist is not in the target."""
 
     INSERT = "insert"
-    BURY = "bury"
+    INSERT_DELETED = "insert deleted"
     UPDATE = "update"
     DELETE = "delete"
-    FLAG = "flag"
+    MARK_DELETED = "mark deleted"
     FILL = "fill"
     REFUSE = "refuse"
 
 
 @dataclass(frozen=True)
 class Clause:
-    """``ops``: the staged row's ``_cdc_op`` (all where empty). ``partial_only``: rows with ``_cdc_known`` only;
-    ``whole_only``: rows without. ``flagged_only``: target rows marked deleted only. ``guarded``: only where the staged
-    row is newer."""
+    """``ops``: values of the staged row's ``_cdc_op``; empty: all. ``partial_only``: only rows with ``_cdc_known``;
+    ``whole_only``: only rows without. ``flagged_only``: only target rows marked as deleted. ``guarded``: only if the
+    staged row is newer (row guard)."""
 
-    meets: RowMatch
+    rows: RowMatch
     action: Action
     ops: tuple[str, ...] = ()
     partial_only: bool = False
@@ -70,8 +70,8 @@ class Clause:
 
 @dataclass(frozen=True)
 class MergePlan:
-    """``added`` are columns new to the target. ``ranges`` cover the leading key column of all staged rows, as SQL
-    literals of the target; none means anywhere. ``not_older`` lets equal order keys pass the guard too (repair)."""
+    """``added``: columns new to the target. ``ranges``: cover the leading key column of all staged rows, as SQL
+    literals of the target; empty: unlimited. ``not_older``: equal order keys pass the row guard, too (repair)."""
 
     schema: TableSchema
     on_delete: OnDelete
@@ -86,18 +86,18 @@ class MergePlan:
         return self.on_delete is OnDelete.SOFT
 
     @property
-    def buries(self) -> bool:
-        """A deleted row that the target lost comes back marked deleted. Only a repair looks for such rows: in the
-        stream a row that is gone and was never there was born and died within the batch."""
+    def inserts_deleted(self) -> bool:
+        """A deleted row that the target lost is inserted and marked as deleted. Only for repairs: in the stream, a
+        deleted row that the target does not have was inserted and deleted within the batch."""
         return self.not_older and self.soft and self.partial
 
     @property
-    def touches_all(self) -> bool:
-        """Rows that no staged row meets change too."""
-        return any(clause.meets is RowMatch.TARGET_ALONE for clause in self.clauses())
+    def changes_unmatched_rows(self) -> bool:
+        """Whether target rows without a staged row change, too."""
+        return any(clause.rows is RowMatch.TARGET_ONLY for clause in self.clauses())
 
     def clauses(self) -> tuple[Clause, ...]:
-        """In the order in which they are tried; of those for one meeting the first that applies counts."""
+        """In order of precedence: the first applicable clause for a pair of rows is executed."""
         return tuple(self._keyed() if self.schema.key else self._keyless())
 
     def _keyed(self) -> Iterable[Clause]:
@@ -105,49 +105,49 @@ class MergePlan:
             yield Clause(RowMatch.BOTH, Action.REFUSE, (LIVE,), partial_only=True, flagged_only=True, guarded=True)
         yield Clause(RowMatch.BOTH, Action.UPDATE, (LIVE, PUT), guarded=True)
         if self.on_delete is not OnDelete.IGNORE:
-            yield Clause(RowMatch.BOTH, Action.FLAG if self.soft else Action.DELETE, (GONE,), guarded=True)
+            yield Clause(RowMatch.BOTH, Action.MARK_DELETED if self.soft else Action.DELETE, (GONE,), guarded=True)
         if self.partial:
-            yield Clause(RowMatch.STAGED_ALONE, Action.REFUSE, (LIVE,), partial_only=True)
-        yield Clause(RowMatch.STAGED_ALONE, Action.INSERT, (LIVE, PUT))
-        if self.buries:
-            yield Clause(RowMatch.STAGED_ALONE, Action.BURY, (GONE,), whole_only=True)
+            yield Clause(RowMatch.STAGED_ONLY, Action.REFUSE, (LIVE,), partial_only=True)
+        yield Clause(RowMatch.STAGED_ONLY, Action.INSERT, (LIVE, PUT))
+        if self.inserts_deleted:
+            yield Clause(RowMatch.STAGED_ONLY, Action.INSERT_DELETED, (GONE,), whole_only=True)
         yield from self._rest()
 
     def _keyless(self) -> Iterable[Clause]:
         yield Clause(RowMatch.BOTH, Action.DELETE)
-        yield Clause(RowMatch.STAGED_ALONE, Action.INSERT, (COPY,))
+        yield Clause(RowMatch.STAGED_ONLY, Action.INSERT, (COPY,))
         yield from self._rest()
 
     def _rest(self) -> Iterable[Clause]:
         if self.truncated:
-            yield Clause(RowMatch.TARGET_ALONE, Action.FLAG if self.soft else Action.DELETE)
+            yield Clause(RowMatch.TARGET_ONLY, Action.MARK_DELETED if self.soft else Action.DELETE)
         elif any(column.initial is not None for column in self.added):
-            yield Clause(RowMatch.TARGET_ALONE, Action.FILL)
+            yield Clause(RowMatch.TARGET_ONLY, Action.FILL)
 
 
 @dataclass(frozen=True)
 class SchemaDelta:
-    """``missing``: columns that the target lacks. ``added``: all columns new to it, as its merge must take them."""
+    """``missing``: columns that the target does not have. ``added``: all new columns, as input of the merge."""
 
     missing: tuple[Column, ...]
     added: tuple[Column, ...]
 
 
 def schema_delta(added: Sequence[Column], present: Iterable[str]) -> SchemaDelta:
-    """A column that is there already may hold values from before it was dropped at the source, or be ours from an
-    attempt that died: its old values give way to the initial one, here NULL."""
-    there = {name.lower() for name in present}
-    missing = tuple(column for column in added if column.name.lower() not in there)
-    taken = (column if column in missing else replace(column, initial=column.initial or "null") for column in added)
-    return SchemaDelta(missing, tuple(taken))
+    """A new column that the target already has may contain values from before it was dropped at the source, or come
+    from an interrupted attempt: its values are reset to the initial value, NULL by default."""
+    existing = {name.lower() for name in present}
+    missing = tuple(column for column in added if column.name.lower() not in existing)
+    merged = (column if column in missing else replace(column, initial=column.initial or "null") for column in added)
+    return SchemaDelta(missing, tuple(merged))
 
 
 Range = tuple[Any, Any]
 
 
-def cover(ranges: Sequence[Range], limit: int) -> tuple[Range, ...]:
-    """At most ``limit`` ranges that hold all the given ones: the smallest gaps between them are closed first. Values
-    must subtract (numbers, dates, times)."""
+def merge_ranges(ranges: Sequence[Range], limit: int) -> tuple[Range, ...]:
+    """Merge ranges until at most ``limit`` remain, closing the smallest gaps first. Values must support subtraction
+    (numbers, dates, times)."""
     joined: list[Range] = []
     for low, high in sorted(ranges):
         if joined and low <= joined[-1][1]:
@@ -156,6 +156,6 @@ def cover(ranges: Sequence[Range], limit: int) -> tuple[Range, ...]:
             joined.append((low, high))
     if len(joined) <= limit:
         return tuple(joined)
-    gaps = sorted(range(1, len(joined)), key=lambda at: joined[at][0] - joined[at - 1][1], reverse=True)
+    gaps = sorted(range(1, len(joined)), key=lambda index: joined[index][0] - joined[index - 1][1], reverse=True)
     cuts = [0, *sorted(gaps[: limit - 1]), len(joined)]
     return tuple((joined[start][0], joined[end - 1][1]) for start, end in pairwise(cuts))

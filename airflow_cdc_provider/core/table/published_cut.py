@@ -1,4 +1,4 @@
-"""The published cut: one moment of the source at which all moving tables of a replicator can be read together."""
+"""The published cut: a window at which all replicating tables of a replicator can be read together."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
 
-WAITED_FOR = frozenset({TableState.REPLICATING, TableState.FAILING})
-"""Paused and blocked tables, and those being copied, are left out: they may stay behind for long. So is one whose copy
-was not exact, until it has caught up: replay may take its rows back for a while."""
+INCLUDED = frozenset({TableState.REPLICATING, TableState.FAILING})
+"""Tables that are paused, blocked or being copied are excluded: they may lag for a long time. So is a table after an
+inexact copy until it has passed its high watermark: replay may set its rows back until then."""
 
 
 @dataclass(frozen=True)
 class CutTable:
-    """``version`` is what the target counts: a Delta version, an Iceberg snapshot, nothing in a database. ``window`` is
-    the cursor: behind the cut's where nothing has changed since."""
+    """``version``: a Delta version or an Iceberg snapshot; None for a database. ``window``: the cursor; lower than the
+    cut's window if the table has not changed since."""
 
     target: str
     window: int
@@ -26,8 +26,8 @@ class CutTable:
 
 @dataclass(frozen=True)
 class Cut:
-    """Everything the source had committed up to the end of ``window``. ``at``: its last commit, or the
-    watermark of a stream in channels that says how far each of them is; UTC, ISO."""
+    """All changes that the source committed up to the end of ``window``. ``at``: the last commit time, or the watermark
+    of a stream whose channels have progress marks; UTC in ISO 8601 format."""
 
     replicator: str
     window: int
@@ -35,13 +35,13 @@ class Cut:
     tables: tuple[CutTable, ...]
 
 
-def tables_of_a_cut(rows: Iterable[TableRow], sealed: int) -> tuple[TableRow, ...]:
-    """The rows of the tables that stand at window ``sealed`` together; none where one of them is not there yet."""
-    moving = tuple(row for row in rows if row.state in WAITED_FOR and not catches_up(row))
-    there = all(row.state is TableState.REPLICATING and row.passed >= sealed for row in moving)
-    return moving if there else ()
+def select_cut_tables(rows: Iterable[TableRow], sealed: int) -> tuple[TableRow, ...]:
+    """The rows of all included tables if each has passed window ``sealed``; otherwise none."""
+    included = tuple(row for row in rows if row.state in INCLUDED and not is_catching_up(row))
+    consistent = all(row.state is TableState.REPLICATING and row.passed >= sealed for row in included)
+    return included if consistent else ()
 
 
-def catches_up(row: TableRow) -> bool:
-    """Its last copy was not exact, and the stream is not past it: rows may be of different moments."""
+def is_catching_up(row: TableRow) -> bool:
+    """Whether the table has not yet passed the high watermark of its last copy: its rows may be of different times."""
     return row.control is not None and row.control.high is not None and row.passed < row.control.high

@@ -1,4 +1,4 @@
-"""Tables as every part of the provider sees them: names, columns, logical types."""
+"""The schema of a table: names, columns, logical types."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from airflow_cdc_provider.core.serde import to_plain
 
 
 class Kind(StrEnum):
-    """What a value is, apart from how any system stores it.
+    """Logical types, independent of any system.
 
-    TEXT also carries every type that has no exact counterpart in a target: unconstrained numbers, arrays, ranges,
-    intervals, times of day. Its value is then the source's own text under fixed settings.
+    TEXT is also used for every type without an exact counterpart in a target: unconstrained numbers, arrays, ranges,
+    intervals, times of day. The value is then the source's own text under fixed settings.
     """
 
     BOOLEAN = "boolean"
@@ -35,15 +35,15 @@ class Kind(StrEnum):
 
 
 LIMITED = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.DECIMAL})
-"""Kinds that lack values which a source's type may have: infinite times, years before 1 or after 9999, NaN."""
+"""Kinds that cannot represent all values of a source's type: infinite times, years before 1 or after 9999, NaN."""
 
 TEXT_OF = "_cdc_text_"
-"""How the name of a column begins that holds the source's text of what the column beside it lacks."""
+"""Name prefix of a column with the source's text of values that another column cannot represent."""
 
 
 @dataclass(frozen=True)
 class LogicalType:
-    """``precision`` and ``scale`` (digits) are set for DECIMAL only."""
+    """``precision`` and ``scale`` (digits) are set only for DECIMAL."""
 
     kind: Kind
     precision: int | None = None
@@ -55,8 +55,8 @@ class LogicalType:
 
 @dataclass(frozen=True)
 class Column:
-    """``native`` is the source's own type text. ``initial`` is the canonical JSON of the value that rows older than the
-    column hold (an added column with a constant default); None where such rows hold NULL."""
+    """``native``: the type text of the source. ``initial``: the value of rows older than the column, as canonical JSON
+    (an added column with a constant default); None if it is NULL."""
 
     name: str
     type: LogicalType
@@ -66,14 +66,14 @@ class Column:
 
     @property
     def text_of(self) -> str:
-        """The column whose lacking values this one holds as text; empty for a column of the source."""
+        """The column whose unrepresentable values this column contains as text; empty for a column of the source."""
         return self.name.removeprefix(TEXT_OF) if self.name.startswith(TEXT_OF) else ""
 
 
 class Regime(StrEnum):
-    """What a stream of a keyed table is like. SINGLE: in order, and one row at most holds a key. DOUBLE: in order, and
-    two rows may hold a key within a transaction (keys that are checked late, keys that only the definition names).
-    UNORDERED: records come in any order, each with all columns of its row."""
+    """Guarantees of the stream of a keyed table. SINGLE: ordered, and at most one row has a key. DOUBLE: ordered, but
+    two rows may have a key within a transaction (deferred constraints, keys from the definition). UNORDERED: records
+    arrive in any order, each with all columns of its row."""
 
     SINGLE = "single"
     DOUBLE = "double"
@@ -82,7 +82,7 @@ class Regime(StrEnum):
 
 @dataclass(frozen=True)
 class TableSchema:
-    """``table`` as the source spells it (``schema.table``); ``key`` in key order, empty for a keyless table."""
+    """``table``: the name in the source (``schema.table``). ``key``: in key order, empty for a keyless table."""
 
     table: str
     columns: tuple[Column, ...]
@@ -97,10 +97,10 @@ class TableSchema:
         return next(column for column in self.columns if column.name == name)
 
     def has_text_of(self, name: str) -> bool:
-        """What the column ``name`` lacks is NULL there, and stands in a column of its own."""
+        """Whether unrepresentable values of column ``name`` are NULL, with their text in an additional column."""
         return f"{TEXT_OF}{name}" in self.names
 
     @cached_property
     def schema_id(self) -> str:
-        """Sixteen hex digits; equal schemas have equal ids on every machine."""
+        """Sixteen hex digits, derived from the content only."""
         return hashlib.sha256(json.dumps(to_plain(self), sort_keys=True).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What a change of a table's schema means for its copy."""
+"""The effect of a schema change on the copy of a table."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ WIDER: dict[Kind, frozenset[Kind]] = {
 
 @dataclass(frozen=True)
 class Evolution:
-    """``added`` and ``widened`` can be applied by themselves, in that order, any number of times. ``dropped`` columns
-    stay in the target. ``breaking`` says in plain words why an operator must decide; empty where nobody must."""
+    """``added`` and ``widened`` can be applied automatically, in this order and repeatedly. ``dropped`` columns stay in
+    the target. ``breaking``: why an operator must decide; empty if no decision is required."""
 
     added: tuple[Column, ...] = ()
     widened: tuple[Column, ...] = ()
@@ -25,7 +25,7 @@ class Evolution:
 
 
 def compare(old: TableSchema, new: TableSchema) -> Evolution:
-    """How to get from ``old`` to ``new``. A column that leaves while another comes may be a rename: that breaks."""
+    """The steps from ``old`` to ``new``. Columns dropped and added together may be a rename, which is breaking."""
     before = {column.name: column for column in old.columns}
     after = {column.name: column for column in new.columns}
     added = tuple(column for column in new.columns if column.name not in before)
@@ -38,7 +38,7 @@ def compare(old: TableSchema, new: TableSchema) -> Evolution:
     ]
     if added and dropped:
         reasons.append(
-            f"{', '.join(dropped)} went while {', '.join(column.name for column in added)} came: perhaps a rename"
+            f"{', '.join(dropped)} dropped while {', '.join(column.name for column in added)} added: perhaps a rename"
         )
     if old.key != new.key:
         reasons.append(f"the key changed from ({', '.join(old.key)}) to ({', '.join(new.key)})")
@@ -46,7 +46,7 @@ def compare(old: TableSchema, new: TableSchema) -> Evolution:
 
 
 def widens(old: LogicalType, new: LogicalType) -> bool:
-    """Every value of ``old`` is a value of ``new``, and no digit is lost."""
+    """Whether every value of ``old`` is a value of ``new`` without loss of digits."""
     if old.kind is Kind.DECIMAL and new.kind is Kind.DECIMAL:
         assert old.precision and new.precision and old.scale is not None and new.scale is not None
         return new.scale >= old.scale and new.precision - new.scale >= old.precision - old.scale

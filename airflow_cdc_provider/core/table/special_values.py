@@ -1,6 +1,6 @@
-"""Values that a column's type has at the source and lacks in the copy: which of them a column may meet. Pure.
+"""Special values that a column's type has at the source, but not in the copy. Pure.
 
-(what the source's type may hold) and (what the logical type, or the target's type, lacks)
+unsupported values = (values of the source's type) ∩ (values missing in the logical type or the target's type)
 """
 
 from __future__ import annotations
@@ -27,22 +27,23 @@ class Special(StrEnum):
 Specials = frozenset[Special]
 NONE: Specials = frozenset()
 IN_TYPE = frozenset({Special.INFINITE_TIME, Special.OTHER_YEAR, Special.NO_DATE, Special.NAN_DECIMAL})
-"""Lacked by the logical type itself, so by every target."""
+"""Not representable by the logical type, so by no target."""
 
 MayHold = Callable[[Column], Specials]
 UnsupportedBy = Callable[[Column, bool], Specials]
-"""What the target's type of a column lacks that its logical type has; whether the column is part of the key."""
+"""Values of a column's logical type that the target's type does not have. Arguments: the column, and whether it belongs
+to the key."""
 
 TIMES = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
 FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
 TEXTS = frozenset({Kind.TEXT, Kind.JSON})
-CAST_HELPS = IN_TYPE | {Special.NAN_FLOAT}
+CASTABLE = IN_TYPE | {Special.NAN_FLOAT}
 LENGTH = re.compile(r"\((?:length=)?(\d+)[,)]")
 
 
 @dataclass(frozen=True)
 class System:
-    """The special values of a database's types, by what they are copied as."""
+    """The special values of a system's types, by kind of the copied column."""
 
     times: Specials = NONE
     decimals: Specials = NONE
@@ -50,21 +51,21 @@ class System:
     texts: Specials = NONE
 
 
-BEYOND = frozenset({Special.INFINITE_TIME, Special.OTHER_YEAR})
+OUT_OF_RANGE = frozenset({Special.INFINITE_TIME, Special.OTHER_YEAR})
 NAN_DECIMAL, NAN_FLOAT = frozenset({Special.NAN_DECIMAL}), frozenset({Special.NAN_FLOAT})
 NO_DATE, OTHER_YEAR = frozenset({Special.NO_DATE}), frozenset({Special.OTHER_YEAR})
 ZERO_CHARACTER, LONG_KEY = frozenset({Special.ZERO_CHARACTER}), frozenset({Special.LONG_KEY})
 
-POSTGRESQL = System(BEYOND, NAN_DECIMAL, NAN_FLOAT)
+POSTGRESQL = System(OUT_OF_RANGE, NAN_DECIMAL, NAN_FLOAT)
 MYSQL = System(NO_DATE, texts=ZERO_CHARACTER)
 ORACLE = System(OTHER_YEAR, floats=NAN_FLOAT, texts=ZERO_CHARACTER)
 SQL_SERVER = System(texts=ZERO_CHARACTER)
 SALESFORCE = System()
-FEED = System(BEYOND, NAN_DECIMAL, NAN_FLOAT, ZERO_CHARACTER)
-"""Messages may come from any system; none of their formats has a zero date."""
+FEED = System(OUT_OF_RANGE, NAN_DECIMAL, NAN_FLOAT, ZERO_CHARACTER)
+"""Messages may originate from any system; no message format has zero dates."""
 
-ANY = System(BEYOND | NO_DATE, NAN_DECIMAL, NAN_FLOAT, ZERO_CHARACTER)
-"""A system of which nothing is known."""
+ANY = System(OUT_OF_RANGE | NO_DATE, NAN_DECIMAL, NAN_FLOAT, ZERO_CHARACTER)
+"""An unknown system."""
 
 SYSTEMS: Mapping[str, System] = {
     "postgresql": POSTGRESQL,
@@ -73,7 +74,7 @@ SYSTEMS: Mapping[str, System] = {
     "oracle": ORACLE,
     "mssql": SQL_SERVER,
 }
-"""By the names that SQLAlchemy gives them."""
+"""By SQLAlchemy's dialect names."""
 
 
 def may_hold(column: Column, system: System) -> Specials:
@@ -89,14 +90,14 @@ def may_hold(column: Column, system: System) -> Specials:
 
 
 def declared_length(column: Column) -> int | None:
-    """Of a text or of bytes, by the source's own type; None where that gives no limit."""
-    found = LENGTH.search(column.native)
-    return int(found[1]) if found else None
+    """Of a text or binary column, from the source's type; None if that has no limit."""
+    match = LENGTH.search(column.native)
+    return int(match[1]) if match else None
 
 
 @dataclass(frozen=True)
 class UnsupportedValues:
-    """Values that ``column`` may meet and its copy cannot hold."""
+    """Values that ``column`` may contain and its copy cannot."""
 
     column: str
     values: Specials
@@ -104,37 +105,37 @@ class UnsupportedValues:
 
 
 def unsupported_values(task: TableTask, source: MayHold, target: UnsupportedBy) -> tuple[UnsupportedValues, ...]:
-    """Per column of the copy, in its order. What the definition has given a place is held."""
+    """Per column of the copy, in its order. Values for which the definition adds a text column are supported."""
     schema = task.schema
-    found = []
+    unsupported = []
     for column in schema.columns:
         if column.text_of:
             continue
         in_key = column.name in schema.key
-        lacked = target(column, in_key) | (NONE if schema.has_text_of(column.name) else IN_TYPE)
-        if values := source(column) & lacked:
-            found.append(UnsupportedValues(column.name, values, in_key))
-    return tuple(found)
+        missing = target(column, in_key) | (NONE if schema.has_text_of(column.name) else IN_TYPE)
+        if values := source(column) & missing:
+            unsupported.append(UnsupportedValues(column.name, values, in_key))
+    return tuple(unsupported)
 
 
 def unsupported_values_note(table: str, columns: Sequence[UnsupportedValues]) -> str:
-    """In one line what a table may meet, where, and what the definition can say to that."""
+    """One line with the values, their columns, and the settings of the definition that support them."""
     by_value: dict[Special, list[str]] = {}
-    for one in columns:
-        for value in sorted(one.values):
-            by_value.setdefault(value, []).append(f"{one.column} (key)" if one.in_key else one.column)
-    listed = "; ".join(f"{value} in {', '.join(names)}" for value, names in by_value.items())
-    return f"{table} stops where it meets values that the copy cannot hold: {listed}. {_remedy(columns)}"
+    for entry in columns:
+        for value in sorted(entry.values):
+            by_value.setdefault(value, []).append(f"{entry.column} (key)" if entry.in_key else entry.column)
+    values = "; ".join(f"{value} in {', '.join(names)}" for value, names in by_value.items())
+    return f"{table} stops at values that the copy cannot hold: {values}. {_remedy(columns)}"
 
 
 def _remedy(columns: Sequence[UnsupportedValues]) -> str:
-    castable = [one for one in columns if one.values & CAST_HELPS]
-    told = []
+    castable = [entry for entry in columns if entry.values & CASTABLE]
+    remedies = []
     if castable:
-        cast = ", ".join(f"{one.column}: text" for one in castable)
-        told.append(f"`columns: {{cast: {{{cast}}}}}` copies them as text")
-    if any(one.values & IN_TYPE and not one.in_key for one in columns):
-        told.append("`on_unrepresentable: set_null` makes them NULL outside the key, with their text beside them")
-    if any(one.values - CAST_HELPS for one in columns):
-        told.append("`on_bad_record: quarantine` puts records with such texts aside")
-    return "; ".join(told)
+        cast = ", ".join(f"{entry.column}: text" for entry in castable)
+        remedies.append(f"`columns: {{cast: {{{cast}}}}}` copies them as text")
+    if any(entry.values & IN_TYPE and not entry.in_key for entry in columns):
+        remedies.append("`on_unrepresentable: set_null` writes NULL outside the key, and their text to another column")
+    if any(entry.values - CASTABLE for entry in columns):
+        remedies.append("`on_bad_record: quarantine` moves records with such texts to quarantine")
+    return "; ".join(remedies)

@@ -1,5 +1,5 @@
-"""Rows of the state store. It is an index: everything here can be lost and made again from targets and staging, except
-requests that no run has started. Times are UTC in ISO form."""
+"""Rows of the state store. The store is an index: it can be rebuilt from targets and staging, except for commands that
+no run has started. Times are UTC in ISO 8601 format."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import TableState
 
 LEASE_S = 15 * 60.0
-"""How long a lane stays ours without a word; every step renews it."""
+"""Duration of a lease without renewal; every step renews it."""
 
 
 class Lane(StrEnum):
-    """Each lane is held by one run at a time. Copies may take hours, so they do not share the stream's lane."""
+    """One run at a time has a lane. Copies may take hours, so they have a lane of their own."""
 
     STREAM = "stream"
     COPY = "copy"
@@ -23,8 +23,8 @@ class Lane(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """A run is copying this table. ``sealed_window`` is the last window sealed before the copy's anchor; it keeps the
-    log from being cleaned. The claim is alive while its run holds the copy lane."""
+    """A run is copying this table. ``sealed_window``: the last window sealed before the copy's anchor; later windows
+    are retained. The claim is valid while its run has the copy lane."""
 
     replicator: str
     table: str
@@ -35,7 +35,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class AttemptRow:
-    """One submission of a Spark job. Open until the end of its driver was seen."""
+    """One submission of a Spark job. Open until the end of its driver is observed."""
 
     id: str
     replicator: str
@@ -52,11 +52,11 @@ class AttemptRow:
 
 @dataclass(frozen=True)
 class TableRow:
-    """What was last seen of a table. ``failing_since`` and ``attempts`` belong to the present trouble; ``window`` is
-    the cursor's, ``fence`` the target's; ``passed`` is how far the log was found to hold nothing more for the table.
-    ``fresh_at``: the source's state up to this time is in the target. ``rows`` were counted at ``rows_at``, and are
-    still so many where ``rows_current``. ``changes`` are those since the last copy, up to ``counted_run``. ``control``:
-    the record as it was last read."""
+    """The last observed status of a table. ``failing_since`` and ``attempts`` belong to the current failure.
+    ``window``: of the cursor; ``fence``: of the target; ``passed``: the last window up to which the log contains
+    nothing to apply. ``fresh_at``: the target contains the source's state up to this time. ``rows``: counted at
+    ``rows_at``, still valid if ``rows_current``. ``changes``: counted since the last copy, up to ``counted_run``.
+    ``control``: the record as last read."""
 
     table: str
     target: str
@@ -82,7 +82,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """A line of the audit: who did what, when; never changed, never removed."""
+    """An entry of the audit log. Entries are never changed or removed."""
 
     at: str
     replicator: str

@@ -1,19 +1,19 @@
-"""The states of a table and the moves between them.
+"""The states of a table and their transitions.
 
     pending → snapshotting → replicating ⇄ paused
     replicating → failing, blocked, resyncing, rewinding → replicating
 
-| state | who sets it | where it lives |
+| state | set by | stored in |
 |---|---|---|
-| pending | nobody: the target holds no table of ours | derived |
+| pending | not set: the target has no table of this replicator | derived |
 | snapshotting | the copy lane, while the first copy runs | state store; the target after an inexact copy |
 | replicating | the commit of a copy, or the end of a resync | target |
-| paused | an operator, and nobody else | target |
+| paused | only an operator | target |
 | resyncing | pause_stream | target |
 | rewinding | the rewind command | target |
-| failing | close_window: a retry can cure it | state store |
-| blocked | a step that met what no retry can cure | target where it can hold it, else derived in each run |
-| dropped | the definition no longer names the table | state store |
+| failing | close_window: a retry can help | state store |
+| blocked | a step: no retry can help | target if possible, else derived in each run |
+| dropped | the definition no longer selects the table | state store |
 """
 
 from __future__ import annotations
@@ -54,13 +54,14 @@ TAKES_CHANGES = frozenset({S.REPLICATING, S.FAILING})
 """States in which the stream lane may commit to the table."""
 
 HOLDS_ACKNOWLEDGEMENT = frozenset({S.REPLICATING, S.FAILING})
-"""States whose cursor holds the source back. Paused and blocked tables do not: the change log keeps their windows."""
+"""States whose cursor limits the acknowledgement. Paused and blocked tables do not: the change log keeps their
+windows."""
 
 
 @dataclass(frozen=True)
 class State:
-    """A state with its story: ``since`` (UTC, ISO), why, what cures it, who set it, by which command. ``version``:
-    where a rewinding table goes back to, as its target counts."""
+    """A state with its history. ``since``: UTC in ISO 8601 format. ``command``: the id of the command that set it.
+    ``version``: the target's version to which a rewinding table returns."""
 
     name: TableState
     since: str
@@ -72,13 +73,13 @@ class State:
 
 
 def require_move(table: str, now: TableState, to: TableState) -> None:
-    """Raise CommandRefused where a table in state ``now`` may not go to ``to``. A move to the same state is allowed."""
+    """Raise CommandRefused (CMD001) if a transition is not allowed. A transition to the same state is allowed."""
     if to is now or to in MOVES[now]:
         return
     raise CommandRefused(
         Problem(
             "CMD001",
-            f"{table} cannot go from {now} to {to}",
+            f"{table} cannot change from {now} to {to}",
             where=table,
             found=now,
             allowed=", ".join(sorted(MOVES[now])),

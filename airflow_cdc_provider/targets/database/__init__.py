@@ -1,1 +1,1 @@
-"""What all SQL databases have in common as targets: the control row, the commit, the merge as a list of statements."""
+"""The common part of all SQL database targets: the control row, the commit, and the merge as SQL statements."""

@@ -1,4 +1,4 @@
-"""Every obstacle on the side of a database, found before a job starts."""
+"""Checks of a database target before a job starts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Protocol
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
-from airflow_cdc_provider.targets.common_checks import in_the_definition, not_ours
+from airflow_cdc_provider.targets.common_checks import check_definition, foreign_table
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.target import TargetState
 
 
 class CheckedTarget(Protocol):
-    """What is asked of a database target."""
+    """The part of a database target that is checked."""
 
     server: Server
 
@@ -25,24 +25,27 @@ class CheckedTarget(Protocol):
 
     def locate(self, target_table: str) -> str: ...
 
-    def look(self, cursor: Any, table: str, target_table: str) -> TargetState: ...
+    def read_state(self, cursor: Any, table: str, target_table: str) -> TargetState: ...
 
 
 def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Problem]:
-    named = [problem for task in tables for problem in _definition(target, task)]
+    definition_problems = [problem for task in tables for problem in _check_definition(target, task)]
     try:
         with target.server.session("check") as connection:
             cursor = connection.cursor()
-            if found := list(target.server.complaints(cursor)):
-                return [*named, *found]
-            _try_out(target, connection)
-            return [*named, *(problem for task in tables for problem in _table(target, cursor, task))]
+            if server_problems := list(target.server.server_problems(cursor)):
+                return [*definition_problems, *server_problems]
+            _try_create_table(target, connection)
+            return [
+                *definition_problems,
+                *(problem for task in tables for problem in _check_table(target, cursor, task)),
+            ]
     except CdcError as error:
-        return [*named, *error.problems]
+        return [*definition_problems, *error.problems]
 
 
-def _try_out(target: CheckedTarget, connection: Any) -> None:
-    """Make a table, comment on it, and drop it again: what every copy needs."""
+def _try_create_table(target: CheckedTarget, connection: Any) -> None:
+    """Create a table with a comment and drop it again: the privileges that every copy requires."""
     name = f"{RESERVED_PREFIX}check_{secrets.token_hex(6)}"
     cursor = connection.cursor()
     cursor.execute(target.sql.create_table(name, [f"{target.sql.quoted('n')} BIGINT"], "cdc", staging=False))
@@ -50,19 +53,19 @@ def _try_out(target: CheckedTarget, connection: Any) -> None:
     connection.commit()
 
 
-def _definition(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:
-    yield from in_the_definition(task, "Spark")
+def _check_definition(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:
+    yield from check_definition(task, "Spark")
     longest = target.server.longest_name
-    long = [name for name in (task.target, *task.schema.names) if len(name.encode()) > longest]
-    if long:
+    too_long = [name for name in (task.target, *task.schema.names) if len(name.encode()) > longest]
+    if too_long:
         do = "choose another tables.target, or exclude the columns"
-        yield Problem("TGT054", "names are too long", task.table, ", ".join(long), f"{longest} bytes", do)
+        yield Problem("TGT054", "names are too long", task.table, ", ".join(too_long), f"{longest} bytes", do)
     if task.rule.cluster_by:
-        do = "leave cluster_by out, and make the index you want on the table"
-        yield Problem("TGT055", "a database lays out rows by its own rules", task.table, "cluster_by", "nothing", do)
+        do = "remove cluster_by, and create an index on the target table"
+        yield Problem("TGT055", "cluster_by has no effect in a database", task.table, "cluster_by", "nothing", do)
 
 
-def _table(target: CheckedTarget, cursor: Any, task: TableTask) -> Iterator[Problem]:
-    held = target.look(cursor, task.table, task.target)
-    if held.exists and held.control is None:
-        yield not_ours(target.locate(task.target))
+def _check_table(target: CheckedTarget, cursor: Any, task: TableTask) -> Iterator[Problem]:
+    state = target.read_state(cursor, task.table, task.target)
+    if state.exists and state.control is None:
+        yield foreign_table(target.locate(task.target))

@@ -1,21 +1,22 @@
-"""What a job commits: staged rows merged into a table, or a whole new copy in its place."""
+"""Commits of a job: merge staged rows into a table, or swap in a new copy."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
-from airflow_cdc_provider.core.errors import Problem, RowMissing, TargetUnavailable
+from airflow_cdc_provider.core.errors import Problem, RowMissing
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan, schema_delta
 from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.database import control
-from airflow_cdc_provider.targets.database.cuts import leave_cut
+from airflow_cdc_provider.targets.database.cuts import invalidate_cut
 from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, merge_statements
 from airflow_cdc_provider.targets.database.names import REPLACED, staging_table
 from airflow_cdc_provider.targets.database.sql import add_columns
-from airflow_cdc_provider.targets.database.staging import forget_loads
-from airflow_cdc_provider.targets.database.target import TRIES, DatabaseTarget, Open
+from airflow_cdc_provider.targets.database.staging import delete_loads
+from airflow_cdc_provider.targets.database.target import DatabaseTarget, LockedTable
 from airflow_cdc_provider.targets.target import TargetState
 
 
@@ -27,18 +28,18 @@ def merge(
     expected: TargetState,
     record: ControlRecord,
 ) -> Counts:
-    """Empty where the answer was lost. Raises Fenced, and RowMissing where a change
-    meets no row; then nothing is applied."""
+    """Rows by effect; empty if the response was lost. Raises Fenced, and RowMissing if the target lacks the row of a
+    change; then nothing is applied."""
 
-    def work(table: Open) -> Counts:
-        grown = replace(plan, added=_grow(target, table, target_table, plan.added))
+    def work(table: LockedTable) -> Counts:
+        adjusted_plan = replace(plan, added=_add_columns(target, table, target_table, plan.added))
         sql, counts = target.sql, dict.fromkeys(Effect, 0)
-        for statement in merge_statements(sql, sql.table(target_table), sql.table(staged), grown):
+        for statement in merge_statements(sql, sql.table(target_table), sql.table(staged), adjusted_plan):
             table.cursor.execute(statement.text)
             if statement.effect is not Effect.REFUSE:
                 counts[statement.effect] += max(table.cursor.rowcount, 0)
             elif table.cursor.fetchone()[0]:
-                raise _no_row(target.locate(target_table), record)
+                raise _row_missing(target.locate(target_table), record)
         failpoint("merge.before_commit")
         return counts
 
@@ -47,56 +48,50 @@ def merge(
     return counts or {}
 
 
-def put_in_place(
+def swap_in(
     target: DatabaseTarget, target_table: str, shadow: str, expected: TargetState, record: ControlRecord
 ) -> None:
-    """Let a loaded copy stand under the table's name, with the control row of its identity (the record's nonce).
+    """Rename a loaded copy to the table's name; its control row has its identity (the record's nonce).
 
-    Dies before the swap: the old copy stands, and its own control row counts. Dies behind it: the new copy stands, and
-    so does its row, which was there first. There is no moment between.
+    A crash before the swap leaves the old copy with its own control row. A crash after it leaves the new copy, whose
+    control row was written first. There is no state in between.
     """
-    lost: TargetUnavailable | None = None
-    for _ in range(TRIES):
-        try:
-            return _put_in_place(target, target_table, shadow, expected, record)
-        except TargetUnavailable as error:
-            lost = error
-        if target.stands(target_table, record):
-            return None
-    assert lost is not None
-    raise lost
+    swap = partial(_swap_in, target, target_table, shadow, expected, record)
+    target.retry_lost_response(target_table, record, swap)
 
 
-def _put_in_place(
+def _swap_in(
     target: DatabaseTarget, target_table: str, shadow: str, expected: TargetState, record: ControlRecord
 ) -> None:
     replaced = staging_table(target_table, REPLACED, record.attempt)
     with target.server.session("commit") as connection:
         cursor = connection.cursor()
         target.server.lock(cursor, target.lock_name(target_table))
-        target.require(cursor, target_table, expected, record)
-        control.forget_others(cursor, target.sql, target_table, expected.identity)
-        control.make(cursor, target.sql, target_table, record.nonce, record)
-        leave_cut(cursor, target.sql, target_table)
-        forget_loads(target.sql, cursor, shadow)
+        target.require_unchanged(cursor, target_table, expected, record)
+        control.delete_other_copies(cursor, target.sql, target_table, expected.identity)
+        control.insert(cursor, target.sql, target_table, record.nonce, record)
+        invalidate_cut(cursor, target.sql, target_table)
+        delete_loads(target.sql, cursor, shadow)
         target.server.swap(connection, shadow, target_table, replaced, expected.exists)
 
 
-def _grow(target: DatabaseTarget, table: Open, target_table: str, added: tuple[Column, ...]) -> tuple[Column, ...]:
-    """Add the columns the table lacks; returned are those that are new to it."""
+def _add_columns(
+    target: DatabaseTarget, table: LockedTable, target_table: str, added: tuple[Column, ...]
+) -> tuple[Column, ...]:
+    """Add the columns that the table lacks. Returns those that are new to it."""
     if not added:
         return ()
-    grown = schema_delta(added, target.server.columns(table.cursor, target_table))
-    if grown.missing:
-        table.cursor.execute(add_columns(target.sql, target_table, grown.missing))
-    return grown.added
+    change = schema_delta(added, target.server.columns(table.cursor, target_table))
+    if change.missing:
+        table.cursor.execute(add_columns(target.sql, target_table, change.missing))
+    return change.added
 
 
-def _no_row(where: str, record: ControlRecord) -> RowMissing:
+def _row_missing(where: str, record: ControlRecord) -> RowMissing:
     return RowMissing(
         Problem(
             "TGT031",
-            "a change met no row in the target: rows were removed by somebody else",
+            "the target lacks the row of a change: rows were removed by another writer",
             where=f"{record.table} at {where}, up to window {record.window}",
             found="an update or a delete without its row",
             do=f"airflow cdc resync {record.replicator} --table {record.table}",

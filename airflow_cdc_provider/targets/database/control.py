@@ -1,4 +1,4 @@
-"""The control row of a copy: read, made, and moved on only from what it was read as."""
+"""The control row of a copy. An update names the row that was read before, as a compare-and-set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLUMNS = (
 
 
 def read(cursor: Any, sql: Sql, target_table: str, identity: str) -> ControlRecord | None:
-    """The record of one copy of a table; None where the control table has none."""
+    """The control record of one copy of a table, or None."""
     where = f"{sql.quoted('target_table')} = %s AND {sql.quoted('identity')} = %s"
     query = f"SELECT {sql.quoted('record')} FROM {sql.table(CONTROL)} WHERE {where}"
     cursor.execute(query, (target_table, identity))
@@ -31,37 +31,37 @@ def read(cursor: Any, sql: Sql, target_table: str, identity: str) -> ControlReco
     return from_plain(ControlRecord, json.loads(row[0])) if row else None
 
 
-def make(cursor: Any, sql: Sql, target_table: str, identity: str, record: ControlRecord) -> None:
-    """The first row of a new copy. It counts once a table of this identity stands under the name."""
+def insert(cursor: Any, sql: Sql, target_table: str, identity: str, record: ControlRecord) -> None:
+    """Insert the first row of a new copy. It takes effect when a table with this identity has the name."""
     names = ", ".join(map(sql.quoted, COLUMNS))
     values = ", ".join("%s" for _ in COLUMNS)
     cursor.execute(
         f"INSERT INTO {sql.table(CONTROL)} ({names}) VALUES ({values})",
-        (target_table, identity, record.replicator, record.table, *_moving(record)),
+        (target_table, identity, record.replicator, record.table, *_cursor_values(record)),
     )
 
 
-def move(
+def advance(
     cursor: Any, sql: Sql, target_table: str, identity: str, expected: ControlRecord, record: ControlRecord
 ) -> bool:
-    """Put ``record`` in the place of ``expected``. False where something else stands there."""
+    """Replace ``expected`` by ``record``. False if the row is no longer ``expected``."""
     sets = ", ".join(f"{sql.quoted(name)} = %s" for name in ("fence", "cursor_window", "nonce", "record"))
     where = " AND ".join(
         f"{sql.quoted(name)} = %s" for name in ("target_table", "identity", "fence", "cursor_window", "nonce")
     )
     cursor.execute(
         f"UPDATE {sql.table(CONTROL)} SET {sets} WHERE {where}",
-        (*_moving(record), target_table, identity, expected.fence, expected.window, expected.nonce),
+        (*_cursor_values(record), target_table, identity, expected.fence, expected.window, expected.nonce),
     )
     return bool(cursor.rowcount == 1)
 
 
-def forget_others(cursor: Any, sql: Sql, target_table: str, identity: str) -> None:
-    """Rows of copies that stand no more, or never came to stand."""
+def delete_other_copies(cursor: Any, sql: Sql, target_table: str, identity: str) -> None:
+    """Delete the rows of copies that were replaced or never swapped in."""
     where = f"{sql.quoted('target_table')} = %s AND {sql.quoted('identity')} <> %s"
     cursor.execute(f"DELETE FROM {sql.table(CONTROL)} WHERE {where}", (target_table, identity))
 
 
-def _moving(record: ControlRecord) -> tuple[int, int, str, str]:
+def _cursor_values(record: ControlRecord) -> tuple[int, int, str, str]:
     text = json.dumps(to_plain(record), ensure_ascii=False, separators=(",", ":"))
     return record.fence, record.window, record.nonce, text

@@ -1,6 +1,6 @@
-"""The published cut of a database: rows that say at which cursors the tables stood together, and a view that says
-whether they still do. Cursors move in the transactions that move the data, so a reader who sees ``valid`` and the
-tables in one transaction sees one moment of the source."""
+"""The published cut of a database: rows with the cursors at which the tables were consistent, and a view that shows
+whether they still are. Cursors move in the transactions that move the data, so a transaction that reads ``valid`` and
+the tables sees one moment of the source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = ("replicator", "target_table", "identity", "cursor_window", "cut_windo
 
 
 def cut_statements(sql: Sql) -> list[str]:
-    """Table and view, as statements that change nothing where they are there."""
+    """Idempotent statements that create the table and the view."""
     quoted, name = sql.quoted, sql.short_text_type
     columns = [
         *(f"{quoted(column)} {name} NOT NULL" for column in ("replicator", "target_table", "identity", "cut_at")),
@@ -22,18 +22,18 @@ def cut_statements(sql: Sql) -> list[str]:
         f"{quoted('cut_window')} BIGINT NOT NULL",
         f"PRIMARY KEY ({quoted('replicator')}, {quoted('target_table')})",
     ]
-    said = ", ".join(f"p.{quoted(column)}" for column in ("replicator", "cut_window", "cut_at"))
+    selected = ", ".join(f"p.{quoted(column)}" for column in ("replicator", "cut_window", "cut_at"))
     same = " AND ".join(f"c.{quoted(column)} = p.{quoted(column)}" for column in ("target_table", "identity"))
-    stands = f"CASE WHEN c.{quoted('cursor_window')} = p.{quoted('cursor_window')} THEN 1 ELSE 0 END"
+    is_current = f"CASE WHEN c.{quoted('cursor_window')} = p.{quoted('cursor_window')} THEN 1 ELSE 0 END"
     return [
         sql.create_table(CUT, columns, "", staging=False),
-        f"CREATE OR REPLACE VIEW {sql.table(PUBLISHED)} AS SELECT {said}, MIN({stands}) AS {quoted('valid')}"
-        f" FROM {sql.table(CUT)} AS p LEFT JOIN {sql.table(CONTROL)} AS c ON {same} GROUP BY {said}",
+        f"CREATE OR REPLACE VIEW {sql.table(PUBLISHED)} AS SELECT {selected}, MIN({is_current}) AS {quoted('valid')}"
+        f" FROM {sql.table(CUT)} AS p LEFT JOIN {sql.table(CONTROL)} AS c ON {same} GROUP BY {selected}",
     ]
 
 
 def write_cut(cursor: Any, sql: Sql, cut: Cut) -> None:
-    """Puts the cut in the place of an older one. The caller holds the cut's lock."""
+    """Replace an older cut. The caller holds the cut's lock."""
     where = f"{sql.quoted('replicator')} = %s"
     cursor.execute(
         f"SELECT MAX({sql.quoted('cut_window')}) FROM {sql.table(CUT)} WHERE {where}",
@@ -48,7 +48,7 @@ def write_cut(cursor: Any, sql: Sql, cut: Cut) -> None:
         cursor.execute(f"INSERT INTO {sql.table(CUT)} ({names}) VALUES ({values})", row)
 
 
-def leave_cut(cursor: Any, sql: Sql, target_table: str) -> None:
-    """The table that the cut means gives way to another one."""
+def invalidate_cut(cursor: Any, sql: Sql, target_table: str) -> None:
+    """Mark the cut invalid for a table that a new copy replaces."""
     sets, where = f"{sql.quoted('identity')} = ''", f"{sql.quoted('target_table')} = %s"
     cursor.execute(f"UPDATE {sql.table(CUT)} SET {sets} WHERE {where}", (target_table,))

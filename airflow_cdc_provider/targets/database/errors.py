@@ -1,4 +1,4 @@
-"""A database's refusals in our words. What a server says may quote values, so those are left out."""
+"""Database errors as problems. Server messages may quote row values, which are removed."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from airflow_cdc_provider.core.errors import Blocked, CheckFailed, NotInstalled,
 QUOTED_VALUE = re.compile(r"((?:value|entry|type [\w ()]+):? ?)(?:'.*?'|\".*?\")", re.DOTALL)
 
 
-def unreachable(place: str, found: str) -> TargetUnavailable:
+def unreachable(address: str, found: str) -> TargetUnavailable:
     return TargetUnavailable(
-        Problem("TGT060", "the target cannot be reached", place, found, do="check host, port and network")
+        Problem("TGT060", "the target cannot be reached", address, found, do="check host, port and network")
     )
 
 
-def no_login(place: str, found: str, connection: str) -> CheckFailed:
-    do = f"mend login, password or database of the Airflow connection {connection or 'of the target'}"
-    return CheckFailed(Problem("TGT061", "the target refuses the login", place, found, do=do))
+def login_refused(address: str, found: str, connection: str) -> CheckFailed:
+    do = f"correct login, password or database of the Airflow connection {connection or 'of the target'}"
+    return CheckFailed(Problem("TGT061", "the target refuses the login", address, found, do=do))
 
 
-def forbidden(place: str, found: str) -> CheckFailed:
-    do = "grant what the guide of this kind of target names under Rights"
-    return CheckFailed(Problem("TGT062", "a right is missing in the target", place, found, do=do))
+def missing_privilege(address: str, found: str) -> CheckFailed:
+    do = "grant the privileges that the guide of this target lists under Rights"
+    return CheckFailed(Problem("TGT062", "a privilege is missing in the target", address, found, do=do))
 
 
-def unfit(place: str, found: str, do: str) -> Blocked:
+def value_rejected(address: str, found: str, do: str) -> Blocked:
     return Blocked(
         Problem(
             "TGT063",
-            "the target does not take a value or a column",
-            place,
+            "the target rejects a value or a column",
+            address,
             QUOTED_VALUE.sub(r"\1…", found),
             do=do,
             data="nothing of the batch was applied; the change log keeps it",
@@ -38,27 +38,26 @@ def unfit(place: str, found: str, do: str) -> Blocked:
     )
 
 
-def failed(place: str, found: str) -> TargetUnavailable:
-    return TargetUnavailable(Problem("TGT064", "the target failed", place, found, do="try again"))
+def failed(address: str, found: str) -> TargetUnavailable:
+    return TargetUnavailable(Problem("TGT064", "the target failed", address, found, do="try again"))
 
 
-def busy(place: str, found: str) -> TargetUnavailable:
-    do = "nothing: the next run tries again; a session that hangs is ended by the server after a minute"
-    return TargetUnavailable(Problem("TGT065", "another commit to the table is under way", place, found, do=do))
+def busy(address: str, found: str) -> TargetUnavailable:
+    do = "nothing: the next run tries again; the server ends an idle session after a minute"
+    return TargetUnavailable(Problem("TGT065", "another commit to the table is in progress", address, found, do=do))
 
 
-def in_use(place: str, found: str) -> Blocked:
-    do = "drop what stands on the table, resync, and create it again"
-    return Blocked(
-        Problem("TGT066", "views or keys of others stand on the table", place, found, do=do, data="the old copy stands")
-    )
+def dependent_objects(address: str, found: str) -> Blocked:
+    do = "drop the dependent objects, resync, and create them again"
+    data = "the target still has the old copy"
+    return Blocked(Problem("TGT066", "views or foreign keys depend on the table", address, found, do=do, data=data))
 
 
 def not_installed(package: str, extra: str) -> NotInstalled:
     return NotInstalled(
         Problem(
             "ENV010",
-            f"target type {extra} needs a package that is not installed",
+            f"target type {extra} requires a package that is not installed",
             found=f"no package {package}",
             do=f"pip install 'airflow-cdc-provider[{extra}]'",
         )

@@ -1,7 +1,7 @@
-"""A merge as statements of plain SQL, to be run in order in one transaction.
+"""A merge as plain SQL statements, to be run in order in one transaction.
 
-Rows that go, go first; then rows that change; rows that come, come last. No statement changes a key, so no statement
-can meet a row that a later one would have moved out of its way.
+Deletes come first, then updates, then inserts. No statement changes a key, so no statement can conflict with a row
+that a later one would have moved.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from airflow_cdc_provider.targets.database.sql import Sql
 
 
 class Effect(StrEnum):
-    """What the number of rows that a statement answers with means: nothing where it is FILL. Any row of REFUSE refuses
-    the whole merge. A row of FORGET leaves the table, and a later statement inserts it anew."""
+    """How the row count of a statement is used. FILL: not at all. REFUSE: any row rejects the whole merge. FORGET: the
+    row leaves the table, and a later statement inserts it again."""
 
     FILL = "fill"
     FORGET = "forget"
@@ -42,11 +42,11 @@ class Effect(StrEnum):
 
 
 Counts = Mapping[Effect, int]
-"""Rows by what happened to them."""
+"""Number of rows by effect."""
 
 
-def rows_after(rows: int | None, counts: Counts) -> int | None:
-    """How many rows a table holds that held ``rows``; None where that was not counted."""
+def row_count_after(rows: int | None, counts: Counts) -> int | None:
+    """The number of rows of a table that had ``rows``; None if that is unknown."""
     if rows is None:
         return None
     return rows + counts.get(Effect.INSERTED, 0) - counts.get(Effect.DELETED, 0) - counts.get(Effect.FORGET, 0)
@@ -58,33 +58,40 @@ class Statement:
     text: str
 
 
-RANK = {Action.REFUSE: 0, Action.DELETE: 1, Action.FLAG: 2, Action.UPDATE: 3, Action.INSERT: 4, Action.BURY: 5}
+RANK = {
+    Action.REFUSE: 0,
+    Action.DELETE: 1,
+    Action.MARK_DELETED: 2,
+    Action.UPDATE: 3,
+    Action.INSERT: 4,
+    Action.INSERT_DELETED: 5,
+}
 
 
 def merge_statements(sql: Sql, target: str, staged: str, plan: MergePlan) -> list[Statement]:
     """``target`` and ``staged`` are full table names."""
-    rendered = _Rendering(sql, target, staged, plan)
+    renderer = _Renderer(sql, target, staged, plan)
     clauses = [clause for clause in plan.clauses() if clause.action is not Action.FILL]
     ordered = sorted(clauses, key=lambda clause: RANK[clause.action])
-    return [*rendered.fill(), *rendered.forget(), *(rendered.statement(clause) for clause in ordered)]
+    return [*renderer.fill(), *renderer.forget(), *(renderer.statement(clause) for clause in ordered)]
 
 
 @dataclass(frozen=True)
-class _Rendering:
+class _Renderer:
     sql: Sql
     target: str
     staged: str
     plan: MergePlan
 
     def fill(self) -> Iterator[Statement]:
-        """Rows older than an added column get its initial value, before anything else looks at them."""
+        """Set the initial value of added columns in existing rows, before any other statement reads them."""
         initial = {column.name: self._initial(column) for column in self.plan.added if column.initial is not None}
         if initial:
             sets = ", ".join(f"{self.sql.quoted(name)} = {value}" for name, value in initial.items())
             yield Statement(Effect.FILL, f"UPDATE {self.target} SET {sets}")
 
     def forget(self) -> Iterator[Statement]:
-        """A row flagged deleted that is put again partly known is a new row: it keeps nothing of the old one."""
+        """A soft-deleted row that a partial change puts back is a new row: it keeps nothing of the old one."""
         if not (self.plan.soft and self.plan.partial and self.plan.schema.key):
             return
         put = Clause(RowMatch.BOTH, Action.DELETE, (PUT,), partial_only=True, flagged_only=True, guarded=True)
@@ -93,54 +100,54 @@ class _Rendering:
     def statement(self, clause: Clause) -> Statement:
         match clause.action:
             case Action.REFUSE:
-                return Statement(Effect.REFUSE, self._refused(clause))
+                return Statement(Effect.REFUSE, self._rejected_count(clause))
             case Action.DELETE:
                 return Statement(Effect.DELETED, self._delete(clause))
-            case Action.FLAG:
+            case Action.MARK_DELETED:
                 return Statement(Effect.UPDATED, self._flag(clause))
             case Action.UPDATE:
-                condition = self._both(clause)
+                condition = self._join_condition(clause)
                 return Statement(Effect.UPDATED, self.sql.update(self.target, self.staged, condition, self._updates()))
             case Action.INSERT:
-                return Statement(Effect.INSERTED, self._insert(clause, self._technical()))
-            case Action.BURY:
-                return Statement(Effect.INSERTED, self._insert(clause, self._technical() | {DELETED: "TRUE"}))
+                return Statement(Effect.INSERTED, self._insert(clause, self._technical_columns()))
+            case Action.INSERT_DELETED:
+                return Statement(Effect.INSERTED, self._insert(clause, self._technical_columns() | {DELETED: "TRUE"}))
             case Action.FILL:
                 raise ValueError("rows are filled before the clauses")
 
     def _delete(self, clause: Clause) -> str:
-        if clause.meets is RowMatch.BOTH:
-            return self.sql.delete(self.target, self.staged, self._both(clause))
+        if clause.rows is RowMatch.BOTH:
+            return self.sql.delete(self.target, self.staged, self._join_condition(clause))
         if not self.plan.schema.key:
             return f"DELETE FROM {self.target}"
-        return self.sql.delete_alone(self.target, self._unmet_target())
+        return self.sql.delete_where(self.target, self._no_staged_row())
 
     def _flag(self, clause: Clause) -> str:
         deleted = self.sql.quoted(DELETED)
-        if clause.meets is RowMatch.BOTH:
-            kept = {c.name: self._taken(c) for c in self._values()} if self.plan.partial else {}
+        if clause.rows is RowMatch.BOTH:
+            kept = {c.name: self._new_value(c) for c in self._non_key_columns()} if self.plan.partial else {}
             values = {**kept, DELETED: "TRUE", ORDER: f"s.{self.sql.quoted(ORDER)}"}
-            return self.sql.update(self.target, self.staged, self._both(clause), values)
-        return f"UPDATE {self.target} AS t SET {deleted} = TRUE WHERE NOT t.{deleted} AND {self._unmet_target()}"
+            return self.sql.update(self.target, self.staged, self._join_condition(clause), values)
+        return f"UPDATE {self.target} AS t SET {deleted} = TRUE WHERE NOT t.{deleted} AND {self._no_staged_row()}"
 
     def _insert(self, clause: Clause, technical: dict[str, str]) -> str:
         values = {name: f"s.{self.sql.quoted(name)}" for name in self.plan.schema.names} | technical
         names = ", ".join(map(self.sql.quoted, values))
         whole = f" AND s.{self.sql.quoted(KNOWN)} IS NULL" if clause.whole_only else ""
-        alone = f" AND {self._unmet_staged()}" if self.plan.schema.key else ""
+        alone = f" AND {self._no_target_row()}" if self.plan.schema.key else ""
         return (
             f"INSERT INTO {self.target} ({names}) SELECT {', '.join(values.values())} FROM {self.staged} AS s"
             f" WHERE {self._ops(clause)}{whole}{alone}"
         )
 
-    def _refused(self, clause: Clause) -> str:
-        """How many staged rows say that a row exists which the target does not hold, or holds as deleted."""
-        if clause.meets is RowMatch.STAGED_ALONE:
-            where = f"{self._ops(clause)} AND s.{self.sql.quoted(KNOWN)} IS NOT NULL AND {self._unmet_staged()}"
+    def _rejected_count(self, clause: Clause) -> str:
+        """Counts the staged rows that require a row which the target lacks or has as deleted."""
+        if clause.rows is RowMatch.STAGED_ONLY:
+            where = f"{self._ops(clause)} AND s.{self.sql.quoted(KNOWN)} IS NOT NULL AND {self._no_target_row()}"
             return f"SELECT count(*) FROM {self.staged} AS s WHERE {where}"
-        return f"SELECT count(*) FROM {self.target} AS t JOIN {self.staged} AS s ON {self._both(clause)}"
+        return f"SELECT count(*) FROM {self.target} AS t JOIN {self.staged} AS s ON {self._join_condition(clause)}"
 
-    def _both(self, clause: Clause) -> str:
+    def _join_condition(self, clause: Clause) -> str:
         quoted = self.sql.quoted
         if not self.plan.schema.key:
             row = self.sql.row_text("t", self.plan.schema.columns)
@@ -160,32 +167,32 @@ class _Rendering:
         return f"s.{self.sql.quoted(OP)} IN ({listed})"
 
     def _same_key(self) -> str:
-        pairs = [(self.plan.schema.column(name), self.sql.quoted(name)) for name in self.plan.schema.key]
+        key_columns = [(self.plan.schema.column(name), self.sql.quoted(name)) for name in self.plan.schema.key]
         return " AND ".join(
-            self.sql.same(f"t.{name}", f"s.{name}") if column.nullable else f"t.{name} = s.{name}"
-            for column, name in pairs
+            self.sql.null_safe_equal(f"t.{name}", f"s.{name}") if column.nullable else f"t.{name} = s.{name}"
+            for column, name in key_columns
         )
 
-    def _unmet_staged(self) -> str:
+    def _no_target_row(self) -> str:
         return f"NOT EXISTS (SELECT 1 FROM {self.target} AS t WHERE {self._same_key()})"
 
-    def _unmet_target(self) -> str:
+    def _no_staged_row(self) -> str:
         return f"NOT EXISTS (SELECT 1 FROM {self.staged} AS s WHERE {self._same_key()})"
 
     def _updates(self) -> dict[str, str]:
-        return {column.name: self._taken(column) for column in self._values()} | self._technical()
+        return {column.name: self._new_value(column) for column in self._non_key_columns()} | self._technical_columns()
 
-    def _values(self) -> list[Column]:
+    def _non_key_columns(self) -> list[Column]:
         return [column for column in self.plan.schema.columns if column.name not in self.plan.schema.key]
 
-    def _taken(self, column: Column) -> str:
+    def _new_value(self, column: Column) -> str:
         name = self.sql.quoted(column.name)
         if not self.plan.partial:
             return f"s.{name}"
-        known, place = f"s.{self.sql.quoted(KNOWN)}", self.plan.schema.names.index(column.name) + 1
-        return f"CASE WHEN {known} IS NULL OR substr({known}, {place}, 1) = '1' THEN s.{name} ELSE t.{name} END"
+        known, index = f"s.{self.sql.quoted(KNOWN)}", self.plan.schema.names.index(column.name) + 1
+        return f"CASE WHEN {known} IS NULL OR substr({known}, {index}, 1) = '1' THEN s.{name} ELSE t.{name} END"
 
-    def _technical(self) -> dict[str, str]:
+    def _technical_columns(self) -> dict[str, str]:
         if not self.plan.schema.key:
             return {}
         return {ORDER: f"s.{self.sql.quoted(ORDER)}", **({DELETED: "FALSE"} if self.plan.soft else {})}

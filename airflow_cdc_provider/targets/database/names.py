@@ -1,4 +1,4 @@
-"""Tables of ours beside the copies, and the text in a copy's comment that says which copy it is."""
+"""Names of our own tables beside the copies, and the table comment that identifies a copy."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ CONTROL = "_cdc_control"
 """One row per copy: cursor, fence and the whole control record."""
 
 LOADS = "_cdc_loads"
-"""One row per share of a staging table that has been loaded: whoever loads it again finds it and leaves it."""
+"""One row per partition of a staging table that has been loaded, so that a task that runs twice loads it once."""
 
 CUT, PUBLISHED = "_cdc_cut", "_cdc_published"
-"""At which cursors the tables stood together, and the view that says whether they still do."""
+"""The cursors at which the tables were consistent, and the view that shows whether they still are."""
 
 STAGED, COPIED, REPLACED = "s", "c", "o"
-"""What a staging table holds: rows to merge, a new copy, or the copy that a new one has replaced."""
+"""Kinds of staging tables: rows to merge, a new copy, and the old copy that a new one replaced."""
 
 ROW = "_cdc_row"
-"""Column of staged rows without key: the text by which they are told apart, computed once and not per row they meet."""
+"""Column of staged rows without key: the row as text, computed once for all comparisons."""
 
-MARK = re.compile(r"cdc:([0-9a-f]{32})")
+IDENTITY_COMMENT = re.compile(r"cdc:([0-9a-f]{32})")
 
 
 def staging_prefix(target_table: str) -> str:
-    """Begins the name of every staging table of one target table; short, since names end at 63 bytes."""
+    """Prefix of the staging tables of one target table; short, since PostgreSQL's names end at 63 bytes."""
     return f"_cdc_{hashlib.sha256(target_table.encode()).hexdigest()[:12]}_"
 
 
@@ -37,6 +37,6 @@ def comment(identity: str) -> str:
 
 
 def identity_in(text: str) -> str:
-    """The identity that a table's comment names, empty where it names none. Other words may stand beside it."""
-    found = MARK.search(text)
-    return found[1] if found else ""
+    """The identity in a table's comment, which may contain other text; empty if there is none."""
+    match = IDENTITY_COMMENT.search(text)
+    return match[1] if match else ""

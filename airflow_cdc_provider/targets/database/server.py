@@ -1,4 +1,4 @@
-"""What a database answers over a connection. Sessions are DB-API connections with parameters written ``%s``."""
+"""The protocol of database servers. Sessions are DB-API connections with parameters written ``%s``."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ COMMITTING = frozenset({"commit", "read back", "prepare"})
 """Purposes of sessions that hold the lock of a table."""
 
 IDLE_LIMIT_S = 60
-"""A process that freezes while it holds the lock loses its session, and with it the lock."""
+"""A process that freezes while it holds the lock loses its session and the lock."""
 
 SWAP_LIMIT_S = 600
-"""How long a new copy waits for those who still read the old one."""
+"""How long a new copy waits for readers of the old one."""
 
 LOCK_LIMIT_S = 120
-"""How long a commit waits for another one of the same table."""
+"""How long a commit waits for another commit to the same table."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class JdbcAddress:
 
 
 class Server(Protocol):
-    """Goes to Spark's executors with the tasks that load rows, so it must be picklable. ``longest_name`` in bytes."""
+    """Pickled and sent to Spark's executors with the tasks that load rows. ``longest_name`` in bytes."""
 
     longest_name: ClassVar[int]
 
@@ -48,43 +48,43 @@ class Server(Protocol):
     def schema(self) -> str: ...
 
     @property
-    def place(self) -> str:
-        """Where errors say it happened: server, database or schema, user."""
+    def address(self) -> str:
+        """Server, database or schema, and user, for error messages."""
 
     def unverified(self) -> list[Problem]:
-        """How the connection leads to the server without TLS being verified. Asks nobody."""
+        """Problems of a connection that does not verify the server by TLS. Does not connect."""
 
     def session(self, purpose: str) -> AbstractContextManager[Any]:
-        """A connection that commits when told to and is closed behind the block. Errors of the server come out as
-        CdcError: TargetUnavailable where trying again can help, CheckFailed where a right is missing, Blocked where a
-        value does not fit."""
+        """A connection with explicit commits, closed after the block. Server errors are raised as CdcError:
+        TargetUnavailable if a retry can help, CheckFailed if a privilege is missing, Blocked if a value does not fit.
+        """
 
     def comment(self, cursor: Any, table: str) -> str | None:
-        """The comment of a table; None where there is no table of the name."""
+        """The comment of a table; None if there is no such table."""
 
     def columns(self, cursor: Any, table: str) -> list[str]: ...
 
     def tables_like(self, cursor: Any, prefix: str) -> list[str]: ...
 
     def lock(self, cursor: Any, name: str) -> None:
-        """Wait until nobody else holds this lock and hold it until the session or its transaction ends. Whoever holds
-        it knows the outcome of every commit that anybody has begun."""
+        """Wait for this lock and hold it until the session or its transaction ends. Under the lock, no commit of
+        another session is in flight."""
 
-    def settle(self, cursor: Any, table: str, index: Sequence[str], unique: bool, constraint: str) -> None:
-        """Make a loaded table fast: its key, and what the planner wants to know. ``index``: columns, may be empty."""
+    def index_and_analyze(self, cursor: Any, table: str, index: Sequence[str], unique: bool, constraint: str) -> None:
+        """Add the key of a loaded table and collect planner statistics. ``index``: columns, may be empty."""
 
     def swap(self, connection: Any, shadow: str, table: str, replaced: str, exists: bool) -> None:
-        """Commit the open transaction and let ``shadow`` stand under the name ``table``, together or, where the
-        database cannot do that, the latter last and at once."""
+        """Commit the open transaction and rename ``shadow`` to ``table``, atomically; where the database cannot do
+        both, the rename follows the commit as one statement."""
 
-    def drop_if_free(self, connection: Any, table: str) -> bool:
-        """Drop a table unless somebody uses it. Whether it is gone. What the transaction did before stands either
-        way."""
+    def drop_if_unused(self, connection: Any, table: str) -> bool:
+        """Drop a table unless a session uses it. Returns whether it was dropped. Earlier statements of the transaction
+        stay in effect either way."""
 
     def copy_in(self, connection: Any, table: str, columns: Mapping[str, bool], batches: Iterable[Any]) -> int:
-        """Load Arrow batches of texts. ``columns``: name → whether its text is the hex of bytes. The number of rows."""
+        """Load Arrow batches of texts. ``columns``: name → whether its text is hex bytes. Returns the row count."""
 
     def jdbc(self) -> JdbcAddress: ...
 
-    def complaints(self, cursor: Any) -> Iterable[Problem]:
-        """What is wrong with the server for our purpose, besides rights."""
+    def server_problems(self, cursor: Any) -> Iterable[Problem]:
+        """Problems of the server's version and settings."""

@@ -1,4 +1,4 @@
-"""What the SQL of one database spells in its own way. Text only."""
+"""The SQL dialect of a database, as text."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from airflow_cdc_provider.targets.database.names import CONTROL, LOADS, ROW
 
 
 class Sql(Protocol):
-    """``column`` arguments are the column's own name, expressions are SQL. Rows of a target table are ``t``, staged
-    rows ``s``."""
+    """``column`` arguments are names, all others are SQL. Rows of a target table are ``t``, staged rows ``s``."""
 
     @property
     def order_type(self) -> str: ...
@@ -23,56 +22,56 @@ class Sql(Protocol):
 
     @property
     def short_text_type(self) -> str:
-        """Of names and codes of ours; may stand in a key."""
+        """The type of our own names and codes; allowed in a key."""
 
     @property
     def long_text_type(self) -> str: ...
 
     @property
     def staged_rows_need_index(self) -> bool:
-        """Whether joins with staged rows would be slow without one on their key."""
+        """Whether joins with staged rows are slow without an index on their key."""
 
     def quoted(self, name: str) -> str: ...
 
     def table(self, name: str) -> str:
-        """A table of the target's schema, by its full name."""
+        """The qualified name of a table in the target's schema."""
 
     def column_type(self, column: Column, in_key: bool) -> str: ...
 
     def literal(self, canonical: object, column: Column) -> str:
         """A canonical value (as ``json.loads`` gives it) as SQL."""
 
-    def same(self, left: str, right: str) -> str:
-        """Equality by which NULL equals NULL."""
+    def null_safe_equal(self, left: str, right: str) -> str:
+        """Equality for which NULL equals NULL."""
 
     def row_text(self, alias: str, columns: Sequence[Column]) -> str:
-        """A text that two rows share only if they are equal copies, NULLs and signs of zero included. Fits into a short
-        text."""
+        """A text that is equal for two rows only if all values are, NULLs and signs of zero included. Fits into a
+        short text."""
 
     def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str: ...
 
     def delete(self, target: str, staged: str, condition: str) -> str: ...
 
-    def delete_alone(self, target: str, condition: str) -> str: ...
+    def delete_where(self, target: str, condition: str) -> str: ...
 
     def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str: ...
 
-    def insert_once(self, table: str, columns: Sequence[str]) -> str:
-        """An INSERT with parameters that does nothing where the key is there already."""
+    def insert_if_absent(self, table: str, columns: Sequence[str]) -> str:
+        """A parameterised INSERT that does nothing if the key exists."""
 
-    def refused(self, column: Column, in_key: bool, value: str) -> str:
-        """See ``TargetTables.refused``."""
+    def unsupported_condition(self, column: Column, in_key: bool, value: str) -> str:
+        """See ``TargetTables.unsupported_condition``."""
 
     def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         """See ``TargetTables.unsupported_values``."""
 
-    def read_as(self, column: Column) -> tuple[str, str]:
-        """This database's SQL by which Spark reads a column, and Spark SQL (empty where none is needed) that turns what
-        it read into the column's Spark type."""
+    def read_expressions(self, column: Column) -> tuple[str, str]:
+        """The database's SQL expression that Spark reads, and a Spark SQL expression (may be empty) that converts the
+        result to the column's Spark type."""
 
 
 def column_list(sql: Sql, schema: TableSchema, soft: bool) -> list[str]:
-    """The columns of a copy as CREATE TABLE wants them."""
+    """Column definitions of a copy for CREATE TABLE."""
     own = [
         f"{sql.quoted(column.name)} {sql.column_type(column, column.name in schema.key)}"
         f"{' NOT NULL' if column.name in schema.key and not column.nullable else ''}"
@@ -83,7 +82,7 @@ def column_list(sql: Sql, schema: TableSchema, soft: bool) -> list[str]:
 
 
 def staged_column_list(sql: Sql, schema: TableSchema) -> list[str]:
-    """The columns of a table of rows to merge. ``_cdc_known`` is a text of 0 and 1, one per column of the schema."""
+    """Column definitions of a table of staged rows. ``_cdc_known`` has one digit, 0 or 1, per column of the schema."""
     own = [f"{sql.quoted(c.name)} {sql.column_type(c, c.name in schema.key)}" for c in schema.columns]
     row = [] if schema.key else [f"{sql.quoted(ROW)} {sql.short_text_type}"]
     return [
@@ -101,12 +100,12 @@ def add_columns(sql: Sql, table: str, columns: Sequence[Column]) -> str:
 
 
 def key_is_unique(schema: TableSchema) -> bool:
-    """A primary key needs columns that are never NULL; other keys get an index that only makes them fast."""
+    """Whether the key can be a primary key, i.e. has no nullable columns; other keys get a plain index."""
     return bool(schema.key) and not any(schema.column(name).nullable for name in schema.key)
 
 
 def control_tables(sql: Sql) -> list[str]:
-    """Name and columns of the tables that are ours alone, as statements that do nothing where they exist."""
+    """Idempotent statements that create our own tables."""
     quoted, name, text = sql.quoted, sql.short_text_type, sql.long_text_type
     control = [
         f"{quoted('target_table')} {name} NOT NULL",

@@ -1,15 +1,16 @@
-"""What stands in a table of a database, and every commit to it: fences on a worker, merges and copies from a job.
+"""The state of the tables of a database, and all commits to them: fences on a worker, merges and copies from a job.
 
-A copy is known by the identity that its comment names; the control row of that identity is the one that counts. A row
-of another identity, left by an attempt that died, counts for nothing. Each commit first takes the table's lock, then
-moves the control row on from what it was read as: one row, or nothing happens. The lock is what makes a lost answer
-readable: whoever gets it knows that no commit is still on its way.
+A copy is identified by the identity in its table comment, and only the control row with that identity is valid; rows of
+other identities are left over from attempts that died. Each commit takes the table's lock and then updates the control
+row as a compare-and-set. Under the lock no other commit is in flight, so the outcome of a commit can be read back if
+its response was lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -23,20 +24,20 @@ from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.check import check_tables
 from airflow_cdc_provider.targets.database.cuts import write_cut
-from airflow_cdc_provider.targets.database.merge_sql import Counts, rows_after
+from airflow_cdc_provider.targets.database.merge_sql import Counts, row_count_after
 from airflow_cdc_provider.targets.database.names import CONTROL, identity_in
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import Sql
-from airflow_cdc_provider.targets.fencing import claimed, is_ours, overtaken_by
+from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
 from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
 
 TRIES = 2
-"""A commit whose answer was lost and that did not happen is tried once more."""
+"""A commit whose response was lost and that did not happen is tried once more."""
 
 
 @dataclass(frozen=True)
-class Open:
+class LockedTable:
     """A locked table whose control row is as expected, in an open transaction."""
 
     connection: Any
@@ -58,7 +59,7 @@ class DatabaseTarget:
         return default_name(source_table)
 
     def locate(self, target_table: str) -> str:
-        return f"{self.server.place}, table {self.server.schema}.{target_table}"
+        return f"{self.server.address}, table {self.server.schema}.{target_table}"
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
@@ -66,17 +67,17 @@ class DatabaseTarget:
     def unverified(self) -> list[Problem]:
         return self.server.unverified()
 
-    def refused(self, column: Column, in_key: bool, value: str) -> str:
-        return self.sql.refused(column, in_key, value)
+    def unsupported_condition(self, column: Column, in_key: bool, value: str) -> str:
+        return self.sql.unsupported_condition(column, in_key, value)
 
     def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         return self.sql.unsupported_values(column, in_key)
 
     def state(self, table: str, target_table: str) -> TargetState:
         with self.server.session("probe") as connection:
-            return self.look(connection.cursor(), table, target_table)
+            return self.read_state(connection.cursor(), table, target_table)
 
-    def look(self, cursor: Any, table: str, target_table: str) -> TargetState:
+    def read_state(self, cursor: Any, table: str, target_table: str) -> TargetState:
         comment = self.server.comment(cursor, target_table)
         if comment is None:
             return TargetState(exists=False)
@@ -88,24 +89,24 @@ class DatabaseTarget:
             return TargetState(exists=True, identity=identity)
         return TargetState(True, record, None, identity, record.token)
 
-    def row_count(self, target_table: str, held: TargetState) -> int | None:
-        """By what our own commits did: rows that somebody else writes do not count."""
-        return held.control.rows if held.control else None
+    def row_count(self, target_table: str, state: TargetState) -> int | None:
+        """From the counts of our own commits: rows that other writers add do not count."""
+        return state.control.rows if state.control else None
 
     def oldest_token(self, table: str, target_table: str) -> int:
-        """The row holds the record itself: no older one is asked for in staging."""
+        """The control row contains the whole record, so the log's older records are not needed."""
         return self.state(table, target_table).token or 0
 
     def version_at_or_before(self, table: str, target_table: str, window: int) -> EarlierVersion | None:
-        """A database keeps what is, and nothing of what was."""
+        """None: a database keeps no earlier versions."""
         return None
 
     def control_at(self, table: str, target_table: str, version: int) -> ControlRecord | None:
         return None
 
     def restore_version(self, target_table: str, expected: TargetState, version: int) -> None:
-        where, do = self.locate(target_table), "copy the table again: airflow cdc resync"
-        raise Blocked(Problem("TGT024", "a database keeps no versions", where, f"version {version}", do=do))
+        where, do = self.locate(target_table), "resync the table: airflow cdc resync"
+        raise Blocked(Problem("TGT024", "a database keeps no earlier versions", where, f"version {version}", do=do))
 
     def publish_cut(self, cut: Cut) -> None:
         with self.server.session("publish") as connection:
@@ -115,55 +116,63 @@ class DatabaseTarget:
             connection.commit()
 
     def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
-        record = claimed(self.log, record, expected)
+        record = claim_fence(self.log, record, expected)
         self.commit(target_table, expected, record, lambda _: {})
         return record
 
     def commit(
-        self, target_table: str, expected: TargetState, record: ControlRecord, work: Callable[[Open], Counts]
+        self, target_table: str, expected: TargetState, record: ControlRecord, work: Callable[[LockedTable], Counts]
     ) -> Counts | None:
-        """Move the control row from ``expected`` to ``record``, with the number of rows that the table then holds, and
-        do ``work`` in the same transaction. None where the commit stands but its answer was lost. Raises Fenced where
-        the table is not as expected."""
-        lost: TargetUnavailable | None = None
+        """Replace the control row ``expected`` by ``record``, with the table's new number of rows, and do ``work`` in
+        the same transaction. Returns None if the commit succeeded but its response was lost. Raises Fenced if the
+        table has changed."""
+        return self.retry_lost_response(
+            target_table, record, partial(self._commit, target_table, expected, record, work)
+        )
+
+    def retry_lost_response(
+        self, target_table: str, record: ControlRecord, commit: Callable[[], Counts | None]
+    ) -> Counts | None:
+        """The result of ``commit``, which commits ``record``; None if it succeeded but its response was lost."""
+        lost_response: TargetUnavailable | None = None
         for _ in range(TRIES):
             try:
-                return self._commit(target_table, expected, record, work)
+                return commit()
             except TargetUnavailable as error:
-                lost = error
-            if self.stands(target_table, record):
+                lost_response = error
+            if self.is_committed(target_table, record):
                 return None
-        assert lost is not None
-        raise lost
+        assert lost_response is not None
+        raise lost_response
 
-    def stands(self, target_table: str, record: ControlRecord) -> bool:
-        """Whether the commit of ``record`` has happened. Under the lock: nothing of it can still be on its way."""
+    def is_committed(self, target_table: str, record: ControlRecord) -> bool:
+        """Whether ``record`` is committed, read under the lock, so that its commit cannot be in flight any more."""
         with self.server.session("read back") as connection:
             cursor = connection.cursor()
             self.server.lock(cursor, self.lock_name(target_table))
-            return is_ours(self.look(cursor, record.table, target_table), record)
+            return has_commit(self.read_state(cursor, record.table, target_table), record)
 
     def lock_name(self, target_table: str) -> str:
         return f"cdc:{self.server.schema}.{target_table}"
 
-    def require(self, cursor: Any, target_table: str, expected: TargetState, record: ControlRecord) -> None:
-        """Raises Fenced where the table is no longer as expected."""
-        found = self.look(cursor, record.table, target_table)
-        if (found.exists, found.identity, found.control) != (expected.exists, expected.identity, expected.control):
-            raise overtaken_by(found, record)
+    def require_unchanged(self, cursor: Any, target_table: str, expected: TargetState, record: ControlRecord) -> None:
+        """Raises Fenced if the table has changed."""
+        state = self.read_state(cursor, record.table, target_table)
+        if (state.exists, state.identity, state.control) != (expected.exists, expected.identity, expected.control):
+            raise superseded_by(state, record)
 
     def _commit(
-        self, target_table: str, expected: TargetState, record: ControlRecord, work: Callable[[Open], Counts]
+        self, target_table: str, expected: TargetState, record: ControlRecord, work: Callable[[LockedTable], Counts]
     ) -> Counts:
         with self.server.session("commit") as connection:
             cursor = connection.cursor()
             self.server.lock(cursor, self.lock_name(target_table))
-            self.require(cursor, target_table, expected, record)
-            counts = work(Open(connection, cursor, self.sql))
+            self.require_unchanged(cursor, target_table, expected, record)
+            counts = work(LockedTable(connection, cursor, self.sql))
             assert expected.control is not None
-            moved = replace(record, rows=rows_after(expected.control.rows, counts))
-            if not control.move(cursor, self.sql, target_table, expected.identity, expected.control, moved):
-                raise overtaken_by(self.look(cursor, record.table, target_table), record)
+            with_rows = replace(record, rows=row_count_after(expected.control.rows, counts))
+            if not control.advance(cursor, self.sql, target_table, expected.identity, expected.control, with_rows):
+                raise superseded_by(self.read_state(cursor, record.table, target_table), record)
             failpoint("commit.before")
             connection.commit()
             failpoint("commit.after")

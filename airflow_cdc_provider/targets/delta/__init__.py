@@ -1,1 +1,1 @@
-"""Delta Lake: one table per folder; cursor and fence in the table's own log, read and written without a JVM."""
+"""Delta Lake: one folder per table; cursor and fence are in the table's own log, read and written without a JVM."""

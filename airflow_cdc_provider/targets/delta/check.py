@@ -1,4 +1,4 @@
-"""Every obstacle on the Delta side, found before a job starts."""
+"""Checks of a Delta target before a job starts."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, S3, Location
 from airflow_cdc_provider.staging.local_store import HAS_HARD_LINKS
 from airflow_cdc_provider.staging.open_store import open_store
-from airflow_cdc_provider.staging.store import Store, creates_exclusively
+from airflow_cdc_provider.staging.store import Store, supports_exclusive_create
 from airflow_cdc_provider.targets.common_checks import (
-    catalog_name,
-    folder_not_writable,
-    in_the_definition,
-    nearest_folder,
-    not_ours,
+    check_catalog_name,
+    check_definition,
+    check_folder_writable,
+    foreign_table,
+    nearest_existing_folder,
 )
 from airflow_cdc_provider.targets.delta.ddl import UNFENCEABLE_FEATURES
-from airflow_cdc_provider.targets.delta.names import LOG, OUR_FILES
+from airflow_cdc_provider.targets.delta.names import FILE_PREFIX, LOG
 from airflow_cdc_provider.targets.target import TargetState
 
-NOT_EXCLUSIVE = "the target's storage does not create files exclusively"
+NOT_EXCLUSIVE = "the target's storage does not support exclusive creation of files"
 
 
 class CheckedTarget(Protocol):
-    """What is asked of a Delta target."""
+    """The part of a Delta target that is checked."""
 
     location: str
     catalog: str
-    place: Location
+    parsed_location: Location
     connection: ConnectionInfo
 
     @property
@@ -45,62 +45,59 @@ class CheckedTarget(Protocol):
 
 
 def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Problem]:
-    place = list(_location(target))
-    if place:
-        return place
-    return [problem for task in tables for problem in (*in_the_definition(task, "Delta"), *_table(target, task))]
+    if problems := list(_check_location(target)):
+        return problems
+    return [problem for task in tables for problem in (*check_definition(task, "Delta"), *_check_table(target, task))]
 
 
-def _location(target: CheckedTarget) -> Iterator[Problem]:
+def _check_location(target: CheckedTarget) -> Iterator[Problem]:
     where = f"target.location {target.location}" if target.location else "target.location"
-    yield from catalog_name(target.catalog)
+    yield from check_catalog_name(target.catalog)
     if not target.location:
         yield Problem("TGT001", "a Delta target needs a location", where, "nothing", "a folder", "set target.location")
         return
-    if target.place.scheme == S3:
-        do = "use a store that honours `If-None-Match: *`, as AWS does"
-        yield from _not_exclusive(target, target.location, Problem("TGT004", NOT_EXCLUSIVE, where, do=do))
+    if target.parsed_location.scheme == S3:
+        do = "use an object store that supports `If-None-Match: *`, as S3 does"
+        yield from _check_exclusive_creation(target, target.location, Problem("TGT004", NOT_EXCLUSIVE, where, do=do))
         return
-    if target.place.scheme != FOLDER or not target.location.startswith("/"):
-        yield Problem("TGT001", "no Delta tables on this kind of storage", where, target.location, ALLOWED)
+    if target.parsed_location.scheme != FOLDER or not target.location.startswith("/"):
+        yield Problem("TGT001", "storage type not supported for Delta tables", where, target.location, ALLOWED)
         return
-    if unwritable := list(folder_not_writable(target.location)):
+    if unwritable := list(check_folder_writable(target.location)):
         yield from unwritable
         return
-    do = "put the tables on such a file system, or into an object store with conditional writes"
-    missing = Problem("TGT004", NOT_EXCLUSIVE, where, "no hard links", HAS_HARD_LINKS, do)
-    yield from _not_exclusive(target, str(nearest_folder(target.location)), missing)
+    do = "use such a file system, or an object store with conditional writes"
+    not_exclusive = Problem("TGT004", NOT_EXCLUSIVE, where, "no hard links", HAS_HARD_LINKS, do)
+    yield from _check_exclusive_creation(target, str(nearest_existing_folder(target.location)), not_exclusive)
 
 
-def _not_exclusive(target: CheckedTarget, location: str, missing: Problem) -> Iterator[Problem]:
-    """Reached, written, and exclusively: without that two writers could both commit the same version of a table.
-    ``missing``: what is said where files are not created so."""
+def _check_exclusive_creation(target: CheckedTarget, location: str, not_exclusive: Problem) -> Iterator[Problem]:
+    """The storage must be reachable and writable, and create files exclusively: otherwise two writers could both commit
+    the same version of a table."""
     try:
-        if not creates_exclusively(open_store(location, target.connection)):
-            yield missing
+        if not supports_exclusive_create(open_store(location, target.connection)):
+            yield not_exclusive
     except CdcError as error:
-        yield from (missing if one.code == "STG011" else one for one in error.problems)
+        yield from (not_exclusive if problem.code == "STG011" else problem for problem in error.problems)
 
 
-def _table(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:
+def _check_table(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:
     path = target.locate(task.target)
-    held = target.state(task.table, task.target)
-    if not held.exists:
-        if not all(name.startswith((OUR_FILES, LOG)) for name in target.store.names(task.target)):
+    state = target.state(task.table, task.target)
+    if not state.exists:
+        if not all(name.startswith((FILE_PREFIX, LOG)) for name in target.store.names(task.target)):
             do = "choose another tables.target, or move the folder away"
-            yield Problem("TGT011", "the target folder holds something that is no Delta table", path, "files", "", do)
+            yield Problem("TGT011", "the target folder is not empty and not a Delta table", path, "files", "", do)
         return
-    if held.token is None:
-        yield not_ours(path)
+    if state.token is None:
+        yield foreign_table(path)
         return
-    opened = target.open(task.target)
+    delta_table = target.open(task.target)
     retention = "delta.setTransactionRetentionDuration"
-    if retention in opened.metadata().configuration:
+    if retention in delta_table.metadata().configuration:
         do = f"ALTER TABLE delta.`{path}` UNSET TBLPROPERTIES ('{retention}')"
-        yield Problem("TGT013", f"{retention} makes Delta forget which commits were ours", path, "set", "unset", do)
-    features = UNFENCEABLE_FEATURES & set(opened.protocol().writer_features or ())
+        yield Problem("TGT013", f"{retention} lets Delta delete our commit tokens", path, "set", "unset", do)
+    features = UNFENCEABLE_FEATURES & set(delta_table.protocol().writer_features or ())
     if features:
         do = "ALTER TABLE … DROP FEATURE for each of them, or resync into a new table"
-        yield Problem(
-            "TGT018", "table features that a fence cannot be written under", path, ", ".join(features), "", do
-        )
+        yield Problem("TGT018", "table features that do not support fences", path, ", ".join(features), "", do)

@@ -1,4 +1,4 @@
-"""Published cuts beside the tables: one small file each, named by its window, so that the newest sorts last."""
+"""Published cuts beside the tables: one small file per cut, named by its window, so that the newest sorts last."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.staging.store import Store
 
 FOLDER = "_cdc_cuts"
-KEPT = 20
-"""Readers that found a file may still be about to read it."""
+KEPT_CUTS = 20
+"""A reader that has listed the files may still read older ones."""
 
 
 def write_cut(store: Store, cut: Cut) -> None:
-    """``store`` is the target's location. A cut that is older than one there goes behind it and changes nothing."""
+    """``store`` is the target's location. A late write of an older cut sorts before newer ones and has no effect."""
     folder = f"{FOLDER}/{cut.replicator}"
-    said = {
+    content = {
         "replicator": cut.replicator,
         "window": cut.window,
         "at": cut.at,
         "tables": {table.target: table.version for table in cut.tables},
     }
-    store.write(f"{folder}/{cut.window:010d}.json", json.dumps(said, indent=1).encode())
-    for name in store.names(folder)[:-KEPT]:
+    store.write(f"{folder}/{cut.window:010d}.json", json.dumps(content, indent=1).encode())
+    for name in store.names(folder)[:-KEPT_CUTS]:
         store.delete(f"{folder}/{name}")

@@ -1,9 +1,9 @@
-"""How a Delta table is made and grown.
+"""DDL of Delta tables.
 
-Only table features that the fence's library can append under are switched on. Tried with deltalake 1.6.6 on tables of
-Delta 4.4: deletion vectors, timestampNtz, column mapping, v2 checkpoints and change data feed pass; clustering, type
-widening, row tracking and in-commit timestamps do not. So a table is laid out by sorting, never by CLUSTER BY, and a
-widened column needs a resync.
+Only table features under which the deltalake library can append are enabled. Tested with deltalake 1.6.6 on tables of
+Delta 4.4: deletion vectors, timestampNtz, column mapping, v2 checkpoints and change data feed work; clustering, type
+widening, row tracking and in-commit timestamps do not. So tables are laid out by sorting, never by CLUSTER BY, and a
+widened column requires a resync.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ COLUMN_MAPPING = "delta.columnMapping.mode"
 STATISTICS = "delta.dataSkippingStatsColumns"
 
 CHECKPOINT_INTERVAL_COMMITS = 25
-"""Every so many commits Delta writes a checkpoint within a commit: often enough to open the table fast, seldom enough
-not to slow every second merge of a table that changes by the minute."""
+"""Delta writes a checkpoint within a commit at this interval: often enough to open the table fast, rarely enough not to
+slow every second merge of a table that changes every minute."""
 
 STATISTICS_COLUMNS = 32
-"""As many columns as Delta itself keeps minima and maxima of."""
+"""Delta's own default number of columns with statistics."""
 
-UNORDERED = frozenset({Kind.BOOLEAN, Kind.BYTES})
-"""Delta refuses statistics on them."""
+WITHOUT_STATISTICS = frozenset({Kind.BOOLEAN, Kind.BYTES})
+"""Delta rejects statistics on these types."""
 
 
 def table_properties(schema: TableSchema, layout: Sequence[str]) -> dict[str, str]:
-    """``layout``: the columns that must have statistics because bounds are put on them. Other text has none: a quarter
-    of the work of a copy would go into them, and hardly a file is skipped by them."""
+    """``layout``: the columns that must have statistics because merges bound them. Other text columns have none: they
+    would cost a quarter of the time of a copy, and few files are skipped by them."""
     properties = {
         "delta.enableDeletionVectors": "true",
         "delta.checkpointInterval": str(CHECKPOINT_INTERVAL_COMMITS),
     }
     kinds = {column.name: column.type.kind for column in schema.columns}
-    measured = [name for name in schema.names if kinds[name] not in TEXTUAL | UNORDERED][:STATISTICS_COLUMNS]
-    bounded = [name for name in layout if kinds[name] not in UNORDERED]
-    if names := dict.fromkeys((*bounded, *measured)):
+    other = [name for name in schema.names if kinds[name] not in TEXTUAL | WITHOUT_STATISTICS][:STATISTICS_COLUMNS]
+    bounded = [name for name in layout if kinds[name] not in WITHOUT_STATISTICS]
+    if names := dict.fromkeys((*bounded, *other)):
         properties[STATISTICS] = ",".join(quoted(name) for name in names)
     else:
         properties["delta.dataSkippingNumIndexedCols"] = "0"
@@ -54,23 +54,21 @@ def needs_column_mapping(names: Iterable[str]) -> bool:
     return any(NEEDS_COLUMN_MAPPING & set(name) for name in names)
 
 
-def switch_on_column_mapping(path: str) -> str:
-    """For a table that was made without: a change of its metadata alone, and for good."""
+def enable_column_mapping(path: str) -> str:
+    """For a table created without column mapping. Changes its metadata only, and cannot be undone."""
     return f"ALTER TABLE {path_table(path)} SET TBLPROPERTIES ('{COLUMN_MAPPING}' = 'name')"
 
 
 def is_listed(name: str, listed: str) -> bool:
-    """Whether a list of columns in a table's configuration has this one."""
+    """Whether a list of columns in a table's configuration contains this one."""
     return quoted(name) in listed or name in listed.split(",")
 
 
-def without_statistics(
-    path: str, configuration: Mapping[str, str], before: Iterable[str], after: Collection[str]
-) -> str:
-    """For a table with the columns ``before``, ahead of a copy that has those ``after``: Delta refuses one without a
-    column that the table keeps statistics of. Empty where the copy has them all."""
-    names = [name for name in before if is_listed(name, configuration.get(STATISTICS, ""))]
-    kept = [quoted(name) for name in names if name in after]
+def drop_statistics(path: str, configuration: Mapping[str, str], current: Iterable[str], new: Collection[str]) -> str:
+    """Required before a copy replaces the ``current`` columns by ``new`` ones: Delta rejects a copy without a column
+    that has statistics. Empty if the copy has all of them."""
+    names = [name for name in current if is_listed(name, configuration.get(STATISTICS, ""))]
+    kept = [quoted(name) for name in names if name in new]
     if len(kept) == len(names):
         return ""
     if not kept:
@@ -84,7 +82,7 @@ def add_columns(path: str, columns: Sequence[Column]) -> str:
 
 
 def register(catalog: str, target_table: str, path: str) -> str:
-    """A name for the table in Spark's catalog; the folder stays the truth."""
+    """Registers the table in Spark's catalog; the folder remains authoritative."""
     return f"CREATE TABLE IF NOT EXISTS {catalog_name(catalog, target_table)} USING delta LOCATION {text_literal(path)}"
 
 

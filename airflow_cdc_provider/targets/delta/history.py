@@ -1,8 +1,8 @@
-"""Which control record of a Delta table counts, read off its history.
+"""Finds the control record in force in the history of a Delta table.
 
-The newest commit of ours counts, unless somebody restored the table to before it: Delta's RESTORE takes the data back
-but keeps the recorded token high. Then what counted at the restored version counts. A RESTORE above a record in state
-``rewinding`` was announced by us and changes nothing until the next record says so.
+It is that of our newest commit, unless others restored the table to an earlier version: Delta's RESTORE takes the data
+back and leaves the recorded token high. Then it is the record that was in force at the restored version. A RESTORE
+above a record in state ``rewinding`` is our own and changes nothing until the next record.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import TableState
 
-BEFORE_EVERYTHING = -1
-"""Where a RESTORE to a point of time went: its version is not in the history, so nothing is known to count there."""
+UNKNOWN_VERSION = -1
+"""The version of a RESTORE by timestamp, which the history does not contain; no record is known there."""
 
 
 @dataclass(frozen=True)
 class Commit:
-    """One version of the table: our record where it is ours, the version it went back to where it is a RESTORE."""
+    """One version of the table: its control record if it is ours, the restored version if it is a RESTORE."""
 
     version: int
     record: ControlRecord | None = None
@@ -31,36 +31,36 @@ class Commit:
 
 @dataclass(frozen=True)
 class TableHistory:
-    """``known`` is False where the history given does not reach back far enough to tell."""
+    """``complete`` is False if the given part of the history does not reach back far enough."""
 
     record: ControlRecord | None
     restored: bool
-    known: bool
+    complete: bool
 
 
 def read_commit(entry: Mapping[str, Any], replicator: str, table: str) -> Commit:
     version = int(entry["version"])
     if entry.get("operation") == "RESTORE":
         target = entry.get("operationParameters", {}).get("version")
-        return Commit(version, restored_to=BEFORE_EVERYTHING if target is None else int(target))
+        return Commit(version, restored_to=UNKNOWN_VERSION if target is None else int(target))
     return Commit(version, record=_own_record(entry.get("userMetadata"), replicator, table))
 
 
 def read_history(commits: Sequence[Commit], at: int | None = None) -> TableHistory:
-    """``commits`` newest first. ``at``: as of this version instead of the newest."""
+    """``commits``: newest first. ``at``: as of this version instead of the newest."""
     below = [commit for commit in commits if at is None or commit.version <= at]
     restore: Commit | None = None
     for commit in below:
         if commit.record is not None:
             if restore is None or commit.record.state.name is TableState.REWINDING:
-                return TableHistory(commit.record, restored=False, known=True)
+                return TableHistory(commit.record, restored=False, complete=True)
             break
         if restore is None and commit.restored_to is not None:
             restore = commit
     if restore is None or restore.restored_to is None:
-        return TableHistory(None, restored=restore is not None, known=False)
+        return TableHistory(None, restored=restore is not None, complete=False)
     earlier = read_history(commits, restore.restored_to)
-    return TableHistory(earlier.record, restored=True, known=earlier.known)
+    return TableHistory(earlier.record, restored=True, complete=earlier.complete)
 
 
 def _own_record(metadata: Any, replicator: str, table: str) -> ControlRecord | None:

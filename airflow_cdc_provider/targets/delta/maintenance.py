@@ -1,7 +1,7 @@
-"""When a Delta table needs upkeep, by its own figures.
+"""Which maintenance a Delta table needs, from its statistics.
 
-Every merge adds a few small files and marks rows of others as deleted; what no version needs any more stays in the
-folder until it is vacuumed. None of it harms until there is much of it.
+Every merge adds a few small files and marks rows of others as deleted; files that no version needs stay in the folder
+until a vacuum. Small amounts of either do no harm.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from enum import StrEnum
 from airflow_cdc_provider.targets.delta.ddl import CHECKPOINT_INTERVAL_COMMITS
 
 FILE_BYTES = 128 << 20
-"""A file of this size is as good as a larger one."""
+"""Files of this size need no compaction."""
 
-SPARE_FILES = 30
-"""Small files that are borne with however small the table is: two or three dozen merges."""
+TOLERATED_FILES = 30
+"""Small files that are tolerated in a table of any size: those of two or three dozen merges."""
 
-MARKED_SHARE = 0.1
-"""Rows marked deleted as a share of the table's rows: every reader skips them one by one."""
+MARKED_FRACTION = 0.1
+"""Fraction of rows marked deleted that is tolerated: every reader skips them one by one."""
 
-BETWEEN_VACUUMS = timedelta(days=1)
-"""A vacuum lists the whole folder, needed or not."""
+VACUUM_INTERVAL = timedelta(days=1)
+"""A vacuum lists the whole folder even if there is nothing to remove."""
 
 
 class MaintenanceTask(StrEnum):
@@ -34,8 +34,8 @@ class MaintenanceTask(StrEnum):
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """``rows``: those marked deleted included. ``unvacuumed``: how long the table has gone without a vacuum while
-    there was something to remove. ``commits``: those behind the last checkpoint."""
+    """``rows`` includes those marked deleted. ``unvacuumed``: time since the last vacuum if there is something to
+    remove. ``commits``: number since the last checkpoint."""
 
     files: int
     bytes: int
@@ -45,15 +45,15 @@ class TableStatistics:
     commits: int
 
 
-def due(figures: TableStatistics, keep: timedelta) -> tuple[MaintenanceTask, ...]:
-    """In the order in which they are to be done. ``keep``: how far back a version must stay readable."""
-    chores: list[MaintenanceTask] = []
-    if figures.marked_rows > MARKED_SHARE * figures.rows:
-        chores.append(MaintenanceTask.PURGE)
-    if figures.files > 2 * (figures.bytes // FILE_BYTES + 1) + SPARE_FILES:
-        chores.append(MaintenanceTask.COMPACT)
-    if figures.unvacuumed > keep + BETWEEN_VACUUMS:
-        chores.append(MaintenanceTask.VACUUM)
-    if figures.commits > CHECKPOINT_INTERVAL_COMMITS:  # commits of Spark write one by themselves, ours do not
-        chores.append(MaintenanceTask.CHECKPOINT)
-    return tuple(chores)
+def due_tasks(statistics: TableStatistics, keep: timedelta) -> tuple[MaintenanceTask, ...]:
+    """In order of execution. ``keep``: how far back versions must stay readable."""
+    tasks: list[MaintenanceTask] = []
+    if statistics.marked_rows > MARKED_FRACTION * statistics.rows:
+        tasks.append(MaintenanceTask.PURGE)
+    if statistics.files > 2 * (statistics.bytes // FILE_BYTES + 1) + TOLERATED_FILES:
+        tasks.append(MaintenanceTask.COMPACT)
+    if statistics.unvacuumed > keep + VACUUM_INTERVAL:
+        tasks.append(MaintenanceTask.VACUUM)
+    if statistics.commits > CHECKPOINT_INTERVAL_COMMITS:  # Spark's commits write checkpoints themselves, ours do not
+        tasks.append(MaintenanceTask.CHECKPOINT)
+    return tuple(tasks)

@@ -1,16 +1,15 @@
-"""What Delta allows in names, and how its tables and their files are named."""
+"""Names of Delta tables, columns and files."""
 
 from __future__ import annotations
 
 from airflow_cdc_provider.targets.sparksql.names import quoted
 
 NEEDS_COLUMN_MAPPING = frozenset(" ,;{}()\n\t=")
-"""Characters that Parquet field names may not hold; Delta takes them only under column mapping."""
+"""Characters that Parquet field names may not contain; Delta allows them only with column mapping."""
 
 LOG = "_delta_log"
-OUR_FILES = "cdc-"
-"""How the files begin that we write without Spark. A copy that died leaves some that no table names: they must be told
-from those of somebody else."""
+FILE_PREFIX = "cdc-"
+"""Prefix of data files that are written without Spark. It distinguishes orphans of a failed copy from other files."""
 
 
 def path_table(path: str) -> str:

@@ -7,4 +7,4 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DeltaOptions:
-    """Delta takes none of its own: `location` and `catalog` belong to every target."""
+    """None of its own: `location` and `catalog` are common to all targets."""

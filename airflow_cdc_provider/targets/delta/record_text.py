@@ -1,4 +1,4 @@
-"""A control record as the text that stands in a commit's metadata."""
+"""A control record as text in a commit's metadata."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Apache Iceberg: tables in a catalog; cursor and fence in their own snapshots, read and written without a JVM."""
+"""Apache Iceberg: tables in a catalog; cursor and fence are in the snapshots, read and written without a JVM."""

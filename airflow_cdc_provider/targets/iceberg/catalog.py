@@ -1,8 +1,8 @@
-"""Which catalog the tables stand in, said once for Spark and once for the library without a JVM.
+"""The catalog of a target, as settings for Spark and for pyiceberg.
 
-A folder becomes a warehouse with a catalog of its own, one SQLite file beside the tables. Iceberg's Java has a catalog
-for that (JDBC), and so has its Python (SQL), over the same two tables of the file; the Hadoop catalog, which needs no
-file, is not in Python, so no worker could look into it or fence it without starting Spark.
+A folder is a warehouse with its own catalog, one SQLite file beside the tables. Both Iceberg's Java library (JDBC) and
+pyiceberg (SQL) have a catalog over the same two tables of that file. The Hadoop catalog requires no file, but pyiceberg
+does not have it, so workers could not read or fence its tables without starting Spark.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from airflow_cdc_provider.core.connections.allowed_extras import followed
+from airflow_cdc_provider.core.connections.allowed_extras import allowed_options
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.storage.locations import parse_location
@@ -23,8 +23,8 @@ CATALOG = "lake"
 NAMESPACE = "cdc"
 FILE = "catalog.db"
 
-LOCKED_S = 60
-"""How long a writer waits for another one that holds the SQLite file: their transactions take milliseconds."""
+BUSY_TIMEOUT_S = 60
+"""How long a writer waits for a lock on the SQLite file; transactions take milliseconds."""
 
 REST_PROPERTIES = frozenset(
     {
@@ -62,14 +62,14 @@ REST_PROPERTIES = frozenset(
         "warehouse",
     }
 )
-"""What the extra of a connection may tell both libraries of a REST catalog. Left out: whatever names a class
-(``py-io-impl``, ``io-impl``, ``client.credentials-provider``, ``auth`` …), and what this module sets itself."""
+"""Properties of a REST catalog that a connection's extra may pass to both libraries. Excluded: those that name a class
+(``py-io-impl``, ``io-impl``, ``client.credentials-provider``, ``auth`` …), and those that this module sets."""
 
 
 @dataclass(frozen=True)
 class CatalogLocation:
-    """``warehouse`` is the folder of a catalog of our own; empty where ``uri`` names a REST catalog. ``properties`` are
-    what the connection adds: credentials are among them."""
+    """``warehouse`` is the folder of our own catalog; empty if ``uri`` is that of a REST catalog. ``properties`` come
+    from the connection and contain credentials."""
 
     name: str
     namespace: str
@@ -83,14 +83,14 @@ class CatalogLocation:
 
 
 def catalog_location(target: Target, connection: ConnectionInfo) -> CatalogLocation:
-    """``target.catalog`` is ``catalog.namespace``, or the namespace alone. Raises CheckFailed (CON040) where the
-    connection says what is not allowed."""
+    """``target.catalog`` is ``catalog.namespace``, or the namespace alone. Raises CheckFailed (CON040) if the
+    connection has extras that are not allowed."""
     name, _, namespace = target.catalog.rpartition(".")
     name, namespace = name or CATALOG, namespace or NAMESPACE
     if target.location:
         return CatalogLocation(name, namespace, parse_location(target.location).path)
     uri = connection.host.rstrip("/")
-    properties = {name: _text(value) for name, value in followed(connection, REST_PROPERTIES).items()}
+    properties = {name: _text(value) for name, value in allowed_options(connection, REST_PROPERTIES).items()}
     if connection.password:
         properties["credential"] = ":".join(filter(None, (connection.login, connection.password)))
         properties.setdefault("oauth2-server-uri", f"{uri}/v1/oauth/tokens")
@@ -101,40 +101,44 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def library_properties(place: CatalogLocation) -> dict[str, str]:
-    if place.uri:
-        return {"type": "rest", "uri": place.uri, **place.properties}
-    return {"type": "sql", "uri": f"sqlite:///{place.file}?timeout={LOCKED_S}", "warehouse": place.warehouse}
+def pyiceberg_properties(location: CatalogLocation) -> dict[str, str]:
+    if location.uri:
+        return {"type": "rest", "uri": location.uri, **location.properties}
+    return {
+        "type": "sql",
+        "uri": f"sqlite:///{location.file}?timeout={BUSY_TIMEOUT_S}",
+        "warehouse": location.warehouse,
+    }
 
 
-def make_catalog(place: CatalogLocation) -> None:
-    """The empty catalog of a folder, where it is not there yet. It appears whole: Java's library would make its table
-    first and add a column then, and a reader in between would fail."""
+def create_catalog(location: CatalogLocation) -> None:
+    """Create the empty catalog of a folder, if missing, atomically: Java's library would first create its table and
+    then add a column, and concurrent readers would fail."""
     from pyiceberg.catalog.sql import SqlCatalog
 
-    if Path(place.file).exists():
+    if Path(location.file).exists():
         return
-    Path(place.warehouse).mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.warehouse, prefix=".catalog-") as folder:
+    Path(location.warehouse).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=location.warehouse, prefix=".catalog-") as folder:
         new = f"{folder}/{FILE}"
-        SqlCatalog(place.name, uri=f"sqlite:///{new}", warehouse=place.warehouse).close()
+        SqlCatalog(location.name, uri=f"sqlite:///{new}", warehouse=location.warehouse).close()
         with contextlib.suppress(FileExistsError):
-            os.link(new, place.file)
+            os.link(new, location.file)
 
 
-def spark_settings(place: CatalogLocation) -> dict[str, str]:
-    """Settings of a session, not of the application: they may hold credentials, and sessions are not written down."""
-    catalog = f"spark.sql.catalog.{place.name}"
-    # A cached table is an old one: what the fence of another process did would not be seen.
+def spark_settings(location: CatalogLocation) -> dict[str, str]:
+    """Settings of a session, not of the application: they may contain credentials, and sessions are not logged."""
+    catalog = f"spark.sql.catalog.{location.name}"
+    # Without the cache, since a cached table would hide fences of other processes.
     common = {catalog: "org.apache.iceberg.spark.SparkCatalog", f"{catalog}.cache-enabled": "false"}
-    if place.uri:
-        told = {"type": "rest", "uri": place.uri, **place.properties}
+    if location.uri:
+        properties = {"type": "rest", "uri": location.uri, **location.properties}
     else:
-        told = {
+        properties = {
             "type": "jdbc",
-            "uri": f"jdbc:sqlite:{place.file}",
-            "warehouse": place.warehouse,
-            "jdbc.busy_timeout": str(LOCKED_S * 1000),
+            "uri": f"jdbc:sqlite:{location.file}",
+            "warehouse": location.warehouse,
+            "jdbc.busy_timeout": str(BUSY_TIMEOUT_S * 1000),
             "jdbc.schema-version": "V1",
         }
-    return {**common, **{f"{catalog}.{name}": value for name, value in told.items()}}
+    return {**common, **{f"{catalog}.{name}": value for name, value in properties.items()}}

@@ -1,8 +1,8 @@
-"""Commits to an Iceberg table by its library: conditional on the table and on its current snapshot, or not at all.
+"""Commits to an Iceberg table by pyiceberg, as a compare-and-set on the table and its current snapshot.
 
-Both put a tag on the commit that carries the newest record. Expiring old snapshots spares what is tagged: the cursor
-outlives any upkeep, ours or somebody else's. Both drop the branches of other attempts: those were cut from snapshots
-that are no longer current, so they could not be published any more.
+Fences and published branches tag the snapshot with the newest record: expiring snapshots keeps tagged ones, so the
+cursor survives any maintenance. Each commit also drops the branches of other attempts: they start from snapshots that
+are no longer current, so they can never be published.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.targets.iceberg.record_text import snapshot_properties, table_properties
+from airflow_cdc_provider.targets.iceberg.record_properties import snapshot_properties, table_properties
 
 MAIN = "main"
 CURSOR_TAG = "cdc_cursor"
@@ -22,18 +22,18 @@ def branch_name(record: ControlRecord) -> str:
     return f"{BRANCH_PREFIX}{record.nonce}"
 
 
-def append_nothing(catalog: Any, table: Any, record: ControlRecord) -> None:
-    """A snapshot without data that carries ``record``, on top of the one that ``table`` was loaded with. Raises the
-    library's CommitFailedException where the table is not that any more."""
+def append_empty_snapshot(catalog: Any, table: Any, record: ControlRecord) -> None:
+    """Commit a snapshot with ``record`` and without data on top of the loaded snapshot of ``table``. Raises the
+    library's CommitFailedException if the table has changed."""
     added, head = _empty_snapshot(table.transaction(), MAIN, record)
     _commit(catalog, table, record, head, added)
 
 
 def publish(catalog: Any, table: Any, record: ControlRecord, columns: Mapping[str, str | None]) -> None:
-    """Make the head of the record's own branch current, where ``table`` still is what it was loaded as.
+    """Make the head of the record's own branch current if ``table`` is still as loaded.
 
-    ``columns``: columns to drop (None) and to rename (to that name) in the same commit; then a snapshot without data is
-    put on top, so that who reads the version of this commit sees the new columns, too.
+    ``columns``: columns to drop (None) or to rename (to that name) in the same commit. A snapshot without data is then
+    added on top, so that reading this version shows the new columns.
     """
     branch = branch_name(record)
     if not columns:
@@ -41,19 +41,19 @@ def publish(catalog: Any, table: Any, record: ControlRecord, columns: Mapping[st
         return
     transaction = table.transaction()
     with transaction.update_schema(allow_incompatible_changes=True) as update:
-        for name, becomes in columns.items():
-            if becomes is None:
+        for name, new_name in columns.items():
+            if new_name is None:
                 update.delete_column((name,))
     with transaction.update_schema() as update:
-        for name, becomes in columns.items():
-            if becomes is not None:
-                update.rename_column((name,), becomes)
+        for name, new_name in columns.items():
+            if new_name is not None:
+                update.rename_column((name,), new_name)
     added, head = _empty_snapshot(transaction, branch, record)
     _commit(catalog, table, record, head, (*transaction._updates, *added), branch)
 
 
 def restore_version(catalog: Any, table: Any, version: int) -> None:
-    """Make an older snapshot current again, where ``table`` still is what it was loaded as."""
+    """Make an older snapshot current again if ``table`` is still as loaded."""
     from pyiceberg.table.refs import SnapshotRefType
     from pyiceberg.table.update import RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
 
@@ -68,18 +68,18 @@ def restore_version(catalog: Any, table: Any, version: int) -> None:
 
 
 def _empty_snapshot(transaction: Any, branch: str, record: ControlRecord) -> tuple[tuple[Any, ...], int]:
-    """The update that adds it, and its id. Staged by hand: the library's own append would be tried again on top of
-    whatever has come in between."""
+    """The update that adds the snapshot, and its id. Not by the library's own append, which would be retried on top of
+    other commits."""
     append = transaction.update_snapshot(snapshot_properties=snapshot_properties(record), branch=branch).fast_append()
     updates, _ = append._commit()
     return updates[:1], append.snapshot_id
 
 
 def _commit(
-    catalog: Any, table: Any, record: ControlRecord, head: int, before: Iterable[Any], branch: str = MAIN
+    catalog: Any, table: Any, record: ControlRecord, head: int, updates: Iterable[Any], branch: str = MAIN
 ) -> None:
-    """``branch`` must stand as it was loaded, too: taken back, a table may have the very snapshot current again that an
-    attempt of long ago began at."""
+    """``branch`` must also be as loaded: after a restore, the snapshot that a much older attempt started from may be
+    current again."""
     from pyiceberg.table.refs import SnapshotRefType
     from pyiceberg.table.update import RemoveSnapshotRefUpdate, SetPropertiesUpdate, SetSnapshotRefUpdate
 
@@ -89,7 +89,7 @@ def _commit(
         table,
         _as_loaded(table, branch),
         (
-            *before,
+            *updates,
             SetSnapshotRefUpdate(ref_name=MAIN, type=SnapshotRefType.BRANCH, snapshot_id=head),
             SetSnapshotRefUpdate(ref_name=CURSOR_TAG, type=SnapshotRefType.TAG, snapshot_id=head),
             *(RemoveSnapshotRefUpdate(ref_name=name) for name in _attempts(table)),

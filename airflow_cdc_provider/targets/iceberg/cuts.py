@@ -1,4 +1,4 @@
-"""The published cut as properties of the namespace: one per table, since catalogs keep values short, in one request."""
+"""The published cut as namespace properties, one per table because catalogs limit values; all in one request."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ PREFIX = "cdc.cut."
 
 
 def write_cut(catalog: Any, namespace: str, cut: Cut) -> None:
-    """Puts the cut in the place of an older one."""
+    """Replace an older cut."""
     prefix = f"{PREFIX}{cut.replicator}."
-    held = catalog.load_namespace_properties(namespace)
-    if int(held.get(f"{prefix}window", 0)) > cut.window:
+    current = catalog.load_namespace_properties(namespace)
+    if int(current.get(f"{prefix}window", 0)) > cut.window:
         return
-    said = {f"{prefix}window": str(cut.window), f"{prefix}at": cut.at}
-    said |= {f"{prefix}table.{table.target}": str(table.version) for table in cut.tables}
-    gone = {name for name in held if name.startswith(prefix)} - said.keys()
-    catalog.update_namespace_properties(namespace, removals=gone or None, updates=said)
+    updates = {f"{prefix}window": str(cut.window), f"{prefix}at": cut.at}
+    updates |= {f"{prefix}table.{table.target}": str(table.version) for table in cut.tables}
+    removals = {name for name in current if name.startswith(prefix)} - updates.keys()
+    catalog.update_namespace_properties(namespace, removals=removals or None, updates=updates)

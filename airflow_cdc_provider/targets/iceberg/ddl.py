@@ -1,7 +1,7 @@
-"""How an Iceberg table is made, grown, and given other columns.
+"""DDL of Iceberg tables, and the change of columns by a copy.
 
-Format 2, because the library that fences without a JVM cannot write format 3. Deletes and updates are written beside
-the data (merge on read): a batch of changes then costs what it changes, and upkeep folds the deletes in later.
+Format 2, because pyiceberg, which writes fences without a JVM, cannot write format 3. Merge-on-read: the cost of a
+batch depends on its own size, and maintenance compacts the delete files later.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import count
 from airflow_cdc_provider.targets.sparksql.names import quoted
 
 METADATA_FILES = 20
-"""Old versions of the metadata file that are kept; the snapshots themselves stand in the newest one."""
+"""Old metadata files that are kept; the newest one contains the snapshots."""
 
 TABLE_PROPERTIES = {
     "format-version": "2",
@@ -27,40 +27,40 @@ TABLE_PROPERTIES = {
 
 
 @dataclass(frozen=True)
-class Reshape:
-    """``added``: columns the table needs before rows can be written, name and type. ``written_as``: under which name
-    a column of the copy is written, where not under its own. ``published``: what becomes of columns in the commit that
-    makes the copy current: None drops one, a name renames it."""
+class SchemaChange:
+    """``added``: name and type of columns that the table needs before rows can be written. ``written_as``: the column
+    under which a column of the copy is written if not under its own name. ``published``: the columns that the commit of
+    the copy drops (None) or renames (new name)."""
 
     added: tuple[tuple[str, str], ...]
     written_as: Mapping[str, str]
     published: Mapping[str, str | None]
 
 
-def reshape(held: Mapping[str, str], wanted: Mapping[str, str]) -> Reshape:
+def schema_change(current: Mapping[str, str], desired: Mapping[str, str]) -> SchemaChange:
     """From the table's columns to those of a copy, both by name with their type in the table.
 
-    A column whose type changes is written as a new one beside the old one; so readers see the old table until the
-    commit, and after it the new one under the old name.
+    A column whose type changes is written as a new column beside the old one, so readers see the old table until the
+    commit, and the new type under the same name after it.
     """
-    old = {name.lower(): (name, kind) for name, kind in held.items()}
+    old = {name.lower(): (name, kind) for name, kind in current.items()}
     added: list[tuple[str, str]] = []
     written_as: dict[str, str] = {}
-    published: dict[str, str | None] = dict.fromkeys(held)
-    for name, kind in wanted.items():
+    published: dict[str, str | None] = dict.fromkeys(current)
+    for name, kind in desired.items():
         if name.lower() not in old:
             added.append((name, kind))
         elif old[name.lower()][1] == kind:
             del published[old[name.lower()][0]]
         else:
-            written_as[name] = beside = _free_name(name, old)
-            published[beside] = name
-            added.append((beside, kind))
-    return Reshape(tuple(added), written_as, published)
+            written_as[name] = new_name = _free_name(name, old)
+            published[new_name] = name
+            added.append((new_name, kind))
+    return SchemaChange(tuple(added), written_as, published)
 
 
 def _free_name(name: str, taken: Mapping[str, object]) -> str:
-    """An attempt that died may have left one behind; the next commit drops it."""
+    """A failed attempt may have left such a column; the next commit drops it."""
     return next(free for n in count(1) if (free := f"_cdc_new{n}_{name}").lower() not in taken)
 
 

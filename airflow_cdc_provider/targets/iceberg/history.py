@@ -1,9 +1,9 @@
-"""Which control record of an Iceberg table counts, read off its snapshots.
+"""Finds the control record in force in the snapshots of an Iceberg table.
 
-The newest ancestor of the current snapshot that carries a record of ours. Where a record with a higher token has stood
-in the table's main line before, somebody took the table back: the data are those of the older record, the higher token
-stays in force. A rollback below a record in state ``rewinding`` was announced by us and changes nothing until the next
-record says so. Snapshots that never reached the main line (those of a branch that lost) do not count at all.
+It is that of the newest ancestor of the current snapshot with a record of ours. If the main line has had a record with
+a higher token, the table was restored by others: the data are those of the older record, the higher token remains in
+force. A rollback below a record in state ``rewinding`` is our own and changes nothing until the next record. Snapshots
+that never reached the main line, such as those of a branch that lost, are ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.table.states import TableState
 
 @dataclass(frozen=True)
 class SnapshotEntry:
-    """One snapshot: the one it was made from, and the record it carries where it is ours."""
+    """One snapshot: its parent, and its control record if it is ours."""
 
     parent: int | None
     record: ControlRecord | None = None
@@ -25,7 +25,7 @@ class SnapshotEntry:
 
 @dataclass(frozen=True)
 class TableHistory:
-    """``token``: the highest one recorded in the main line, None where there is none of ours."""
+    """``token``: the highest one recorded in the main line, None if none is ours."""
 
     record: ControlRecord | None = None
     token: int | None = None
@@ -33,11 +33,15 @@ class TableHistory:
 
 
 def read_history(entries: Mapping[int, SnapshotEntry], current: int | None, main_line: Iterable[int]) -> TableHistory:
-    """``entries``: the snapshots that the table still has, by id. ``main_line``: ids of those that were current once,
-    as far as known; ids that the table has forgotten do no harm."""
+    """``entries``: the snapshots that the table still has, by id. ``main_line``: ids of snapshots that were once
+    current, as far as known; those that have expired are ignored."""
     own = _newest_record(_ancestors(entries, current), entries)
-    ever = [entries[one].record for one in (*main_line, *_ancestors(entries, current)) if one in entries]
-    highest = max((record for record in ever if record is not None), key=lambda record: record.token, default=None)
+    recorded = [
+        entries[snapshot_id].record
+        for snapshot_id in (*main_line, *_ancestors(entries, current))
+        if snapshot_id in entries
+    ]
+    highest = max((record for record in recorded if record is not None), key=lambda record: record.token, default=None)
     if highest is None:
         return TableHistory()
     if own is not None and own.token == highest.token:
@@ -48,32 +52,32 @@ def read_history(entries: Mapping[int, SnapshotEntry], current: int | None, main
 
 
 def _ancestors(entries: Mapping[int, SnapshotEntry], current: int | None) -> Iterator[int]:
-    """From the current one back to the oldest that the table still has."""
+    """From the current snapshot back to the oldest that the table still has."""
     while current is not None and current in entries:
         yield current
         current = entries[current].parent
 
 
 def _newest_record(ids: Iterable[int], entries: Mapping[int, SnapshotEntry]) -> ControlRecord | None:
-    return next((record for one in ids if (record := entries[one].record) is not None), None)
+    return next((record for snapshot_id in ids if (record := entries[snapshot_id].record) is not None), None)
 
 
 def record_at(entries: Mapping[int, SnapshotEntry], version: int) -> ControlRecord | None:
-    """The record that counts at a snapshot."""
+    """The record in force at a snapshot."""
     return _newest_record(_ancestors(entries, version), entries)
 
 
-def first_behind(
+def first_at_or_before(
     entries: Mapping[int, SnapshotEntry], current: int | None, window: int
 ) -> tuple[int, ControlRecord] | None:
-    """The newest cursor at ``window`` or before that an ancestor of the current snapshot carries, and the first of its
-    snapshots: nobody else had touched the table since it came to that cursor."""
-    found: tuple[int, ControlRecord] | None = None
-    for one in _ancestors(entries, current):
-        record = entries[one].record
+    """Among the ancestors of the current snapshot, the newest cursor at ``window`` or before, and the first snapshot
+    with that cursor, which no other writer had changed yet."""
+    earliest: tuple[int, ControlRecord] | None = None
+    for snapshot_id in _ancestors(entries, current):
+        record = entries[snapshot_id].record
         if record is None or record.window > window:
             continue
-        if found is not None and record.window != found[1].window:
+        if earliest is not None and record.window != earliest[1].window:
             break
-        found = (one, record)
-    return found
+        earliest = (snapshot_id, record)
+    return earliest

@@ -1,7 +1,7 @@
-"""When an Iceberg table needs upkeep, by its own figures.
+"""Which maintenance an Iceberg table needs, from its statistics.
 
-Every merge adds a few small files and, beside them, files that list deleted rows; every commit adds a snapshot to the
-metadata file that the next one has to write anew. None of it harms until there is much of it.
+Every merge adds a few small data files and delete files; every commit adds a snapshot to the metadata file, which the
+next commit writes again. Small amounts of either do no harm.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 FILE_BYTES = 128 << 20
-"""A file of this size is as good as a larger one."""
+"""Files of this size need no compaction."""
 
-SPARE_FILES = 30
-"""Small files, or files of deletes, that are borne with however small the table is: two or three dozen merges."""
+TOLERATED_FILES = 30
+"""Small data or delete files that are tolerated in a table of any size: those of two or three dozen merges."""
 
-DELETED_SHARE = 0.1
-"""Deleted rows as a share of all: every reader skips them one by one."""
+DELETED_FRACTION = 0.1
+"""Fraction of deleted rows that is tolerated: every reader skips them one by one."""
 
-SPARE_SNAPSHOTS = 50
-"""Old snapshots that are borne with: dropping them costs a pass over their files."""
+TOLERATED_SNAPSHOTS = 50
+"""Old snapshots that are tolerated: expiring them costs a pass over their files."""
 
 
 class MaintenanceTask(StrEnum):
@@ -30,7 +30,7 @@ class MaintenanceTask(StrEnum):
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """``bytes`` of the data files. ``old_snapshots``: those that no restore needs any more."""
+    """``bytes`` of the data files. ``old_snapshots``: those that no restore needs."""
 
     data_files: int
     delete_files: int
@@ -40,18 +40,18 @@ class TableStatistics:
     old_snapshots: int
 
 
-def due(figures: TableStatistics) -> tuple[MaintenanceTask, ...]:
-    """In the order in which they are to be done."""
-    enough_files = 2 * (figures.bytes // FILE_BYTES + 1)
-    many_files = figures.data_files > enough_files + SPARE_FILES
-    many_deletes = figures.delete_files > figures.data_files // 2 + SPARE_FILES
-    heavy_deletes = figures.deleted_rows > DELETED_SHARE * figures.rows
+def due_tasks(statistics: TableStatistics) -> tuple[MaintenanceTask, ...]:
+    """In order of execution."""
+    enough_files = 2 * (statistics.bytes // FILE_BYTES + 1)
+    many_files = statistics.data_files > enough_files + TOLERATED_FILES
+    many_deletes = statistics.delete_files > statistics.data_files // 2 + TOLERATED_FILES
+    heavy_deletes = statistics.deleted_rows > DELETED_FRACTION * statistics.rows
     compact = (MaintenanceTask.COMPACT,) if many_files or many_deletes or heavy_deletes else ()
-    return (*compact, *((MaintenanceTask.EXPIRE,) if figures.old_snapshots > SPARE_SNAPSHOTS else ()))
+    return (*compact, *((MaintenanceTask.EXPIRE,) if statistics.old_snapshots > TOLERATED_SNAPSHOTS else ()))
 
 
-def figures_of(summary: Mapping[str, str], old_snapshots: int) -> TableStatistics:
-    """``summary``: what the current snapshot says of the whole table. The rows it counts include the deleted ones."""
+def table_statistics(summary: Mapping[str, str], old_snapshots: int) -> TableStatistics:
+    """``summary``: that of the current snapshot, with totals of the table. Its rows include deleted ones."""
 
     def total(name: str) -> int:
         return int(summary.get(f"total-{name}", 0))

@@ -1,18 +1,18 @@
-"""How many rows an Iceberg table holds, by its manifests alone."""
+"""The number of rows of an Iceberg table, from its manifests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-DELETED_FROM = 2147483546
-"""Id of the column ``file_path`` of position deletes, reserved by the Iceberg specification."""
+FILE_PATH_ID = 2147483546
+"""Field id of ``file_path`` in position delete files, reserved by the Iceberg specification."""
 
 
 def live_rows(tasks: Iterable[Any]) -> int | None:
-    """``tasks``: the data files of a snapshot with their delete files, as ``plan_files`` gives them. None where a
-    delete file may name rows of several data files: only reading it would show which of those rows are still there.
-    Our own merges write one delete file per data file."""
+    """``tasks``: the data files of a snapshot with their delete files, as from ``plan_files``. None if a delete file
+    may cover several data files: its rows could only be counted by reading it. Our own merges write one delete file per
+    data file."""
     rows = 0
     for task in tasks:
         if not all(_is_for_one_file(file) for file in task.delete_files):
@@ -21,6 +21,7 @@ def live_rows(tasks: Iterable[Any]) -> int | None:
     return rows
 
 
-def _is_for_one_file(deletes: Any) -> bool:
-    lower, upper = ((bounds or {}).get(DELETED_FROM) for bounds in (deletes.lower_bounds, deletes.upper_bounds))
+def _is_for_one_file(delete_file: Any) -> bool:
+    bounds = delete_file.lower_bounds, delete_file.upper_bounds
+    lower, upper = ((bound or {}).get(FILE_PATH_ID) for bound in bounds)
     return lower is not None and lower == upper

@@ -1,4 +1,4 @@
-"""What stands in an Iceberg table, and a fence, without a JVM."""
+"""The state of Iceberg tables, and fences, without a JVM."""
 
 from __future__ import annotations
 
@@ -18,19 +18,25 @@ from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.core.table.special_values import NONE, Specials
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from airflow_cdc_provider.targets.fencing import cannot_go_back, changed_since, claimed, is_ours, left_no_trace
-from airflow_cdc_provider.targets.iceberg.catalog import CatalogLocation, catalog_location, library_properties
+from airflow_cdc_provider.targets.fencing import (
+    cannot_restore,
+    claim_fence,
+    fence_not_committed,
+    has_commit,
+    table_changed,
+)
+from airflow_cdc_provider.targets.iceberg.catalog import CatalogLocation, catalog_location, pyiceberg_properties
 from airflow_cdc_provider.targets.iceberg.check import check_tables
-from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, append_nothing, publish, restore_version
+from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, append_empty_snapshot, publish, restore_version
 from airflow_cdc_provider.targets.iceberg.cuts import write_cut
 from airflow_cdc_provider.targets.iceberg.history import (
     SnapshotEntry,
     TableHistory,
-    first_behind,
+    first_at_or_before,
     read_history,
     record_at,
 )
-from airflow_cdc_provider.targets.iceberg.record_text import own_record
+from airflow_cdc_provider.targets.iceberg.record_properties import own_record
 from airflow_cdc_provider.targets.iceberg.row_counts import live_rows
 from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
@@ -46,20 +52,20 @@ class IcebergTarget:
         self.log = log
 
     @cached_property
-    def place(self) -> CatalogLocation:
-        """Raises CheckFailed (CON040) where the connection says what is not allowed."""
+    def catalog_location(self) -> CatalogLocation:
+        """Raises CheckFailed (CON040) if the connection has extras that are not allowed."""
         return catalog_location(self.target, self.connection)
 
     def table_name(self, source_table: str) -> str:
         return default_name(source_table)
 
     def locate(self, target_table: str) -> str:
-        return f"{self.place.name}.{self.place.namespace}.{target_table}"
+        return f"{self.catalog_location.name}.{self.catalog_location.namespace}.{target_table}"
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
 
-    def refused(self, column: Column, in_key: bool, value: str) -> str:
+    def unsupported_condition(self, column: Column, in_key: bool, value: str) -> str:
         return ""
 
     def unsupported_values(self, column: Column, in_key: bool) -> Specials:
@@ -67,70 +73,72 @@ class IcebergTarget:
 
     def state(self, table: str, target_table: str) -> TargetState:
         """``version`` is the id of the current snapshot, ``identity`` the table's UUID."""
-        with self._answers(target_table), self.open(target_table) as (_, opened):
-            return TargetState(exists=False) if opened is None else self._read(opened, table)
+        with self._translate_errors(target_table), self.open(target_table) as (_, iceberg_table):
+            return TargetState(exists=False) if iceberg_table is None else self._read(iceberg_table, table)
 
-    def row_count(self, target_table: str, held: TargetState) -> int | None:
-        """By the table's manifests."""
-        with self._answers(target_table), self.open(target_table) as (_, opened):
-            return None if opened is None else live_rows(opened.scan().plan_files())
+    def row_count(self, target_table: str, state: TargetState) -> int | None:
+        """From the table's manifests."""
+        with self._translate_errors(target_table), self.open(target_table) as (_, iceberg_table):
+            return None if iceberg_table is None else live_rows(iceberg_table.scan().plan_files())
 
     def oldest_token(self, table: str, target_table: str) -> int:
-        with self._answers(target_table), self.open(target_table) as (_, opened):
-            records = (entry.record for entry in self._entries(opened, table).values()) if opened else ()
+        with self._translate_errors(target_table), self.open(target_table) as (_, iceberg_table):
+            records = (entry.record for entry in self._entries(iceberg_table, table).values()) if iceberg_table else ()
             return min((record.token for record in records if record is not None), default=0)
 
     def version_at_or_before(self, table: str, target_table: str, window: int) -> EarlierVersion | None:
-        with self._answers(target_table), self.open(target_table) as (_, opened):
-            if opened is None:
+        with self._translate_errors(target_table), self.open(target_table) as (_, iceberg_table):
+            if iceberg_table is None:
                 return None
-            found = first_behind(self._entries(opened, table), opened.metadata.current_snapshot_id, window)
-        return EarlierVersion(found[0], self.log.control(table, found[1].token) or found[1]) if found else None
+            first = first_at_or_before(
+                self._entries(iceberg_table, table), iceberg_table.metadata.current_snapshot_id, window
+            )
+        return EarlierVersion(first[0], self.log.control(table, first[1].token) or first[1]) if first else None
 
     def control_at(self, table: str, target_table: str, version: int) -> ControlRecord | None:
-        with self._answers(target_table), self.open(target_table) as (_, opened):
-            record = record_at(self._entries(opened, table), version)
+        with self._translate_errors(target_table), self.open(target_table) as (_, iceberg_table):
+            record = record_at(self._entries(iceberg_table, table), version)
         return record and (self.log.control(table, record.token) or record)
 
     def restore_version(self, target_table: str, expected: TargetState, version: int) -> None:
         assert expected.control is not None
-        moved = changed_since(expected.control.table, self.locate(target_table), expected)
-        with self._answers(target_table), self.open(target_table) as (catalog, opened):
-            if opened is None or not self._still(opened, expected, expected.control.table):
-                raise moved
-            if opened.snapshot_by_id(version) is None:
-                raise cannot_go_back(self.locate(target_table), f"snapshot {version}", "the snapshot has expired")
+        changed = table_changed(expected.control.table, self.locate(target_table), expected)
+        with self._translate_errors(target_table), self.open(target_table) as (catalog, iceberg_table):
+            if iceberg_table is None or not self._is_unchanged(iceberg_table, expected, expected.control.table):
+                raise changed
+            if iceberg_table.snapshot_by_id(version) is None:
+                raise cannot_restore(self.locate(target_table), f"snapshot {version}", "the snapshot has expired")
             try:
                 failpoint("restore.before")
-                restore_version(catalog, opened, version)
+                restore_version(catalog, iceberg_table, version)
                 failpoint("restore.after")
-            except Exception as error:  # as below; what is done already is found done by the next try
-                if _refused(error):
-                    raise moved from error
+            except Exception as error:  # if the restore succeeded and its response was lost, a retry detects it
+                if _is_rejected(error):
+                    raise changed from error
                 raise
 
     def publish_cut(self, cut: Cut) -> None:
-        with self._answers(cut.tables[0].target), self.open(cut.tables[0].target) as (catalog, _):
-            write_cut(catalog, self.place.namespace, cut)
+        with self._translate_errors(cut.tables[0].target), self.open(cut.tables[0].target) as (catalog, _):
+            write_cut(catalog, self.catalog_location.namespace, cut)
 
     def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
-        """Commit ``record`` without data, on condition that the table is still as ``expected``: a snapshot that adds
-        nothing, on top of the one expected, and the catalog compares. A lost answer is read back."""
-        record = claimed(self.log, record, expected)
+        """Commit ``record`` without data if the table is still in state ``expected``: an empty snapshot on top of the
+        expected one, compared by the catalog. If the response is lost, the table is read again."""
+        record = claim_fence(self.log, record, expected)
         for _ in range(2):
-            with self._answers(target_table), self.open(target_table) as (catalog, opened):
-                if opened is None or not self._still(opened, expected, record.table):
-                    raise changed_since(record.table, self.locate(target_table), expected)
+            with self._translate_errors(target_table), self.open(target_table) as (catalog, iceberg_table):
+                if iceberg_table is None or not self._is_unchanged(iceberg_table, expected, record.table):
+                    raise table_changed(record.table, self.locate(target_table), expected)
                 try:
                     failpoint("fence.before")
-                    append_nothing(catalog, opened, record)
+                    append_empty_snapshot(catalog, iceberg_table, record)
                     failpoint("fence.after")
-                except Exception:  # whatever the library raised, only the table can tell whether the commit stands
-                    if is_ours(self.state(record.table, target_table), record):
+                except Exception:  # after any error of the library, only the table shows whether the commit succeeded
+                    if has_commit(self.state(record.table, target_table), record):
                         return record
                 else:
                     return record
-        raise left_no_trace(self.locate(target_table))
+        raise fence_not_committed(self.locate(target_table))
 
     def publish(
         self,
@@ -139,75 +147,77 @@ class IcebergTarget:
         record: ControlRecord,
         columns: Mapping[str, str | None] | None = None,
     ) -> bool:
-        """Make what stands on the record's own branch the table, on condition that the table is still as ``expected``.
-        False where it is not: nothing has changed then. A lost answer is read back."""
-        with self._answers(target_table), self.open(target_table) as (catalog, opened):
-            if opened is None or not self._still(opened, expected, record.table):
+        """Make the record's own branch the table if the table is still in state ``expected``. Returns False, without
+        any change, if it is not. If the response is lost, the table is read again."""
+        with self._translate_errors(target_table), self.open(target_table) as (catalog, iceberg_table):
+            if iceberg_table is None or not self._is_unchanged(iceberg_table, expected, record.table):
                 return False
             try:
                 failpoint("publish.before")
-                publish(catalog, opened, record, columns or {})
+                publish(catalog, iceberg_table, record, columns or {})
                 failpoint("publish.after")
-            except Exception as error:  # as above
-                if not is_ours(self.state(record.table, target_table), record) and not _refused(error):
+            except Exception as error:  # as in ``fence``
+                if not has_commit(self.state(record.table, target_table), record) and not _is_rejected(error):
                     raise
-        return is_ours(self.state(record.table, target_table), record)
+        return has_commit(self.state(record.table, target_table), record)
 
     def summary(self, target_table: str, record: ControlRecord) -> dict[str, str]:
-        """What the snapshots that carry ``record`` say of themselves; the one that wrote the rows has the last word."""
-        with self._answers(target_table), self.open(target_table) as (_, opened):
-            said: dict[str, str] = {}
-            for one in reversed(opened.metadata.snapshots):
-                found = _record_of(one, {}, record.replicator, record.table)
-                if found is not None and found.nonce == record.nonce:
-                    said |= one.summary.additional_properties
-            return said
+        """The merged summaries of the snapshots with ``record``; that of the one with the rows takes precedence."""
+        with self._translate_errors(target_table), self.open(target_table) as (_, iceberg_table):
+            merged: dict[str, str] = {}
+            for snapshot in reversed(iceberg_table.metadata.snapshots):
+                own = _record_of(snapshot, {}, record.replicator, record.table)
+                if own is not None and own.nonce == record.nonce:
+                    merged |= snapshot.summary.additional_properties
+            return merged
 
     @contextlib.contextmanager
     def open(self, target_table: str) -> Iterator[tuple[Any, Any]]:
-        """The catalog and the table as it is now; None for a table that is not there."""
+        """The catalog and the current table, which is None if it does not exist."""
         from pyiceberg.catalog import load_catalog
         from pyiceberg.exceptions import NoSuchTableError
 
-        if self.place.warehouse and not Path(self.place.file).is_file():
+        if self.catalog_location.warehouse and not Path(self.catalog_location.file).is_file():
             yield None, None
             return
-        catalog = load_catalog(self.place.name, **library_properties(self.place))
+        catalog = load_catalog(self.catalog_location.name, **pyiceberg_properties(self.catalog_location))
         with contextlib.closing(catalog):
             try:
-                opened = catalog.load_table((self.place.namespace, target_table))
+                iceberg_table = catalog.load_table((self.catalog_location.namespace, target_table))
             except NoSuchTableError:
-                opened = None
-            yield catalog, opened
+                iceberg_table = None
+            yield catalog, iceberg_table
 
-    def _still(self, opened: Any, expected: TargetState, table: str) -> bool:
-        found = self._read(opened, table)
-        return (found.identity, found.version, found.token) == (expected.identity, expected.version, expected.token)
+    def _is_unchanged(self, iceberg_table: Any, expected: TargetState, table: str) -> bool:
+        state = self._read(iceberg_table, table)
+        return (state.identity, state.version, state.token) == (expected.identity, expected.version, expected.token)
 
-    def _read(self, opened: Any, table: str) -> TargetState:
-        metadata = opened.metadata
-        found = self._standing(opened, table)
-        control = found.record
+    def _read(self, iceberg_table: Any, table: str) -> TargetState:
+        metadata = iceberg_table.metadata
+        history = self._read_history(iceberg_table, table)
+        control = history.record
         if control is not None:
             control = self.log.control(table, control.token) or control
         identity = str(metadata.table_uuid)
-        return TargetState(True, control, metadata.current_snapshot_id, identity, found.token, found.restored)
+        return TargetState(True, control, metadata.current_snapshot_id, identity, history.token, history.restored)
 
-    def _standing(self, opened: Any, table: str) -> TableHistory:
-        metadata = opened.metadata
-        main_line = [one.snapshot_id for one in metadata.snapshot_log]
+    def _read_history(self, iceberg_table: Any, table: str) -> TableHistory:
+        metadata = iceberg_table.metadata
+        main_line = [entry.snapshot_id for entry in metadata.snapshot_log]
         tagged = [ref.snapshot_id for name, ref in metadata.refs.items() if name == CURSOR_TAG]
-        return read_history(self._entries(opened, table), metadata.current_snapshot_id, (*main_line, *tagged))
+        return read_history(self._entries(iceberg_table, table), metadata.current_snapshot_id, (*main_line, *tagged))
 
-    def _entries(self, opened: Any, table: str) -> dict[int, SnapshotEntry]:
-        properties = opened.metadata.properties
+    def _entries(self, iceberg_table: Any, table: str) -> dict[int, SnapshotEntry]:
+        metadata = iceberg_table.metadata
         return {
-            one.snapshot_id: SnapshotEntry(one.parent_snapshot_id, _record_of(one, properties, self.replicator, table))
-            for one in opened.metadata.snapshots
+            snapshot.snapshot_id: SnapshotEntry(
+                snapshot.parent_snapshot_id, _record_of(snapshot, metadata.properties, self.replicator, table)
+            )
+            for snapshot in metadata.snapshots
         }
 
     @contextlib.contextmanager
-    def _answers(self, target_table: str) -> Iterator[None]:
+    def _translate_errors(self, target_table: str) -> Iterator[None]:
         from pyiceberg.exceptions import RESTError
         from sqlalchemy.exc import SQLAlchemyError
 
@@ -220,7 +230,7 @@ class IcebergTarget:
                     "the Iceberg table cannot be read",
                     where=self.locate(target_table),
                     found=f"{type(error).__name__}: {str(error).splitlines()[0][:300]}",
-                    do="look at the catalog, its connection and its permissions; the next run tries again",
+                    do="check the catalog, its connection and its permissions; the next run tries again",
                 )
             ) from error
 
@@ -230,8 +240,8 @@ def _record_of(snapshot: Any, properties: Mapping[str, str], replicator: str, ta
     return own_record(summary, properties, replicator, table)
 
 
-def _refused(error: Exception) -> bool:
-    """The catalog says that nothing was committed."""
+def _is_rejected(error: Exception) -> bool:
+    """The catalog reports that nothing was committed."""
     from pyiceberg.exceptions import CommitFailedException
 
     return isinstance(error, CommitFailedException)

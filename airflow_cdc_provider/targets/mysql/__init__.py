@@ -1,1 +1,1 @@
-"""MySQL and MariaDB as targets: tables in one database; a copy is swapped in by one RENAME."""
+"""MySQL and MariaDB as targets: tables in one database; a new copy is swapped in by one RENAME."""

@@ -16,11 +16,11 @@ class Floats(StrEnum):
 
 @dataclass(frozen=True)
 class MysqlTargetOptions:
-    places: ClassVar[tuple[str, ...]] = ("connection",)
-    within: ClassVar[str] = "schema"
+    location_keys: ClassVar[tuple[str, ...]] = ("connection",)
+    scope_key: ClassVar[str] = "schema"
 
     schema: str = doc("Database that holds the tables.", form="table")
     floats: Floats = doc(
-        "`number` stores floats as DOUBLE, which knows no NaN and no Infinity; `text` stores them as text.",
+        "`number` stores floats as DOUBLE, which has no NaN and no Infinity; `text` stores them as text.",
         Floats.NUMBER,
     )

@@ -1,7 +1,7 @@
-"""Sessions with a MySQL or MariaDB server, and what it answers.
+"""Sessions with a MySQL or MariaDB server.
 
-A statement that makes, grows or renames a table ends the transaction here. So the lock of a table belongs to the
-session (GET_LOCK), and a new copy comes to stand by one RENAME of both tables, behind its committed control row.
+DDL statements commit implicitly. So the lock of a table belongs to the session (GET_LOCK), and a new copy is swapped in
+by one RENAME of both tables after its control row is committed.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ DEFAULT_PORT = 3306
 OLDEST = {"MySQL": (8, 0), "MariaDB": (10, 6)}
 COLLATIONS = {"MySQL": "utf8mb4_0900_bin", "MariaDB": "utf8mb4_nopad_bin"}
 STATEMENT_BYTES = 1_000_000
-"""Of one INSERT: well below the smallest packet that servers take by default."""
+"""Size of one INSERT: well below the smallest default of max_allowed_packet."""
 
-NO_RIGHT = frozenset({1044, 1142, 1143, 1227, 1370})
-NO_LOGIN = frozenset({1045, 1049, 1698})
-UNFIT = frozenset({1062, 1071, 1118, 1264, 1265, 1292, 1366, 1406, 3140, 4025})
+MISSING_PRIVILEGE = frozenset({1044, 1142, 1143, 1227, 1370})
+LOGIN_REFUSED = frozenset({1045, 1049, 1698})
+VALUE_REJECTED = frozenset({1062, 1071, 1118, 1264, 1265, 1292, 1366, 1406, 3140, 4025})
 LOCK_WAIT = frozenset({1205})
 
 
@@ -53,13 +53,13 @@ class MysqlServer:
 
     @cached_property
     def sql(self) -> MysqlSql:
-        """Asks the server once which of the two it is."""
+        """Queries the server once for its product."""
         with self.session("probe") as connection:
             cursor = connection.cursor()
             return MysqlSql(self.schema, self.floats, COLLATIONS[self._version(cursor)[0]])
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return f"{self.info.host}:{self.info.port or DEFAULT_PORT} as {self.info.login}"
 
     @contextmanager
@@ -80,14 +80,14 @@ class MysqlServer:
                     program_name=f"cdc:{self.replicator}:{purpose}",
                 )
             except pymysql.OperationalError as error:
-                raise self._no_session(error) from error
+                raise self._connect_error(error) from error
             try:
                 yield connection
             finally:
                 if connection.open:
                     connection.close()
         except pymysql.Error as error:
-            raise self._in_words(error) from error
+            raise self._translate(error) from error
 
     def comment(self, cursor: Any, table: str) -> str | None:
         query = "SELECT table_comment FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
@@ -108,9 +108,9 @@ class MysqlServer:
     def lock(self, cursor: Any, name: str) -> None:
         cursor.execute("SELECT GET_LOCK(%s, %s)", (hashlib.sha256(name.encode()).hexdigest()[:40], LOCK_LIMIT_S))
         if cursor.fetchone()[0] != 1:
-            raise errors.busy(self.place, f"no lock within {LOCK_LIMIT_S} s")
+            raise errors.busy(self.address, f"no lock within {LOCK_LIMIT_S} s")
 
-    def settle(self, cursor: Any, table: str, index: Sequence[str], unique: bool, constraint: str) -> None:
+    def index_and_analyze(self, cursor: Any, table: str, index: Sequence[str], unique: bool, constraint: str) -> None:
         names, full = ", ".join(map(self.sql.quoted, index)), self.sql.table(table)
         if unique:
             cursor.execute(f"ALTER TABLE {full} ADD PRIMARY KEY ({names})")
@@ -120,8 +120,8 @@ class MysqlServer:
         cursor.fetchall()
 
     def swap(self, connection: Any, shadow: str, table: str, replaced: str, exists: bool) -> None:
-        """The control row of the new copy is committed first: it counts for nothing until a table of its identity
-        stands. One RENAME of both tables then changes rows and cursor at once."""
+        """The control row of the new copy is committed first: it takes effect when a table with its identity has the
+        name. One RENAME of both tables then changes rows and cursor at once."""
         failpoint("copy.before_swap")
         connection.commit()
         failpoint("copy.in_swap")
@@ -130,9 +130,9 @@ class MysqlServer:
         connection.cursor().execute(f"RENAME TABLE {moves}")
         failpoint("copy.after_swap")
         if exists:
-            self.drop_if_free(connection, replaced)
+            self.drop_if_unused(connection, replaced)
 
-    def drop_if_free(self, connection: Any, table: str) -> bool:
+    def drop_if_unused(self, connection: Any, table: str) -> bool:
         pymysql = _pymysql()
         cursor = connection.cursor()
         cursor.execute("SET SESSION lock_wait_timeout = 1")
@@ -172,7 +172,7 @@ class MysqlServer:
         return rows
 
     def jdbc(self) -> JdbcAddress:
-        """The driver is MariaDB's, which speaks to both; Spark knows the dialect by MySQL's name only."""
+        """MariaDB's driver, which supports both servers; Spark recognises the dialect by the name ``mysql`` only."""
         server = f"{self.info.host}:{self.info.port or DEFAULT_PORT}"
         options = "permitMysqlScheme=true&tinyInt1isBit=false&useBulkStmts=false"
         if tls := mysql_tls(self.info):
@@ -185,18 +185,17 @@ class MysqlServer:
             "SET SESSION time_zone = '+00:00'",
         )
 
-    def complaints(self, cursor: Any) -> Iterable[Problem]:
+    def server_problems(self, cursor: Any) -> Iterable[Problem]:
         kind, version, text = self._version(cursor)
         if version < OLDEST[kind]:
             allowed = ", ".join(f"{name} {'.'.join(map(str, oldest))}" for name, oldest in OLDEST.items())
-            yield Problem("TGT050", "the server is too old", self.place, text, f"{allowed} or later")
+            yield Problem("TGT050", "the server is too old", self.address, text, f"{allowed} or later")
         cursor.execute("SELECT @@binlog_format, @@log_bin")
         form, logged = cursor.fetchone()
         if logged and form == "STATEMENT":
             do = "SET GLOBAL binlog_format = 'ROW'"
-            yield Problem(
-                "TGT053", "replicas would repeat our statements", self.place, "binlog_format STATEMENT", do=do
-            )
+            found = "binlog_format STATEMENT"
+            yield Problem("TGT053", "replicas would execute our statements again", self.address, found, do=do)
 
     def unverified(self) -> list[Problem]:
         return unverified(self.info)
@@ -220,35 +219,35 @@ class MysqlServer:
             "charset": "utf8mb4",
             "autocommit": False,
             "connect_timeout": CONNECT_LIMIT_S,
-            # An UPDATE that changes nothing in a row has found it all the same.
+            # An UPDATE counts rows that it matches, even if it does not change them.
             "client_flag": CLIENT.FOUND_ROWS,
             **({"ssl": tls.context()} if tls else {}),
         }
 
-    def _no_session(self, error: Any) -> CdcError:
-        code, text = _said(error)
+    def _connect_error(self, error: Any) -> CdcError:
+        code, text = _code_and_text(error)
         if UNTRUSTED.search(text):
-            return untrusted(self.place, self.info.connection_id, text, '`"ssl": {"ca": …}`')
-        if code in NO_LOGIN | NO_RIGHT:
-            return errors.no_login(self.place, text, self.info.connection_id)
-        return errors.unreachable(self.place, text)
+            return untrusted(self.address, self.info.connection_id, text, '`"ssl": {"ca": …}`')
+        if code in LOGIN_REFUSED | MISSING_PRIVILEGE:
+            return errors.login_refused(self.address, text, self.info.connection_id)
+        return errors.unreachable(self.address, text)
 
-    def _in_words(self, error: Any) -> CdcError:
+    def _translate(self, error: Any) -> CdcError:
         pymysql = _pymysql()
-        code, text = _said(error)
-        if code in NO_RIGHT:
-            return errors.forbidden(self.place, text)
+        code, text = _code_and_text(error)
+        if code in MISSING_PRIVILEGE:
+            return errors.missing_privilege(self.address, text)
         if code in LOCK_WAIT:
-            return errors.busy(self.place, text)
-        if code in UNFIT or isinstance(error, pymysql.DataError | pymysql.IntegrityError):
-            do = "exclude the column in tables.columns, or mend the value at the source and resync"
+            return errors.busy(self.address, text)
+        if code in VALUE_REJECTED or isinstance(error, pymysql.DataError | pymysql.IntegrityError):
+            do = "exclude the column in tables.columns, or correct the value at the source and resync"
             if self.floats is Floats.NUMBER:
                 do += "; NaN and Infinity need `floats: text` in the target"
-            return errors.unfit(self.place, text, do)
-        return errors.failed(self.place, text)
+            return errors.value_rejected(self.address, text, do)
+        return errors.failed(self.address, text)
 
 
-def _said(error: Any) -> tuple[int, str]:
+def _code_and_text(error: Any) -> tuple[int, str]:
     code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     return code, f"{code}: {error.args[1] if len(error.args) > 1 else type(error).__name__}"
 

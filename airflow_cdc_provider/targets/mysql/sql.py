@@ -1,4 +1,4 @@
-"""The spelling of MySQL and MariaDB."""
+"""The SQL dialect of MySQL and MariaDB."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ TYPES: dict[Kind, str] = {
 }
 
 LARGEST_SCALE = 30
-"""Of DECIMAL in MySQL. A number with more digits behind the point is kept as text."""
+"""Largest scale of DECIMAL in MySQL. Numbers with a larger scale are stored as text."""
 
 KEY_TEXT_CHARACTERS = 255
-"""Of a text in a key: three of them fit into the 3,072 bytes of an index."""
+"""Length of text in a key: three such columns fit into the 3,072 bytes of an index."""
 
 
 @dataclass(frozen=True)
 class MysqlSql:
-    """``collation`` is one that compares byte by byte without padding; MySQL and MariaDB name theirs differently."""
+    """``collation`` compares bytes without padding; MySQL and MariaDB have different names for it."""
 
     schema: str
     floats: Floats = Floats.NUMBER
@@ -63,8 +63,8 @@ class MysqlSql:
         return f"{self.quoted(self.schema)}.{self.quoted(name)}"
 
     def column_type(self, column: Column, in_key: bool) -> str:
-        """JSON is kept as text: the type JSON would rewrite it. TIMESTAMP would end in 2038, so moments are DATETIME
-        in UTC. FLOAT shows six digits only, so every float is a DOUBLE."""
+        """JSON is stored as text, since the type JSON normalises it. Timestamps are DATETIME in UTC, since TIMESTAMP
+        ends in 2038. Floats are DOUBLE, since FLOAT shows only six digits."""
         kind = column.type.kind
         if kind in FLOATS:
             return "DOUBLE" if self.floats is Floats.NUMBER else f"VARCHAR(40) {ASCII}"
@@ -88,11 +88,11 @@ class MysqlSql:
             text = text.removesuffix("Z")
         return text_literal(text)
 
-    def same(self, left: str, right: str) -> str:
+    def null_safe_equal(self, left: str, right: str) -> str:
         return f"{left} <=> {right}"
 
     def row_text(self, alias: str, columns: Sequence[Column]) -> str:
-        """A hash over the values' texts. HEX of a number would be that of its whole part, so CONCAT comes first."""
+        """A hash over the values' texts. CONCAT comes first because HEX of a number only covers its integer part."""
         values = (f"{alias}.{self.quoted(column.name)}" for column in columns)
         texts = ", ".join(f"COALESCE(HEX(CONCAT({value})), '-')" for value in values)
         return f"CONVERT(SHA2(CONCAT_WS(',', {texts}), 256) USING ascii)"
@@ -104,18 +104,18 @@ class MysqlSql:
     def delete(self, target: str, staged: str, condition: str) -> str:
         return f"DELETE t FROM {target} AS t JOIN {staged} AS s ON {condition}"
 
-    def delete_alone(self, target: str, condition: str) -> str:
+    def delete_where(self, target: str, condition: str) -> str:
         return f"DELETE t FROM {target} AS t WHERE {condition}"
 
     def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str:
-        said = f" COMMENT={text_literal(comment)}" if comment else ""
-        return f"CREATE TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)}) ENGINE=InnoDB{said}"
+        comment_clause = f" COMMENT={text_literal(comment)}" if comment else ""
+        return f"CREATE TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)}) ENGINE=InnoDB{comment_clause}"
 
-    def insert_once(self, table: str, columns: Sequence[str]) -> str:
+    def insert_if_absent(self, table: str, columns: Sequence[str]) -> str:
         names, values = ", ".join(map(self.quoted, columns)), ", ".join("%s" for _ in columns)
         return f"INSERT IGNORE INTO {self.table(table)} ({names}) VALUES ({values})"
 
-    def refused(self, column: Column, in_key: bool, value: str) -> str:
+    def unsupported_condition(self, column: Column, in_key: bool, value: str) -> str:
         kind = column.type.kind
         if kind in FLOATS and self.floats is Floats.NUMBER:
             return f"isnan({value}) OR abs({value}) = double('Infinity')"
@@ -129,12 +129,12 @@ class MysqlSql:
         kind = column.type.kind
         if kind in FLOATS and self.floats is Floats.NUMBER:
             return NAN_FLOAT
-        most = KEY_TEXT_CHARACTERS * (4 if kind is Kind.BYTES else 1)
-        fits = (declared_length(column) or most + 1) <= most
+        limit = KEY_TEXT_CHARACTERS * (4 if kind is Kind.BYTES else 1)
+        fits = (declared_length(column) or limit + 1) <= limit
         return NONE if not in_key or fits or kind not in TEXTS | {Kind.BYTES} else LONG_KEY
 
-    def read_as(self, column: Column) -> tuple[str, str]:
-        """Days and microseconds, since Java's own dates follow another calendar before 1582."""
+    def read_expressions(self, column: Column) -> tuple[str, str]:
+        """Dates as days and timestamps as microseconds: Java's date types use another calendar before 1582."""
         name = self.quoted(column.name)
         match column.type.kind:
             case Kind.BOOLEAN:
@@ -162,5 +162,5 @@ def _microseconds(name: str) -> str:
 
 
 def text_literal(text: str) -> str:
-    """Sessions of ours take backslashes for escapes."""
+    """Our sessions interpret backslashes as escapes."""
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.spec.definition import doc
 class PostgresTargetOptions:
     """The database is that of the connection."""
 
-    places: ClassVar[tuple[str, ...]] = ("connection",)
-    within: ClassVar[str] = "schema"
+    location_keys: ClassVar[tuple[str, ...]] = ("connection",)
+    scope_key: ClassVar[str] = "schema"
 
     schema: str = doc("Schema that holds the tables, as PostgreSQL spells it.", form="table")

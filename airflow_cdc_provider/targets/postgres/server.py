@@ -1,4 +1,4 @@
-"""Sessions with a PostgreSQL server that is a target, and what it answers."""
+"""Sessions with a PostgreSQL server that is a target."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class PostgresServer:
         return PostgresSql(self.schema)
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return f"{self.info.host}:{self.info.port or DEFAULT_PORT}/{self.info.schema} as {self.info.login}"
 
     @contextmanager
@@ -93,7 +93,7 @@ class PostgresServer:
             try:
                 connection = psycopg.connect(**self._parameters(purpose), autocommit=True)
             except psycopg.OperationalError as error:
-                raise self._no_session(error) from error
+                raise self._connect_error(error) from error
             try:
                 connection.execute("; ".join(f"SET {name} TO '{value}'" for name, value in settings.items()))
                 connection.autocommit = False
@@ -101,7 +101,7 @@ class PostgresServer:
             finally:
                 connection.close()
         except psycopg.Error as error:
-            raise self._in_words(error) from error
+            raise self._translate(error) from error
 
     def comment(self, cursor: Any, table: str) -> str | None:
         cursor.execute(COMMENT, (self.schema, table))
@@ -117,11 +117,11 @@ class PostgresServer:
         return [str(name) for (name,) in cursor.fetchall()]
 
     def lock(self, cursor: Any, name: str) -> None:
-        """An advisory lock of the transaction: gone with it, however it ends."""
+        """A transaction-level advisory lock, released with the transaction."""
         number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", (number,))
 
-    def settle(self, cursor: Any, table: str, index: Sequence[str], unique: bool, constraint: str) -> None:
+    def index_and_analyze(self, cursor: Any, table: str, index: Sequence[str], unique: bool, constraint: str) -> None:
         quoted, full = self.sql.quoted, self.sql.table(table)
         names = ", ".join(map(quoted, index))
         if unique:
@@ -131,7 +131,7 @@ class PostgresServer:
         cursor.execute(f"ANALYZE {full}")
 
     def swap(self, connection: Any, shadow: str, table: str, replaced: str, exists: bool) -> None:
-        """All of it in the open transaction. The rights that others have on the old copy go over to the new one."""
+        """All in the open transaction. Privileges on the old copy are granted on the new one."""
         cursor, full = connection.cursor(), self.sql.table(table)
         grants: list[str] = []
         cursor.execute(f"SET LOCAL lock_timeout TO '{SWAP_LIMIT_S}s'")
@@ -147,7 +147,7 @@ class PostgresServer:
         connection.commit()
         failpoint("copy.after_swap")
 
-    def drop_if_free(self, connection: Any, table: str) -> bool:
+    def drop_if_unused(self, connection: Any, table: str) -> bool:
         psycopg = _psycopg()
         try:
             with connection.transaction():
@@ -161,16 +161,16 @@ class PostgresServer:
         import pyarrow.compute as pc
         from pyarrow import RecordBatch, csv
 
-        def written(text: Any, binary: bool) -> Any:
+        def encoded(text: Any, binary: bool) -> Any:
             return pc.binary_join_element_wise(r"\x", text, "") if binary else text
 
-        # Texts are quoted, NULLs are not: that is how this form tells '' from NULL.
+        # Texts are quoted and NULLs are not, by which the CSV format distinguishes '' from NULL.
         form = csv.WriteOptions(include_header=False, quoting_style="all_valid")
         names, rows = ", ".join(map(self.sql.quoted, columns)), 0
         with connection.cursor().copy(f"COPY {self.sql.table(table)} ({names}) FROM STDIN (FORMAT csv)") as copy:
             for batch in batches:
                 text = io.BytesIO()
-                values = list(map(written, batch.columns, columns.values()))
+                values = list(map(encoded, batch.columns, columns.values()))
                 csv.write_csv(RecordBatch.from_arrays(values, batch.schema.names), text, form)
                 copy.write(text.getbuffer())
                 rows += batch.num_rows
@@ -188,17 +188,17 @@ class PostgresServer:
             "SET timezone TO 'UTC'; SET extra_float_digits TO 3",
         )
 
-    def complaints(self, cursor: Any) -> Iterable[Problem]:
+    def server_problems(self, cursor: Any) -> Iterable[Problem]:
         cursor.execute("SELECT current_setting('server_version_num')::int, current_setting('server_encoding')")
         version, encoding = cursor.fetchone()
         if version < OLDEST_VERSION:
-            yield Problem("TGT050", "the server is too old", self.place, f"version {version // 10000}", "14 or later")
+            yield Problem("TGT050", "the server is too old", self.address, f"version {version // 10000}", "14 or later")
         if encoding != "UTF8":
-            yield Problem("TGT051", "the database does not hold every character", self.place, encoding, "UTF8")
+            yield Problem("TGT051", "the database cannot store every character", self.address, encoding, "UTF8")
         cursor.execute("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = %s)", (self.schema,))
         if not cursor.fetchone()[0]:
             do = f"CREATE SCHEMA {self.sql.quoted(self.schema)} AUTHORIZATION {self.sql.quoted(self.info.login)};"
-            yield Problem("TGT052", "there is no such schema", self.place, self.schema, do=do)
+            yield Problem("TGT052", "the schema does not exist", self.address, self.schema, do=do)
 
     def unverified(self) -> list[Problem]:
         return unverified(self.info)
@@ -219,35 +219,35 @@ class PostgresServer:
             "application_name": self._application_name(purpose),
         }
 
-    def _no_session(self, error: Any) -> CdcError:
-        """A server that refuses the login gives libpq a text and no code, so the text decides."""
+    def _connect_error(self, error: Any) -> CdcError:
+        """By text: libpq reports no error code for a rejected login."""
         text = _first_line(error)
         if UNTRUSTED.search(text):
-            return untrusted(self.place, self.info.connection_id, text, f"`{AUTHORITY}`")
+            return untrusted(self.address, self.info.connection_id, text, f"`{AUTHORITY}`")
         refusals = ("password", "pg_hba.conf", "authentication", "permission denied", "does not exist", "not permitted")
         if any(words in text for words in refusals):
-            return errors.no_login(self.place, text, self.info.connection_id)
-        return errors.unreachable(self.place, text)
+            return errors.login_refused(self.address, text, self.info.connection_id)
+        return errors.unreachable(self.address, text)
 
-    def _in_words(self, error: Any) -> CdcError:
+    def _translate(self, error: Any) -> CdcError:
         psycopg = _psycopg()
         text = f"{error.sqlstate or 'connection lost'}: {_first_line(error)}"
         match error:
             case psycopg.errors.InsufficientPrivilege():
-                return errors.forbidden(self.place, text)
+                return errors.missing_privilege(self.address, text)
             case psycopg.errors.DependentObjectsStillExist():
-                return errors.in_use(self.place, error.diag.message_detail or text)
+                return errors.dependent_objects(self.address, error.diag.message_detail or text)
             case psycopg.errors.LockNotAvailable():
-                return errors.busy(self.place, text)
+                return errors.busy(self.address, text)
             case psycopg.DataError() | psycopg.IntegrityError() | psycopg.errors.ProgramLimitExceeded():
-                do = "exclude the column in tables.columns, or mend the value at the source and resync"
-                return errors.unfit(self.place, text, do)
+                do = "exclude the column in tables.columns, or correct the value at the source and resync"
+                return errors.value_rejected(self.address, text, do)
             case _:
-                return errors.failed(self.place, text)
+                return errors.failed(self.address, text)
 
 
 def _first_line(error: Any) -> str:
-    """The server's main message."""
+    """The first line of the server's message."""
     text = error.diag.message_primary or str(error)
     return text.strip().splitlines()[0] if text.strip() else type(error).__name__
 

@@ -1,4 +1,4 @@
-"""PostgreSQL's own spelling."""
+"""The SQL dialect of PostgreSQL."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EPOCH_MICROSECONDS = "(extract(epoch from {}) * 1000000)::bigint"
 class PostgresSql:
     schema: str
 
-    # Order keys are digits and letters of one case, but not every collation puts digits first.
+    # Order keys consist of digits and letters of one case, and some collations sort letters before digits.
     order_type = 'text COLLATE "C"'
     flag_type = "boolean"
     short_text_type = "text"
@@ -47,7 +47,7 @@ class PostgresSql:
         return f"{self.quoted(self.schema)}.{self.quoted(name)}"
 
     def column_type(self, column: Column, in_key: bool) -> str:
-        """``json`` keeps the document's exact text; it has no equality, so in a key it is text."""
+        """``json`` keeps the document's exact text; in a key it is text, since ``json`` has no equality."""
         kind = column.type.kind
         if kind is Kind.DECIMAL:
             return f"numeric({column.type.precision},{column.type.scale})"
@@ -62,12 +62,12 @@ class PostgresSql:
             return f"decode({_text(text)}, 'base64')"
         return f"{_text(text)}::{kind}"
 
-    def same(self, left: str, right: str) -> str:
-        """Unlike IS NOT DISTINCT FROM, this can use an index."""
+    def null_safe_equal(self, left: str, right: str) -> str:
+        """Unlike IS NOT DISTINCT FROM, this expression can use an index."""
         return f"({left} = {right} OR ({left} IS NULL AND {right} IS NULL))"
 
     def row_text(self, alias: str, columns: Sequence[Column]) -> str:
-        """The text of a row quotes what needs it and tells NULL from empty."""
+        """PostgreSQL's text of a row, which is unambiguous and distinguishes NULL from empty."""
         return f"ROW({', '.join(f'{alias}.{self.quoted(column.name)}' for column in columns)})::text"
 
     def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str:
@@ -77,19 +77,19 @@ class PostgresSql:
     def delete(self, target: str, staged: str, condition: str) -> str:
         return f"DELETE FROM {target} AS t USING {staged} AS s WHERE {condition}"
 
-    def delete_alone(self, target: str, condition: str) -> str:
+    def delete_where(self, target: str, condition: str) -> str:
         return f"DELETE FROM {target} AS t WHERE {condition}"
 
     def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str:
-        """``staging``: rows of a merge need no log, they can be staged again."""
-        made = f"CREATE {'UNLOGGED ' if staging else ''}TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)})"
-        return f"{made}; COMMENT ON TABLE {self.table(name)} IS {_text(comment)}" if comment else made
+        """``staging``: unlogged, since staged rows can be staged again."""
+        create = f"CREATE {'UNLOGGED ' if staging else ''}TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)})"
+        return f"{create}; COMMENT ON TABLE {self.table(name)} IS {_text(comment)}" if comment else create
 
-    def insert_once(self, table: str, columns: Sequence[str]) -> str:
+    def insert_if_absent(self, table: str, columns: Sequence[str]) -> str:
         names, values = ", ".join(map(self.quoted, columns)), ", ".join("%s" for _ in columns)
         return f"INSERT INTO {self.table(table)} ({names}) VALUES ({values}) ON CONFLICT DO NOTHING"
 
-    def refused(self, column: Column, in_key: bool, value: str) -> str:
+    def unsupported_condition(self, column: Column, in_key: bool, value: str) -> str:
         match column.type.kind:
             case kind if kind in TEXTS:
                 return f"instr({value}, char(0)) > 0"
@@ -101,8 +101,8 @@ class PostgresSql:
     def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         return ZERO_CHARACTER if column.type.kind in TEXTS else NONE
 
-    def read_as(self, column: Column) -> tuple[str, str]:
-        """Days and microseconds, since Java's own dates follow another calendar before 1582."""
+    def read_expressions(self, column: Column) -> tuple[str, str]:
+        """Dates as days and timestamps as microseconds: Java's date types use another calendar before 1582."""
         name, read = self.quoted(column.name), "`" + column.name.replace("`", "``") + "`"
         match column.type.kind:
             case Kind.DATE:
@@ -118,6 +118,6 @@ class PostgresSql:
 
 
 def _text(text: str) -> str:
-    """Means the same whether or not the server takes backslashes in plain literals for escapes."""
+    """Independent of the setting standard_conforming_strings."""
     mark = "E" if "\\" in text else ""
     return mark + "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

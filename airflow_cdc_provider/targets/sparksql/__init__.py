@@ -1,1 +1,1 @@
-"""What is plain Spark SQL: names, types, a merge, checksums. For every target that Spark writes to by itself."""
+"""Plain Spark SQL for targets that Spark writes to: names, types, a merge, checksums."""

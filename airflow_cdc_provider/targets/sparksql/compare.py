@@ -1,4 +1,4 @@
-"""The same proof of a target's rows as ``connectors/sources/postgres/compare.py`` asks of the source, in Spark SQL."""
+"""Checksums of a target's rows in Spark SQL, equal to those of ``connectors/sources/postgres/compare.py``."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 from airflow_cdc_provider.targets.sparksql.names import quoted
 
 HALF = 10**9
-"""Hashes are added up in halves: whole ones would overflow, and decimals are slow."""
+"""Hashes are summed in two halves: the sum of whole ones would overflow, and decimals are slow."""
 
 
 class Hash(StrEnum):
-    """What a checksum adds up. ``MD5``: what a database can compute, too. ``XX``: Spark's own, for less work."""
+    """``MD5``: a hash that databases can compute, too. ``XX``: Spark's own, which is faster."""
 
     MD5 = "md5"
     XX = "xx"
 
 
 def checksums_sql(view: str, schema: TableSchema, hash: Hash) -> str:
-    """One row: ``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
+    """One row: ``n``, the number of rows, and ``c0``, ``c1`` …, the sum of the hashes of each column."""
     numbers = range(len(schema.columns))
     hashes = [f"{_hash('k', f't{number}', hash)} AS h{number}" for number in numbers]
     sums = [f"CAST({_sum(f'h{number}')} AS STRING) AS c{number}" for number in numbers]
@@ -29,23 +29,23 @@ def checksums_sql(view: str, schema: TableSchema, hash: Hash) -> str:
 
 
 def rows_sql(view: str, schema: TableSchema) -> str:
-    """Per row ``k``, the text that tells it from others, and ``h``, a hash of all its values."""
+    """Per row ``k``, the text of its key (without a key: of all columns), and ``h``, a hash of all values."""
     values = _joined(f"t{number}" for number in range(len(schema.columns)))
     return f"SELECT k, md5({values}) AS h FROM ({_texts(view, schema)})"
 
 
 def live_rows(soft: bool) -> str:
-    """The condition that leaves rows out which only the target still shows."""
+    """The condition for rows that also exist in the source."""
     return f"NOT {DELETED}" if soft else "true"
 
 
 def _texts(view: str, schema: TableSchema) -> str:
-    texts = ", ".join(f"{proof_text(column)} AS t{number}" for number, column in enumerate(schema.columns))
+    texts = ", ".join(f"{checksum_text(column)} AS t{number}" for number, column in enumerate(schema.columns))
     key = [schema.names.index(name) for name in schema.key] or range(len(schema.columns))
     return f"SELECT *, {_joined(f't{number}' for number in key)} AS k FROM (SELECT {texts} FROM {quoted(view)})"
 
 
-def proof_text(column: Column) -> str:
+def checksum_text(column: Column) -> str:
     name = quoted(column.name)
     match column.type.kind:
         case Kind.BOOLEAN:
@@ -65,25 +65,25 @@ def proof_text(column: Column) -> str:
 
 
 def _bits(name: str, java_class: str, method: str, zero: str) -> str:
-    """Floats show their bits, as an integer: no two systems print them alike. All NaN are one."""
+    """The bits of a float as an integer, since no two systems print floats alike. All NaN are equal."""
     bits = f"reflect('{java_class}', '{method}', coalesce({name}, {zero}))"
     return f"CASE WHEN {name} IS NULL THEN NULL WHEN isnan({name}) THEN 'NaN' ELSE {bits} END"
 
 
-def _marked(text: str) -> str:
-    """NULL as a text that no value has."""
+def _null_safe(text: str) -> str:
+    """Replaces NULL by a text that no value has."""
     return f"coalesce({text}, concat(chr(2), 'null'))"
 
 
 def _joined(texts: Iterable[str]) -> str:
-    return f"concat_ws(chr(1), {', '.join(map(_marked, texts))})"
+    return f"concat_ws(chr(1), {', '.join(map(_null_safe, texts))})"
 
 
 def _hash(key: str, text: str, hash: Hash) -> str:
     """A BIGINT of key and value."""
     match hash:
         case Hash.MD5:
-            md5 = f"md5(concat_ws(chr(1), {key}, {_marked(text)}))"
+            md5 = f"md5(concat_ws(chr(1), {key}, {_null_safe(text)}))"
             return f"CAST(translate(substr({md5}, 1, 18), 'abcdef', '012345') AS BIGINT)"
         case Hash.XX:
             return f"xxhash64({key}, {text})"

@@ -20,27 +20,27 @@ from airflow_cdc_provider.targets.sparksql.types import FLOATING, column_type, i
 
 
 def merge_sql(table: str, staged: str, plan: MergePlan) -> str:
-    """``table``: the target as SQL names it. ``staged``: the view of staged rows."""
+    """``table``: the SQL name of the target. ``staged``: the view of staged rows."""
     head = [f"MERGE INTO {table} t", f"USING {quoted(staged)} s", f"ON {_condition(plan)}"]
     return "\n".join([*head, *(_clause(plan, clause) for clause in plan.clauses())])
 
 
-def held_value(column: Column, plan: MergePlan) -> str:
-    """What the target row holds in a column: of one just added its rows still lack the initial value."""
+def current_value(column: Column, plan: MergePlan) -> str:
+    """The value in the target row; in a column that was just added, rows do not have the initial value yet."""
     added = {new.name: new for new in plan.added}
     return initial_value(added[column.name]) if column.name in added else f"t.{quoted(column.name)}"
 
 
-def same(column: Column, left: str, right: str, null_safe: bool) -> str:
-    """Equality of two values. Floats are compared by text: 0.0 and -0.0 are equal numbers but not equal copies."""
-    if null_safe and column.type.kind in FLOATING:
+def equals(column: Column, left: str, right: str) -> str:
+    """Null-safe equality. Floats are compared by text: 0.0 and -0.0 are equal numbers but not equal copies."""
+    if column.type.kind in FLOATING:
         return f"CAST({left} AS STRING) <=> CAST({right} AS STRING)"
-    return f"{left} {'<=>' if null_safe else '='} {right}"
+    return f"{left} <=> {right}"
 
 
 def _condition(plan: MergePlan) -> str:
     if not plan.schema.key:
-        equal = [same(c, held_value(c, plan), f"s.{quoted(c.name)}", True) for c in plan.schema.columns]
+        equal = [equals(c, current_value(c, plan), f"s.{quoted(c.name)}") for c in plan.schema.columns]
         return " AND ".join([f"s.{OP} = '{GONE}'", *equal])
     key = [plan.schema.column(name) for name in plan.schema.key]
     equal = [f"t.{quoted(column.name)} {'<=>' if column.nullable else '='} s.{quoted(column.name)}" for column in key]
@@ -48,8 +48,8 @@ def _condition(plan: MergePlan) -> str:
 
 
 def _bounds(plan: MergePlan, leading: Column) -> list[str]:
-    """Literal ranges on the target side let Delta skip files. Useless where every row is touched anyway."""
-    if not plan.ranges or leading.nullable or plan.touches_all:
+    """Literal ranges of the target's key let Delta skip files. Useless if all rows are read anyway."""
+    if not plan.ranges or leading.nullable or plan.changes_unmatched_rows:
         return []
     name = f"t.{quoted(leading.name)}"
     return ["(" + " OR ".join(f"{name} BETWEEN {low} AND {high}" for low, high in plan.ranges) + ")"]
@@ -67,9 +67,9 @@ def _clause(plan: MergePlan, clause: Clause) -> str:
         conditions.append(f"t.{DELETED}")
     if clause.guarded:
         conditions.append(f"s.{ORDER} {'>=' if plan.not_older else '>'} t.{ORDER}")
-    if clause.meets is RowMatch.TARGET_ALONE and clause.action is Action.FLAG:
+    if clause.rows is RowMatch.TARGET_ONLY and clause.action is Action.MARK_DELETED:
         conditions.append(f"NOT t.{DELETED}")
-    when = " AND ".join([clause.meets.value.upper(), *conditions])
+    when = " AND ".join([clause.rows.value.upper(), *conditions])
     return f"WHEN {when} THEN {_action(plan, clause)}"
 
 
@@ -79,48 +79,48 @@ def _action(plan: MergePlan, clause: Clause) -> str:
             return "DELETE"
         case Action.UPDATE:
             return _set(_updates(plan))
-        case Action.FLAG:
-            order = {ORDER: f"s.{ORDER}"} if clause.meets is RowMatch.BOTH else {}
+        case Action.MARK_DELETED:
+            order = {ORDER: f"s.{ORDER}"} if clause.rows is RowMatch.BOTH else {}
             return _set({**_flag_values(plan, clause), DELETED: "true", **order})
         case Action.FILL:
             return _set(_initials(plan))
         case Action.INSERT:
             return _insert(_inserts(plan))
-        case Action.BURY:
+        case Action.INSERT_DELETED:
             return _insert({**_inserts(plan), DELETED: "true"})
         case Action.REFUSE:
             column = plan.schema.column(plan.schema.key[0])
             refusal = {column.name: f"CAST(raise_error({text_literal(NO_ROW)}) AS {column_type(column.type)})"}
-            return _insert(refusal) if clause.meets is RowMatch.STAGED_ALONE else _set(refusal)
+            return _insert(refusal) if clause.rows is RowMatch.STAGED_ONLY else _set(refusal)
 
 
 def _updates(plan: MergePlan) -> dict[str, str]:
-    """A row flagged deleted that comes back partly known is a new row: it keeps nothing of the old one."""
+    """A soft-deleted row that a partial change puts back is a new row: it keeps nothing of the old one."""
     unknown = f" WHEN t.{DELETED} THEN NULL" if plan.soft else ""
     columns = [column for column in plan.schema.columns if column.name not in plan.schema.key]
-    return {**{column.name: _taken(plan, column, unknown) for column in columns}, **_technical(plan)}
+    return {**{column.name: _new_value(plan, column, unknown) for column in columns}, **_technical_columns(plan)}
 
 
-def _taken(plan: MergePlan, column: Column, unknown: str = "") -> str:
+def _new_value(plan: MergePlan, column: Column, unknown: str = "") -> str:
     value = f"s.{quoted(column.name)}"
     if not plan.partial:
         return value
     known = f"s.{KNOWN} IS NULL OR array_contains(s.{KNOWN}, {text_literal(column.name)})"
-    return f"CASE WHEN {known} THEN {value}{unknown} ELSE {held_value(column, plan)} END"
+    return f"CASE WHEN {known} THEN {value}{unknown} ELSE {current_value(column, plan)} END"
 
 
 def _flag_values(plan: MergePlan, clause: Clause) -> dict[str, str]:
-    """A row flagged deleted keeps its last values: those the batch knows, else those it has."""
-    if clause.meets is not RowMatch.BOTH or not plan.partial:
+    """A soft-deleted row keeps its last values: those in the batch, else those in the target."""
+    if clause.rows is not RowMatch.BOTH or not plan.partial:
         return _initials(plan)
-    return {c.name: _taken(plan, c) for c in plan.schema.columns if c.name not in plan.schema.key}
+    return {c.name: _new_value(plan, c) for c in plan.schema.columns if c.name not in plan.schema.key}
 
 
 def _inserts(plan: MergePlan) -> dict[str, str]:
-    return {**{name: f"s.{quoted(name)}" for name in plan.schema.names}, **_technical(plan)}
+    return {**{name: f"s.{quoted(name)}" for name in plan.schema.names}, **_technical_columns(plan)}
 
 
-def _technical(plan: MergePlan) -> dict[str, str]:
+def _technical_columns(plan: MergePlan) -> dict[str, str]:
     if not plan.schema.key:
         return {}
     return {ORDER: f"s.{ORDER}", **({DELETED: "false"} if plan.soft else {})}

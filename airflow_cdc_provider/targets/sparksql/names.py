@@ -1,4 +1,4 @@
-"""Names and literals as Spark SQL spells them."""
+"""Names and literals in Spark SQL."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ def quoted(name: str) -> str:
 
 
 def text_literal(text: str) -> str:
-    """A string literal. Spark's parser knows backslash escapes, so the backslash goes first."""
+    """A string literal. Spark's parser interprets backslash escapes, so backslashes are doubled first."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

@@ -1,4 +1,4 @@
-"""Logical types as Spark SQL types, and canonical text as values of them."""
+"""Logical types as Spark SQL types, and canonical texts as Spark SQL values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def column_type(logical: LogicalType) -> str:
 
 
 def from_text(expression: str, logical: LogicalType) -> str:
-    """The SQL that turns the text of a canonical value into the value. Bad text raises; nothing becomes NULL."""
+    """SQL that converts the text of a canonical value. Invalid text raises an error and never becomes NULL."""
     if logical.kind in TEXTUAL:
         return expression
     if logical.kind is Kind.BYTES:
@@ -44,7 +44,7 @@ def from_text(expression: str, logical: LogicalType) -> str:
 
 
 def try_from_text(expression: str, logical: LogicalType) -> str:
-    """As ``from_text``, but bad text is NULL."""
+    """As ``from_text``, but invalid text becomes NULL."""
     if logical.kind in TEXTUAL:
         return expression
     if logical.kind is Kind.BYTES:
@@ -53,7 +53,7 @@ def try_from_text(expression: str, logical: LogicalType) -> str:
 
 
 def literal(value: Any, logical: LogicalType) -> str:
-    """A typed literal of a canonical value (as ``json.loads`` gives it)."""
+    """A typed literal of a canonical value (as from ``json.loads``)."""
     if value is None:
         return f"CAST(NULL AS {column_type(logical)})"
     text = json.dumps(value) if isinstance(value, bool | int | float) else str(value)
@@ -61,5 +61,5 @@ def literal(value: Any, logical: LogicalType) -> str:
 
 
 def initial_value(column: Column) -> str:
-    """What rows older than the column hold, as SQL."""
+    """The value of the column in rows that are older than it, as SQL."""
     return literal(None if column.initial is None else json.loads(column.initial), column.type)

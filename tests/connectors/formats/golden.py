@@ -10,7 +10,7 @@ from typing import Any
 from airflow_cdc_provider.connectors import FORMATS
 from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, Decoder, DecoderSettings, Item, Message
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
-from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
@@ -37,7 +37,7 @@ class Golden:
 
 
 def decoder(kind: str, setting: DecoderSettings) -> Decoder:
-    made: Decoder = class_of("format", kind, FORMATS)(setting)
+    made: Decoder = load_class("format", kind, FORMATS)(setting)
     return made
 
 

@@ -12,7 +12,7 @@ from fastavro.schema import expand_schema
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.decoders.common.avro_names import resolved
+from airflow_cdc_provider.connectors.decoders.common.avro_names import resolve_names
 from airflow_cdc_provider.connectors.decoders.common.connect_avro import form_of
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import parse_event_schema
@@ -72,7 +72,7 @@ def schemas(draw: st.DrawFn) -> Any:
 
 @given(schemas())
 def test_names_stand_for_what_fastavro_takes_them_for(schema: Any) -> None:
-    assert resolved(schema) == _plain(expand_schema(json.loads(json.dumps(schema))))
+    assert resolve_names(schema) == _plain(expand_schema(json.loads(json.dumps(schema))))
 
 
 def _plain(schema: Any) -> Any:
@@ -90,21 +90,21 @@ def test_of_two_types_of_one_name_the_nearer_one_is_meant() -> None:
 
     first, second = pair("far", "a"), pair("near", "b")
     fields = [{"name": name, "type": kind} for name, kind in (("x", first), ("y", second), ("z", "Pair"))]
-    found = resolved({"type": "record", "name": "near.Row", "fields": fields})["fields"]
+    found = resolve_names({"type": "record", "name": "near.Row", "fields": fields})["fields"]
     assert [one["type"]["fields"][0]["name"] for one in found] == ["a", "b", "b"]
 
 
 def test_java_writes_a_name_without_namespace_inside_of_one() -> None:
     inner = {"type": "record", "name": "Inner", "namespace": "", "fields": [{"name": "v", "type": "int"}]}
     fields = [{"name": "x", "type": inner}, {"name": "y", "type": ["null", "Inner"]}]
-    found = resolved({"type": "record", "name": "Row", "namespace": "a", "fields": fields})["fields"]
+    found = resolve_names({"type": "record", "name": "Row", "namespace": "a", "fields": fields})["fields"]
     assert found[1]["type"] == ["null", found[0]["type"]]
 
 
 @pytest.mark.parametrize("kind", ["nowhere", {"type": "nowhere"}, 7, {"items": "int"}, {"type": "array"}, None])
 def test_a_type_that_is_not_described_is_refused(kind: Any) -> None:
     with pytest.raises(DecodeError, match="EVT014"):
-        resolved({"type": "record", "name": "R", "fields": [{"name": "x", "type": kind}]})
+        resolve_names({"type": "record", "name": "R", "fields": [{"name": "x", "type": kind}]})
 
 
 TIME = {"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}

@@ -52,7 +52,7 @@ def test_e01_bytes_that_only_a_schema_registry_explains_are_named(part: str) -> 
 @KINDS
 def test_e01_two_objects_in_a_line_are_put_aside(kind: str) -> None:
     whole = GOOD[kind].message.value or b""
-    assert sent(kind, whole + whole).reason.startswith("EVT001 more behind the value")
+    assert sent(kind, whole + whole).reason.startswith("EVT001 extra data after the value")
 
 
 @KINDS
@@ -71,12 +71,12 @@ def test_e03_depth_is_no_accident(kind: str, wrong: bytes) -> None:
 
 @KINDS
 def test_e04_what_is_too_large_is_not_read(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact_json, "MOST_BYTES", 20)
+    monkeypatch.setattr(exact_json, "MAX_BYTES", 20)
     assert sent(kind, GOOD[kind].message.value or b"").reason.startswith("EVT004")
 
 
 def test_e04_the_key_of_what_is_too_large_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact_json, "MOST_BYTES", 20)
+    monkeypatch.setattr(exact_json, "MAX_BYTES", 20)
     assert sent("debezium", GOOD["debezium"].message.value or b"").known == {"id": 1}
 
 

@@ -25,8 +25,8 @@ MY_BLOCKING = {**MARIADB, "snapshot": "first", "pos": 5659}
 def places(*sources: dict[str, Any], blocking: bool = False) -> int:
     watch = Snapshots(blocking)
     for number, source in enumerate(sources):
-        watch.show(Message(json.dumps({"after": {"id": 1}, "source": source, "op": "r"}).encode(), at_ms=number + 1))
-    return sum(not one.is_changes for one in watch.found)
+        watch.observe(Message(json.dumps({"after": {"id": 1}, "source": source, "op": "r"}).encode(), at_ms=number + 1))
+    return sum(not one.is_changes for one in watch.snapshots)
 
 
 @pytest.mark.parametrize(
@@ -53,16 +53,16 @@ def test_a_recorded_feed_has_one_snapshot_in_each_topic_or_of_each_table_in_file
         told = json.loads(line)
         if told["value"] is not None:
             value = json.dumps(told["value"], separators=(",", ":")).encode()
-            in_topics.show(Message(value, topic=told["topic"], at_ms=number))
-            in_files.show(Message(value, topic=f"a/{number}.json"))
+            in_topics.observe(Message(value, topic=told["topic"], at_ms=number))
+            in_files.observe(Message(value, topic=f"a/{number}.json"))
             payload = told["value"].get("payload", told["value"])
             if payload.get("op") == "r":
                 topics.add(told["topic"])
                 table = told["topic"].partition(".")[2]
                 at[table] = min(payload["ts_ms"], at.get(table, payload["ts_ms"]))
-    rows = [one.topic for one in in_topics.found if not one.is_changes]
+    rows = [one.topic for one in in_topics.snapshots if not one.is_changes]
     assert topics and topics <= set(rows) and len(rows) == len(set(rows))
-    assert any(one.ended for one in in_topics.found)
-    begun = {one.topic: one.at_ms for one in in_files.found if not one.is_changes}
+    assert any(one.ended for one in in_topics.snapshots)
+    begun = {one.topic: one.at_ms for one in in_files.snapshots if not one.is_changes}
     assert all(0 < begun[table] <= moment for table, moment in at.items()), "the statement that makes it comes before"
-    assert len(begun) == sum(not one.is_changes for one in in_files.found)
+    assert len(begun) == sum(not one.is_changes for one in in_files.snapshots)

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from airflow_cdc_provider.connectors.decoders.common.column_texts import Quick
+from airflow_cdc_provider.connectors.decoders.common.column_texts import ArrowConverter
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
 from airflow_cdc_provider.connectors.decoders.common.shapes import column_type
-from airflow_cdc_provider.connectors.decoders.common.values import Convert
+from airflow_cdc_provider.connectors.decoders.common.values import Converter
 from airflow_cdc_provider.connectors.decoders.debezium import converters, semantics
 from airflow_cdc_provider.connectors.decoders.debezium.semantics import CONNECT, DECIMAL, TIME, Semantic
 from airflow_cdc_provider.connectors.decoders.ydb import types
@@ -92,7 +92,9 @@ YDB = {
 }
 
 
-def compared(quick: Quick | None, convert: Convert, warnings: list[str], kind: LogicalType, name: str) -> None:
+def compared(
+    quick: ArrowConverter | None, convert: Converter, warnings: list[str], kind: LogicalType, name: str
+) -> None:
     seed = seeds.seed()
     random, told = Random(f"{seed} {name} {kind}"), 0
     assert quick is not None
@@ -109,7 +111,7 @@ def compared(quick: Quick | None, convert: Convert, warnings: list[str], kind: L
     assert told > 30
 
 
-def said_of(value: Any, convert: Convert) -> str:
+def said_of(value: Any, convert: Converter) -> str:
     try:
         return convert(Decimal(repr(value)) if isinstance(value, float) else value)
     except DecodeError as error:
@@ -119,12 +121,16 @@ def said_of(value: Any, convert: Convert) -> str:
 @pytest.mark.parametrize("semantic", DEBEZIUM, ids=str)
 def test_of_debezium(semantic: Semantic) -> None:
     warnings: list[str] = []
-    convert = converters.of_semantic(semantic, warnings.append)
-    compared(converters.quick_of(semantic), convert, warnings, semantics.logical_type(semantic), DEBEZIUM[semantic])
+    convert = converters.semantic_converter(semantic, warnings.append)
+    compared(
+        converters.arrow_converter(semantic), convert, warnings, semantics.logical_type(semantic), DEBEZIUM[semantic]
+    )
 
 
 @pytest.mark.parametrize("native", YDB)
 def test_of_ydb(native: str) -> None:
     warnings: list[str] = []
     column = Column("c", types.logical_type(native), True, native)
-    compared(types.quick_of(column), types.converter(column, warnings.append), warnings, column.type, YDB[native])
+    compared(
+        types.arrow_converter(column), types.converter(column, warnings.append), warnings, column.type, YDB[native]
+    )

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, DecoderSettings, Item
-from airflow_cdc_provider.connectors.decoders.common.saved_messages import messages
+from airflow_cdc_provider.connectors.decoders.common.saved_messages import read_messages
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.quarantine import undecoded
 from airflow_cdc_provider.core.spec.definition import TableRule
@@ -33,7 +33,7 @@ def decoded(name: str, schemas: Iterable[TableSchema] = ()) -> list[Item]:
     known = {schema.table: CopiedTable(TableRule(schema.table), schema) for schema in schemas}
     reader = decoder("debezium", DecoderSettings(1, known or None, {"topic_prefix": PREFIXES[name.partition("_")[0]]}))
     items: list[Item] = []
-    for message in messages((RECORDED / f"{name}.jsonl.gz").read_bytes(), name, "", False):
+    for message in read_messages((RECORDED / f"{name}.jsonl.gz").read_bytes(), name, "", False):
         found = reader.decode(message)
         judge(message, found)
         items += found

@@ -26,7 +26,7 @@ from airflow_cdc_provider.connectors.decoders.common.connect_avro import form_of
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.decoders.common.row_files import avro_messages, parquet_messages
-from airflow_cdc_provider.connectors.decoders.common.saved_messages import messages
+from airflow_cdc_provider.connectors.decoders.common.saved_messages import read_messages
 from airflow_cdc_provider.connectors.transports.files.source import FilesSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -61,7 +61,7 @@ def kept(schema: dict[str, Any]) -> dict[str, Any]:
 
 def recorded(source: str) -> Iterator[tuple[dict[str, Any], list[Any]]]:
     """Schemas and their payloads, as a real Debezium sent them."""
-    values = [one.value for one in messages((RECORDED / f"{source}.jsonl.gz").read_bytes(), source, "", False)]
+    values = [one.value for one in read_messages((RECORDED / f"{source}.jsonl.gz").read_bytes(), source, "", False)]
     told = sorted((json.loads(value) for value in values if value), key=lambda one: json.dumps(one["schema"]))
     for _, some in groupby(told, lambda one: json.dumps(one["schema"])):
         alike = list(some)
@@ -137,7 +137,7 @@ def test_blocks_are_unpacked_whatever_packed_them(codec: str) -> None:
 
 
 def test_a_block_that_unpacks_to_too_much_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(avro_codecs, "MOST_BYTES", 1000)
+    monkeypatch.setattr(avro_codecs, "MAX_BYTES", 1000)
     plain = avro_writer.file(PLAIN, [{"topic": "t", "key": None, "value": b"x" * 10_000}])
     for codec in avro_writer.PACKERS:
         (bad,) = avro_messages(packed := avro_writer.packed(plain, codec), "f", False)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_cdc_provider.connectors.decoders.common.column_mapping import map_columns, source_columns
 from airflow_cdc_provider.connectors.decoders.common.far_times import far_date, far_moment
 from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, DecoderSettings, Message
-from airflow_cdc_provider.connectors.decoders.common.wanted_columns import as_described, readings
 from airflow_cdc_provider.connectors.decoders.datastream import types as datastream
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable, TableRule
@@ -144,19 +144,19 @@ def test_ydb_a_decimal_that_is_none(text: str) -> None:
     ],
 )
 def test_datastream_by_the_type_that_the_file_tells(native: str, value: Any, text: str) -> None:
-    kind = datastream.original_type(column("v", Kind.TEXT, native))
+    kind = datastream.source_type(column("v", Kind.TEXT, native))
     assert kind is not None
     source = [column("id", Kind.INT32, "int"), replace(column("v", Kind.TEXT, native), type=kind)]
 
     def told(rule: TableRule) -> list[str]:
         warnings: list[str] = []
-        made = readings(rule, source, ("id",), lambda one: datastream.converter(one, warnings.append), warnings)
+        made = map_columns(rule, source, ("id",), lambda one: datastream.converter(one, warnings.append), warnings)
         return [one.convert(value) for one in made if one.column.name != "id"]
 
     assert told(NULLS) == ["null", json.dumps(text)]
     assert told(CAST) == [json.dumps(text)]
     copied = selected_schema(CAST, TableSchema("inv.s", tuple(source), ("id",)))
-    assert as_described(CAST, copied.columns, datastream.original_type) == source
+    assert source_columns(CAST, copied.columns, datastream.source_type) == source
 
 
 @given(st.integers(min_value=-(10**9), max_value=10**9))

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.spec.definition import Target
-from airflow_cdc_provider.targets.delta.local_engine.merge import Prepared
+from airflow_cdc_provider.targets.delta.local_engine.merge import PreparedCommit
 from spark_jobs.runtime import memory_budget
 from spark_jobs.writers import delta, delta_local
 from tests.delta_tables import read
@@ -78,7 +78,7 @@ class DeltaKit:
     def lose(self, reply: bool) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(delta.DeltaWriter, "_try_merge", lost_once(delta.DeltaWriter._try_merge, reply, lambda: None))
-            patch.setattr(Prepared, "commit", lost_once(Prepared.commit, reply, broken))
+            patch.setattr(PreparedCommit, "commit", lost_once(PreparedCommit.commit, reply, broken))
             yield
 
 
@@ -90,5 +90,5 @@ def broken() -> None:
 def delta_in_spark(spark: SparkSession, folder: Path) -> Iterator[DeltaKit]:
     """With nothing folded or merged by the job itself."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory_budget, "MOST_ROWS", -1)
+        patch.setattr(memory_budget, "MAX_ROWS", -1)
         yield DeltaKit(spark, folder)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.runtime.sessions import fresh, interpreted
+from spark_jobs.runtime.sessions import disable_codegen, new_session
 
 
 def small_session(spark: SparkSession) -> SparkSession:
-    session = fresh(spark)
-    interpreted(session)
+    session = new_session(spark)
+    disable_codegen(session)
     return session

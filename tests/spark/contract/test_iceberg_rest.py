@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.errors import TargetUnavailable
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
-from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, library_properties, spark_settings
+from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, pyiceberg_properties, spark_settings
 from tests.spark.contract.iceberg_kit import IcebergKit
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.rest_catalog import rest_catalog
@@ -42,7 +42,7 @@ class RestKit(IcebergKit):
     @contextlib.contextmanager
     def opened(self) -> Iterator[Any]:
         with contextlib.closing(
-            RestCatalog("lake", **library_properties(catalog_location(self.target, self.connection)))
+            RestCatalog("lake", **pyiceberg_properties(catalog_location(self.target, self.connection)))
         ) as catalog:
             yield catalog.load_table("cdc.t")
 

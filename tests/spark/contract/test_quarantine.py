@@ -44,7 +44,7 @@ def test_what_no_column_holds_waits_and_is_let_go_once_though_the_answer_is_lost
     assert table.rows() == [(1, "a", 0.5), (2, "b", 0.5)]
     control = table.held().control
     assert control is not None and control.carry.counts == {"quarantined": 2, "parked": 1}
-    reasons = [one.reason for one in table.log.waiting(control.carry)]
+    reasons = [one.reason for one in table.log.quarantined_records(control.carry)]
     assert sorted(reason.split()[1] for reason in reasons) == sorted([*beyond, "id"])
 
     decide(table, unfit, DecisionKind.REPLAY, v="b", f=1.5)

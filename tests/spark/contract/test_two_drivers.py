@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
 
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.spark.contract.kit_table import KitTable

@@ -1,1 +1,1 @@
-"""What the decoders of event formats share. A format is pure: messages in, change records out; transports are apart."""
+"""Code that the decoders of event formats share."""

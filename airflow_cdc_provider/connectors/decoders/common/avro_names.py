@@ -1,7 +1,7 @@
-"""Named types of an Avro schema, put in wherever their names are used. Pure.
+"""Named types of an Avro schema, expanded wherever they are referenced. Pure.
 
-A record, an enum or a fixed is described where it is met first; from then on its name stands for it. A name without a
-dot is meant in the namespace around it, or in none.
+A record, an enum or a fixed is defined at its first occurrence and referenced by name afterwards. A name without a dot
+belongs to the enclosing namespace, or to none.
 """
 
 from __future__ import annotations
@@ -15,52 +15,54 @@ PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "by
 NAMED = frozenset({"record", "error", "enum", "fixed"})
 
 
-def resolved(schema: Any) -> Any:
-    """Names become full names. Inside of a type that holds itself its name is left. Raises DecodeError."""
+def resolve_names(schema: Any) -> Any:
+    """Names become full names. A recursive reference stays a name. Raises DecodeError."""
     try:
-        return _Names().of(schema, "")
+        return _Names().resolve(schema, "")
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
-        raise DecodeError(NO_SCHEMA, f"the file's schema is none of Avro ({type(error).__name__})") from error
+        raise DecodeError(
+            NO_SCHEMA, f"the schema in the file is not an Avro schema ({type(error).__name__})"
+        ) from error
 
 
 class _Names:
     def __init__(self) -> None:
         self._known: dict[str, Any] = {}
-        """Full name -> the type; itself the full name as long as the type is not read to its end."""
+        """Full name → the type; the full name itself while the type is being resolved."""
 
-    def of(self, kind: Any, space: str) -> Any:
-        """``space``: the namespace around it."""
+    def resolve(self, kind: Any, space: str) -> Any:
+        """``space``: the enclosing namespace."""
         if isinstance(kind, str):
             return kind if kind in PRIMITIVES else self._by_name(kind, space)
         if isinstance(kind, list):
-            return [self.of(branch, space) for branch in kind]
+            return [self.resolve(branch, space) for branch in kind]
         type_ = kind["type"]
-        if not isinstance(type_, str):  # the type itself, in a shell of its own
-            return self.of(type_, space)
+        if not isinstance(type_, str):  # {"type": {…}}
+            return self.resolve(type_, space)
         if type_ in NAMED:
-            return self._described(kind, space)
+            return self._define(kind, space)
         if type_ == "array":
-            return {**kind, "items": self.of(kind["items"], space)}
+            return {**kind, "items": self.resolve(kind["items"], space)}
         if type_ == "map":
-            return {**kind, "values": self.of(kind["values"], space)}
+            return {**kind, "values": self.resolve(kind["values"], space)}
         return kind if type_ in PRIMITIVES else self._by_name(type_, space)
 
     def _by_name(self, name: str, space: str) -> Any:
-        for full in (_full(name, space), name):
+        for full in (_full_name(name, space), name):
             if full in self._known:
                 return self._known[full]
-        raise DecodeError(NO_SCHEMA, "a type in the file's schema that is not described")
+        raise DecodeError(NO_SCHEMA, "the schema in the file references a type that it does not define")
 
-    def _described(self, kind: Mapping[str, Any], space: str) -> Any:
-        full = _full(kind["name"], kind.get("namespace", space))
+    def _define(self, kind: Mapping[str, Any], space: str) -> Any:
+        full = _full_name(kind["name"], kind.get("namespace", space))
         self._known[full] = full
-        made = {name: one for name, one in kind.items() if name != "namespace"} | {"name": full}
+        definition = {name: value for name, value in kind.items() if name != "namespace"} | {"name": full}
         if "fields" in kind:
             inner = full.rpartition(".")[0]
-            made["fields"] = [{**field, "type": self.of(field["type"], inner)} for field in kind["fields"]]
-        self._known[full] = made
-        return made
+            definition["fields"] = [{**field, "type": self.resolve(field["type"], inner)} for field in kind["fields"]]
+        self._known[full] = definition
+        return definition
 
 
-def _full(name: str, space: str | None) -> str:
+def _full_name(name: str, space: str | None) -> str:
     return f"{space}.{name}" if space and "." not in name else name

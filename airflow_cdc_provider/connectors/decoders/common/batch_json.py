@@ -1,7 +1,7 @@
-"""JSON objects of one shape, thousands at once, as Arrow columns, with the care of ``exact_json``.
+"""Thousands of JSON objects of one shape as Arrow columns, as strict as ``exact_json``.
 
-Arrow's reader refuses what is no JSON, values of another type, members that nobody named, and names that come twice.
-That a member is missing shows in how many there are. What it refuses is for ``exact_json`` to tell.
+Arrow's reader rejects invalid JSON, values of another type, unexpected members and duplicate names. A missing member is
+detected by the number of members. Rejected objects are left to ``exact_json``.
 """
 
 from __future__ import annotations
@@ -13,22 +13,21 @@ import pyarrow as pa
 from pyarrow import json as arrow_json
 
 from airflow_cdc_provider.connectors.decoders.common.columns import NotVectorizable
-from airflow_cdc_provider.connectors.decoders.common.exact_json import names_in
-from airflow_cdc_provider.connectors.decoders.common.message import FEW
+from airflow_cdc_provider.connectors.decoders.common.exact_json import count_names
+from airflow_cdc_provider.connectors.decoders.common.message import SMALL_BATCH
 
 T = TypeVar("T")
 
 
 def read_objects(
-    values: Sequence[bytes], schema: pa.Schema, members: Callable[[pa.RecordBatch], int]
+    values: Sequence[bytes], schema: pa.Schema, count_members: Callable[[pa.RecordBatch], int]
 ) -> pa.RecordBatch | None:
-    """One row for each value; None where one of them is of another shape. ``members``: how many there are in all these
-    rows.
+    """One row per value; None if a value has another shape. ``count_members``: the number of members in all rows.
 
-    Nothing reaches from one value into the next: strings hold no line feed, and behind a closing brace an object would
-    not go on with an opening one."""
+    Values are joined by line feeds. No value can reach into the next one: a string contains no line feed, and an object
+    does not continue with ``{`` after ``}``."""
     lines = b"\n".join(values)
-    if not (lines.isascii() or _is_utf8(lines)) or any(one[:1] != b"{" or one[-1:] != b"}" for one in values):
+    if not (lines.isascii() or _is_utf8(lines)) or any(value[:1] != b"{" or value[-1:] != b"}" for value in values):
         return None
     try:
         table = arrow_json.read_json(
@@ -41,27 +40,28 @@ def read_objects(
     if table.num_rows != len(values):
         return None
     (rows,) = table.combine_chunks().to_batches()
-    return rows if members(rows) == names_in(lines, b'":', b"\\") else None
+    return rows if count_members(rows) == count_names(lines, b'":', b"\\") else None
 
 
-def in_pieces(
-    some: Sequence[T], told: Callable[[Sequence[T]], pa.RecordBatch | None]
+def decode_in_batches(
+    items: Sequence[T], decode: Callable[[Sequence[T]], pa.RecordBatch | None]
 ) -> tuple[list[pa.RecordBatch], list[T]]:
-    """What ``told`` says of all of them; and those that have to be read one by one. Where it says None, it is asked of
-    both halves; where it raises Odd, of the others."""
-    if len(some) <= FEW:
-        return [], list(some)
+    """The batches that ``decode`` returns, and the items to be decoded one by one. If ``decode`` returns None, each
+    half is decoded separately; if it raises NotVectorizable, the remaining items are."""
+    if len(items) <= SMALL_BATCH:
+        return [], list(items)
     try:
-        found = told(some)
-    except NotVectorizable as odd:
-        batches, others = in_pieces([one for place, one in enumerate(some) if place not in odd.rows], told)
-        return batches, [*(some[place] for place in sorted(odd.rows)), *others]
-    except pa.ArrowException:  # something that nobody thought of: the single way tells what it means
-        return [], list(some)
-    if found is not None:
-        return [found], []
-    half = len(some) // 2
-    first, second = in_pieces(some[:half], told), in_pieces(some[half:], told)
+        batch = decode(items)
+    except NotVectorizable as error:
+        rest = [item for index, item in enumerate(items) if index not in error.rows]
+        batches, others = decode_in_batches(rest, decode)
+        return batches, [*(items[index] for index in sorted(error.rows)), *others]
+    except pa.ArrowException:  # an unforeseen value: decoding one by one gives the reason
+        return [], list(items)
+    if batch is not None:
+        return [batch], []
+    half = len(items) // 2
+    first, second = decode_in_batches(items[:half], decode), decode_in_batches(items[half:], decode)
     return first[0] + second[0], first[1] + second[1]
 
 

@@ -1,6 +1,6 @@
-"""Values of one column, thousands at once, as canonical JSON texts: the same as their converter says one by one.
+"""Thousands of values of one column as canonical JSON texts, equal to the results of the column's ``Converter``.
 
-None where one of the values is not what such a column mostly holds: then the converter has to tell.
+The result is None if a value is not a common one for its column: then the ``Converter`` is applied value by value.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from airflow_cdc_provider.connectors.decoders.common.times import EPOCH_DAY, FIRST_US, LAST_DAY, LAST_US
-from airflow_cdc_provider.connectors.decoders.common.values import LARGEST
+from airflow_cdc_provider.connectors.decoders.common.values import INTEGER_LIMITS
 from airflow_cdc_provider.core.table.schema import Kind
 
 if TYPE_CHECKING:
     from pyarrow import Array, StringArray
 
-Quick = Callable[["Array"], "StringArray | None"]
+ArrowConverter = Callable[["Array"], "StringArray | None"]
 """NULL stays NULL."""
 
 ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{6})?Z$"
@@ -23,11 +23,11 @@ WHOLE_SECOND = ".000000"
 TO_SECONDS = len("2024-05-06T07:08:09")
 
 
-def of_kind(kind: Kind) -> Quick | None:
-    """For values that mean what they look like."""
-    if kind in LARGEST:
+def converter_of_kind(kind: Kind) -> ArrowConverter | None:
+    """For values whose JSON type matches the kind."""
+    if kind in INTEGER_LIMITS:
         return integers(kind)
-    return OTHERS.get(kind)
+    return BY_KIND.get(kind)
 
 
 def texts(values: Array) -> StringArray | None:
@@ -46,7 +46,7 @@ def booleans(values: Array) -> StringArray | None:
 
 
 def floats(values: Array) -> StringArray | None:
-    """A number too small for a float looks like zero by now; a negative zero is not the same in a key."""
+    """None for a zero with a sign: in a key, it equals zero. Underflow must be excluded by the caller."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -54,11 +54,11 @@ def floats(values: Array) -> StringArray | None:
         return None
     if pc.all(pc.is_finite(values)).as_py() is False:
         return None
-    told = [None if one is None else repr(one) for one in values.to_pylist()]
-    return None if "-0.0" in told else pa.array(told, pa.string())
+    numbers = [None if number is None else repr(number) for number in values.to_pylist()]
+    return None if "-0.0" in numbers else pa.array(numbers, pa.string())
 
 
-OTHERS: Mapping[Kind, Quick] = {
+BY_KIND: Mapping[Kind, ArrowConverter] = {
     Kind.BOOLEAN: booleans,
     Kind.FLOAT32: floats,
     Kind.FLOAT64: floats,
@@ -67,11 +67,11 @@ OTHERS: Mapping[Kind, Quick] = {
 }
 
 
-def decimals(precision: int, scale: int) -> Quick:
-    """Texts of numbers that have all their digits."""
+def decimals(precision: int, scale: int) -> ArrowConverter:
+    """Texts of numbers with exactly ``scale`` decimal places."""
     plain = rf"^-?(0|[1-9][0-9]{{0,{precision - scale - 1}}})" + (rf"\.[0-9]{{{scale}}}$" if scale else "$")
 
-    def told(values: Array) -> StringArray | None:
+    def convert(values: Array) -> StringArray | None:
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -82,11 +82,11 @@ def decimals(precision: int, scale: int) -> Quick:
         fits = pc.and_not(pc.match_substring_regex(values, plain), pc.match_substring_regex(values, "^-[0.]*$"))
         return quoted(values) if pc.all(fits).as_py() is not False else None
 
-    return told
+    return convert
 
 
-def iso_moments(values: Array) -> StringArray | None:
-    """Times in UTC with six digits behind the point, or none."""
+def iso_timestamps(values: Array) -> StringArray | None:
+    """Times in UTC with six decimal places or none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -95,27 +95,27 @@ def iso_moments(values: Array) -> StringArray | None:
     if pc.all(pc.match_substring_regex(values, ISO)).as_py() is False:
         return None
     try:
-        return moments(1, "Z")(values.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()))
-    except pa.ArrowInvalid:  # no day or hour of a clock
+        return timestamps(1, "Z")(values.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()))
+    except pa.ArrowInvalid:  # an invalid day or time of day
         return None
 
 
-def integers(kind: Kind) -> Quick:
-    return whole(-LARGEST[kind], LARGEST[kind] - 1)
+def integers(kind: Kind) -> ArrowConverter:
+    return integers_between(-INTEGER_LIMITS[kind], INTEGER_LIMITS[kind] - 1)
 
 
-def whole(least: int, most: int, quotes: bool = False) -> Quick:
-    def told(values: Array) -> StringArray | None:
+def integers_between(least: int, most: int, quotes: bool = False) -> ArrowConverter:
+    def convert(values: Array) -> StringArray | None:
         from airflow_cdc_provider.connectors.json_columns import quoted
 
         if not _within(values, least, most):
             return None
         return quoted(values.cast("string")) if quotes else values.cast("string")
 
-    return told
+    return convert
 
 
-def days(values: Array) -> StringArray | None:
+def dates(values: Array) -> StringArray | None:
     """Dates as days since 1970."""
     from airflow_cdc_provider.connectors.json_columns import quoted
 
@@ -124,10 +124,10 @@ def days(values: Array) -> StringArray | None:
     return quoted(values.cast("int32").cast("date32").cast("string"))
 
 
-def moments(per_us: int, zone: str = "") -> Quick:
-    """Times as numbers of ``per_us`` microseconds since 1970."""
+def timestamps(per_us: int, zone: str = "") -> ArrowConverter:
+    """Times as numbers of units of ``per_us`` microseconds since 1970."""
 
-    def told(values: Array) -> StringArray | None:
+    def convert(values: Array) -> StringArray | None:
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -135,12 +135,12 @@ def moments(per_us: int, zone: str = "") -> Quick:
 
         if not _within(values, -(-FIRST_US // per_us), LAST_US // per_us):
             return None
-        found = pc.multiply(values, per_us).cast(pa.timestamp("us")).cast("string")
-        found = pc.binary_replace_slice(found, 10, 11, "T")
-        whole = pc.utf8_slice_codeunits(found, 0, TO_SECONDS)
-        return quoted(pc.if_else(pc.ends_with(found, WHOLE_SECOND), whole, found), zone)
+        texts = pc.multiply(values, per_us).cast(pa.timestamp("us")).cast("string")
+        texts = pc.binary_replace_slice(texts, 10, 11, "T")
+        seconds = pc.utf8_slice_codeunits(texts, 0, TO_SECONDS)
+        return quoted(pc.if_else(pc.ends_with(texts, WHOLE_SECOND), seconds, texts), zone)
 
-    return told
+    return convert
 
 
 def _within(values: Array, least: int, most: int) -> bool:

@@ -1,4 +1,4 @@
-"""Arrow columns of messages that are read together: small questions about them, and which of them cannot be."""
+"""Checks of Arrow columns of messages that are decoded in one batch."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ import pyarrow.compute as pc
 
 
 class NotVectorizable(ValueError):
-    """These rows have to be read one by one."""
+    """These rows must be decoded one by one."""
 
     def __init__(self, rows: Collection[int]) -> None:
         super().__init__(f"{len(rows)} rows")
         self.rows = rows
 
 
-def require(good: pa.BooleanArray) -> None:
-    """Raises NotVectorizable for all rows that are not."""
-    if pc.all(good, skip_nulls=False).as_py() is not True:
-        raise NotVectorizable({int(row) for row in true_rows(pc.invert(pc.fill_null(good, False)))})
+def require(valid: pa.BooleanArray) -> None:
+    """Raises NotVectorizable for all rows that are not valid."""
+    if pc.all(valid, skip_nulls=False).as_py() is not True:
+        raise NotVectorizable({int(row) for row in true_rows(pc.invert(pc.fill_null(valid, False)))})
 
 
-def true_rows(told: pa.BooleanArray) -> npt.NDArray[np.int64]:
-    return np.flatnonzero(told.to_numpy(zero_copy_only=False))
+def true_rows(column: pa.BooleanArray) -> npt.NDArray[np.int64]:
+    return np.flatnonzero(column.to_numpy(zero_copy_only=False))
 
 
-def places(there: pa.BooleanArray, start: int) -> pa.Array:
-    """For each row that is there its number among these, from ``start`` on; NULL for the others."""
-    counted = pc.add(pc.cumulative_sum(there.cast(pa.int64())), start - 1)
-    return pc.if_else(there, counted, pa.scalar(None, pa.int64()))
+def number_rows(present: pa.BooleanArray, start: int) -> pa.Array:
+    """Numbers the rows that are present, from ``start`` on; NULL for the others."""
+    numbers = pc.add(pc.cumulative_sum(present.cast(pa.int64())), start - 1)
+    return pc.if_else(present, numbers, pa.scalar(None, pa.int64()))
 
 
 def fields(column: pa.StructArray) -> dict[str, pa.Array]:
-    """By name; NULL where the struct is."""
+    """The fields by name, NULL where the struct is NULL."""
     return dict(zip((field.name for field in column.type), column.flatten(), strict=True))
 
 

@@ -1,6 +1,6 @@
-"""What Kafka Connect wrote as Avro, as the JSON that its own converter writes. Pure.
+"""Avro written by Kafka Connect, as the JSON that Connect's JsonConverter writes. Pure.
 
-Connect's converter to Avro notes beside each type what Connect called it:
+Connect's AvroConverter keeps the Connect type in properties of the Avro type:
 
     {"type": "long", "connect.version": 1, "connect.name": "io.debezium.time.MicroTimestamp"}
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from airflow_cdc_provider.connectors.decoders.common.avro_names import resolved
+from airflow_cdc_provider.connectors.decoders.common.avro_names import resolve_names
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_SCHEMA, DecodeError
 from airflow_cdc_provider.connectors.decoders.common.jsonable import base64_of, number_or_text
 
@@ -32,36 +32,38 @@ PRIMITIVES: Mapping[str, str] = {
 FLOAT32 = struct.Struct("f")
 DIGITS_OF_FLOAT32 = range(6, 10)
 
-Convert = Callable[[Any], Any]
+ToJson = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
 class AvroForm:
-    """``schema``: as it stands beside a payload. ``json``: from a value as the Avro file has it to one of JSON."""
+    """``schema``: the Connect schema. ``to_json``: converts a value of the Avro file to a JSON value."""
 
     schema: dict[str, Any]
-    json: Convert
+    to_json: ToJson
 
 
-def written_by_connect(avro: Any) -> bool:
+def is_written_by_connect(avro: Any) -> bool:
     return isinstance(avro, dict) and NAME in avro
 
 
 def form_of(avro: Mapping[str, Any]) -> AvroForm:
-    """Raises DecodeError for one that Connect does not write."""
+    """Raises DecodeError for a schema that Connect does not write."""
     try:
-        return _form(resolved(avro))
+        return _form(resolve_names(avro))
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
-        raise DecodeError(NO_SCHEMA, f"the file's schema is none of Avro ({type(error).__name__})") from error
+        raise DecodeError(
+            NO_SCHEMA, f"the schema in the file is not an Avro schema ({type(error).__name__})"
+        ) from error
 
 
 def _form(kind: Any) -> AvroForm:
     if isinstance(kind, list):
-        branches = [one for one in kind if one != "null"]
+        branches = [branch for branch in kind if branch != "null"]
         if len(branches) != 1:
-            raise DecodeError(NO_SCHEMA, "a union of several types in the file's schema")
+            raise DecodeError(NO_SCHEMA, "the schema in the file has a union of several types")
         form = _form(branches[0])
-        return AvroForm({**form.schema, "optional": True}, _or_null(form.json))
+        return AvroForm({**form.schema, "optional": True}, _or_null(form.to_json))
     if isinstance(kind, str):
         return _form({"type": kind})
     match kind["type"]:
@@ -69,40 +71,42 @@ def _form(kind: Any) -> AvroForm:
             return _record(kind)
         case "array":
             items = _form(kind["items"])
-            return AvroForm({**_about(kind, "array"), "items": items.schema}, lambda value: [*map(items.json, value)])
+            return AvroForm(
+                {**_schema(kind, "array"), "items": items.schema}, lambda value: [*map(items.to_json, value)]
+            )
         case "map":
             values = _form(kind["values"])
             keys = {"type": "string", "optional": False}
             return AvroForm(
-                {**_about(kind, "map"), "keys": keys, "values": values.schema},
-                lambda value: {name: values.json(one) for name, one in value.items()},
+                {**_schema(kind, "map"), "keys": keys, "values": values.schema},
+                lambda value: {name: values.to_json(member) for name, member in value.items()},
             )
         case str(plain) if plain in PRIMITIVES:
             return _primitive(kind, plain)
-    raise DecodeError(NO_SCHEMA, "a type in the file's schema that is none of Connect, or holds itself")
+    raise DecodeError(NO_SCHEMA, "the schema in the file has a type that Connect does not have, or a recursive type")
 
 
 def _record(kind: Mapping[str, Any]) -> AvroForm:
     forms = {str(field["name"]): _form(field["type"]) for field in kind["fields"]}
     fields = [{**form.schema, "field": name} for name, form in forms.items()]
     return AvroForm(
-        {**_about(kind, "struct"), "fields": fields},
-        lambda value: {name: form.json(value[name]) for name, form in forms.items()},
+        {**_schema(kind, "struct"), "fields": fields},
+        lambda value: {name: form.to_json(value[name]) for name, form in forms.items()},
     )
 
 
-def _about(kind: Mapping[str, Any], connect: str) -> dict[str, Any]:
-    about: dict[str, Any] = {"type": connect, "optional": False}
+def _schema(kind: Mapping[str, Any], connect: str) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": connect, "optional": False}
     if isinstance(kind.get(NAME), str):
-        about["name"] = kind[NAME]
+        schema["name"] = kind[NAME]
     if isinstance(kind.get(PARAMETERS), dict):
-        about["parameters"] = kind[PARAMETERS]
-    return about
+        schema["parameters"] = kind[PARAMETERS]
+    return schema
 
 
 def _primitive(kind: Mapping[str, Any], avro: str) -> AvroForm:
     connect = kind.get(TYPE)
-    schema = _about(kind, connect if isinstance(connect, str) else PRIMITIVES[avro])
+    schema = _schema(kind, connect if isinstance(connect, str) else PRIMITIVES[avro])
     match avro:
         case "bytes" | "fixed":
             return AvroForm(schema, _binary)
@@ -111,19 +115,19 @@ def _primitive(kind: Mapping[str, Any], avro: str) -> AvroForm:
         case "double":
             return AvroForm(schema, number_or_text)
         case _:
-            return AvroForm(schema, _as_it_is)
+            return AvroForm(schema, _unchanged)
 
 
-def _or_null(convert: Convert) -> Convert:
+def _or_null(convert: ToJson) -> ToJson:
     return lambda value: None if value is None else convert(value)
 
 
-def _as_it_is(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
 def _binary(value: bytes | Decimal) -> str:
-    """The digits of a decimal are bytes, too: big-endian two's complement."""
+    """A decimal is written as its unscaled value in big-endian two's complement."""
     if isinstance(value, bytes):
         return base64_of(value)
     sign, digits, _ = value.as_tuple()
@@ -133,7 +137,7 @@ def _binary(value: bytes | Decimal) -> str:
 
 
 def _float32(value: float) -> float | str:
-    """The shortest number that is this one in 32 bits, as Java writes it."""
+    """The shortest number that equals ``value`` in 32 bits, as Java writes it."""
     if value != value or abs(value) == float("inf"):
         return number_or_text(value)
     packed = FLOAT32.pack(value)

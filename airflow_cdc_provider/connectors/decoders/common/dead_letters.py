@@ -1,4 +1,4 @@
-"""Messages that cannot be understood, kept whole and read once more. Pure."""
+"""Messages that cannot be decoded: kept in full as ``unreadable`` records, and decoded again on request. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import Any
 from airflow_cdc_provider.connectors.decoders.common.message import Decoder, Message
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.log.positions import epoch_prefix
-from airflow_cdc_provider.core.log.quarantine import UndecodedRecord as Told
-from airflow_cdc_provider.core.log.quarantine import undecoded
+from airflow_cdc_provider.core.log.quarantine import UndecodedRecord, undecoded
 from airflow_cdc_provider.core.serde import to_plain
 
 NOT_JSON, NOT_EXACT, TOO_DEEP, TOO_LARGE, NO_KEY, UNKNOWN_OPERATION, CONTRADICTION = (
     f"EVT00{number}" for number in range(1, 8)
 )
-NO_ORDER, WRONG_TIME, WRONG_NUMBER, WRONG_TEXT, WRONG_VALUE, NO_SCHEMA, NOT_HELD = (
+NO_ORDER, WRONG_TIME, WRONG_NUMBER, WRONG_TEXT, WRONG_VALUE, NO_SCHEMA, UNREPRESENTABLE = (
     "EVT008",
     "EVT009",
     "EVT010",
@@ -28,32 +27,32 @@ NO_ORDER, WRONG_TIME, WRONG_NUMBER, WRONG_TEXT, WRONG_VALUE, NO_SCHEMA, NOT_HELD
     "EVT016",
 )
 NOT_SENT = "EVT020"
-DO = (
-    "copy the column as text (`columns: {cast: …}`), or as NULL with its text beside it where it is no part of the key "
-    "(`on_unrepresentable: set_null`), or leave it out"
+REMEDY = (
+    "copy the column as text (`columns: {cast: …}`), or exclude it, or, if it is not part of the key, store NULL and "
+    "keep the text in a separate column (`on_unrepresentable: set_null`)"
 )
 
 
 class DecodeError(ValueError):
-    """Says what is wrong with a message, without a value of it: the words go into logs and quarantine."""
+    """Why a message cannot be decoded. The text contains no value of the message: it appears in logs and quarantine."""
 
     def __init__(self, code: str, what: str) -> None:
         super().__init__(f"{code} {what}")
 
 
-class NotHeld(DecodeError):
-    """A value that no target's type has. Nothing stands for it. ``text``: as the source spells it."""
+class UnrepresentableValue(DecodeError):
+    """A value that no target type can store. ``text``: the value as text, in the source's notation."""
 
     def __init__(self, what: str, text: str) -> None:
-        super().__init__(NOT_HELD, f"{what}, which no target's type has: {DO}")
+        super().__init__(UNREPRESENTABLE, f"{what}, which no target type can store: {REMEDY}")
         self.text = text
 
 
 @dataclass(frozen=True)
-class Understood:
-    """As much of a message as was understood before it could not be. ``key``: canonical, and only where the place is
-    known, too: else nobody can tell what is behind it. ``tail``: the order key behind the epoch, empty where it is not
-    known; ``width``: how many digits it has."""
+class PartialDecode:
+    """What was decoded of a message before decoding failed. ``key``: canonical; set only if the position is known,
+    since later changes of the key cannot be determined otherwise. ``tail``: the order key without the epoch, empty if
+    unknown; ``width``: its number of digits."""
 
     table: str = ""
     op: str = ""
@@ -68,29 +67,29 @@ class Understood:
     link_id: str | None = None
 
 
-def undecoded_message(codec: str, epoch: int, message: Message, reason: str, understood: Understood) -> ChangeRecord:
-    """Without a place in the order it stands behind everything that is known: it must not be taken for applied."""
-    tail = understood.tail or f"{message.offset:016x}".rjust(understood.width, "f")
+def undecoded_record(codec: str, epoch: int, message: Message, reason: str, decoded: PartialDecode) -> ChangeRecord:
+    """Without a known position, the record is ordered last, so that it never counts as applied."""
+    tail = decoded.tail or f"{message.offset:016x}".rjust(decoded.width, "f")
     order_key = f"{epoch_prefix(epoch)}{tail}"
-    what = Told(
+    content = UndecodedRecord(
         codec,
         b64encode(message.value or b"").decode("ascii"),
         reason,
         b64encode(context_of(message)).decode("ascii"),
-        understood.op,
-        dict(understood.known),
-        understood.columns,
+        decoded.op,
+        dict(decoded.known),
+        decoded.columns,
     )
     return ChangeRecord(
-        understood.table,
+        decoded.table,
         Operation.UNREADABLE,
         order_key,
-        understood.schema_id,
-        key=understood.key,
-        after=canonical(to_plain(what)),
-        phase=understood.phase,
-        link_id=understood.link_id,
-        position=understood.position or message_position(message),
+        decoded.schema_id,
+        key=decoded.key,
+        after=canonical(to_plain(content)),
+        phase=decoded.phase,
+        link_id=decoded.link_id,
+        position=decoded.position or message_position(message),
         event_id=f"{message.channel}:{message.offset}",
     )
 
@@ -100,8 +99,8 @@ def message_position(message: Message) -> str:
 
 
 def context_of(message: Message) -> bytes:
-    """All of a message but its value, as JSON: no decoder can do without key, headers and topic."""
-    told_of = {
+    """The message without its value, as JSON: a decoder also requires key, headers and topic."""
+    context = {
         "key": None if message.key is None else b64encode(message.key).decode("ascii"),
         "empty": message.value is None,
         "headers": [
@@ -111,31 +110,31 @@ def context_of(message: Message) -> bytes:
         "channel": message.channel,
         "offset": message.offset,
     }
-    return json.dumps(told_of).encode()
+    return json.dumps(context).encode()
 
 
 def message_of(record: ChangeRecord) -> Message | None:
-    """The message that an ``unreadable`` record keeps; None where the record is no such."""
-    what = undecoded(record)
-    if what is None or not what.context:
+    """The message that an ``unreadable`` record contains; None for other records."""
+    content = undecoded(record)
+    if content is None or not content.context:
         return None
-    about = json.loads(b64decode(what.context))
+    context = json.loads(b64decode(content.context))
     return Message(
-        None if about["empty"] else b64decode(what.raw),
-        None if about["key"] is None else b64decode(about["key"]),
-        tuple((name, None if text is None else b64decode(text)) for name, text in about["headers"]),
-        about["topic"],
-        about["channel"],
-        about["offset"],
+        None if context["empty"] else b64decode(content.raw),
+        None if context["key"] is None else b64decode(context["key"]),
+        tuple((name, None if text is None else b64decode(text)) for name, text in context["headers"]),
+        context["topic"],
+        context["channel"],
+        context["offset"],
     )
 
 
 def reread(record: ChangeRecord, codec: str, decoder: Decoder) -> list[ChangeRecord]:
-    """See ``SourceConnector.reread``. The ``decoder`` is one that knows the schema to read with."""
-    what, message = undecoded(record), message_of(record)
-    if what is None or message is None or what.codec != codec:
+    """See ``SourceConnector.reread``. ``decoder``: one that has the schema to decode with."""
+    content, message = undecoded(record), message_of(record)
+    if content is None or message is None or content.codec != codec:
         return [record]
     records = [item for item in decoder.decode(message) if isinstance(item, ChangeRecord)]
-    if any(one.op == Operation.UNREADABLE for one in records):
+    if any(decoded.op == Operation.UNREADABLE for decoded in records):
         return [record]
-    return [replace(one, event_id=one.event_id or record.event_id) for one in records]
+    return [replace(decoded, event_id=decoded.event_id or record.event_id) for decoded in records]

@@ -1,7 +1,7 @@
-"""JSON as the standard has it: Python's own reader takes NaN, names that come twice, and numbers too large. Pure.
+"""Strict JSON: Python's own parser accepts NaN, duplicate names, and numbers out of range. Pure.
 
-Whole numbers keep all digits, others become Decimal and keep theirs. A quick reader goes first; where it refuses, or
-where a name may have come twice, which it does not see, the exact one tells.
+Integers keep all digits; other numbers become Decimal. A fast parser is tried first. The exact one is used if the fast
+one fails, or if an object may have duplicate names, which the fast one accepts.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     DecodeError,
 )
 
-MOST_BYTES = 128 * 1024 * 1024
-MOST_DIGITS = 4300
-"""Python's own limit for text that becomes a whole number."""
+MAX_BYTES = 128 * 1024 * 1024
+MAX_DIGITS = 4300
+"""Python's limit for converting text to an integer."""
 
 OPENING = ("{", "[")
 CONTAINERS = (dict, list)
@@ -42,8 +42,8 @@ def parse(data: bytes) -> Any:
 
 def text_of(data: bytes) -> str:
     """Raises DecodeError."""
-    if len(data) > MOST_BYTES:
-        raise DecodeError(TOO_LARGE, f"a message of {len(data):,} bytes; {MOST_BYTES:,} are read")
+    if len(data) > MAX_BYTES:
+        raise DecodeError(TOO_LARGE, f"a message of {len(data):,} bytes; the maximum is {MAX_BYTES:,}")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -53,7 +53,7 @@ def text_of(data: bytes) -> str:
 def parse_text(text: str) -> Any:
     """Raises DecodeError."""
     try:
-        value = QUICK(text)
+        value = FAST(text)
         if _has_each_name_once(text, value):
             return value
     except (MsgspecError, DecodeError, UnicodeError, RecursionError):
@@ -62,18 +62,18 @@ def parse_text(text: str) -> Any:
 
 
 def parse_exactly(text: str) -> Any:
-    """The same, slower. Raises DecodeError."""
+    """As ``parse_text``, slower. Raises DecodeError."""
     value, end = parse_at(text, 0)
     if end != len(text) and text[end:].strip(" \t\r\n"):
-        raise DecodeError(NOT_JSON, f"more behind the value, character {end}")
+        raise DecodeError(NOT_JSON, f"extra data after the value, at character {end}")
     return value
 
 
 def parse_at(text: str, at: int) -> tuple[Any, int]:
-    """The value that begins at ``at``, and where it ends. Raises DecodeError."""
+    """The value that starts at ``at``, and the offset of its end. Raises DecodeError."""
     try:
-        begin = at if text[at : at + 1] in OPENING else BLANKS.match(text, at).end()  # type: ignore[union-attr]
-        value, end = SCAN(text, begin)
+        start = at if text[at : at + 1] in OPENING else BLANKS.match(text, at).end()  # type: ignore[union-attr]
+        value, end = SCAN(text, start)
     except StopIteration as error:
         raise DecodeError(NOT_JSON, f"not JSON at character {error.value}") from error
     except json.JSONDecodeError as error:
@@ -83,80 +83,82 @@ def parse_at(text: str, at: int) -> tuple[Any, int]:
     except DecodeError:
         raise
     except ValueError as error:
-        raise DecodeError(NOT_EXACT, f"a number of more than {MOST_DIGITS} digits") from error
+        raise DecodeError(NOT_EXACT, f"a number of more than {MAX_DIGITS} digits") from error
     if "\\u" in text and LONE_SURROGATE.search(dumps(value)):
-        raise DecodeError(WRONG_TEXT, "half a character (a lone surrogate)")
+        raise DecodeError(WRONG_TEXT, "a lone surrogate (half a character)")
     return value, end
 
 
 def _has_each_name_once(text: str, value: Any) -> bool:
-    """False where only a closer look could tell."""
+    """False if ``text`` must be parsed exactly to decide it."""
     if "\n" in text or "\t" in text or "\r" in text or (" " in text and " :" in text):
         return False
-    return names_in(text, '":', "\\") == (_members_of(value) if isinstance(value, CONTAINERS) else 0)
+    return count_names(text, '":', "\\") == (_count_members(value) if isinstance(value, CONTAINERS) else 0)
 
 
-def names_in(text: AnyStr, end: AnyStr, backslash: AnyStr) -> int:
-    """How many members the objects of a JSON text have. Outside of strings, a quote before a colon (``end``) ends a
-    name; one behind blanks is not counted."""
+def count_names(text: AnyStr, end: AnyStr, backslash: AnyStr) -> int:
+    """The number of members of all objects in a JSON text. ``end``: a quote and a colon, which end a name; a name with
+    whitespace before the colon is not counted."""
     names, sign, escaped = text.count(end), -1, backslash + end
-    while found := text.count(escaped):  # of several backslashes each second one is a character
-        names, sign, escaped = names + sign * found, -sign, backslash + escaped
+    while count := text.count(escaped):  # an even number of backslashes does not escape the quote
+        names, sign, escaped = names + sign * count, -sign, backslash + escaped
     return names
 
 
-def _members_of(value: dict[str, Any] | list[Any]) -> int:
+def _count_members(value: dict[str, Any] | list[Any]) -> int:
     inner: Iterable[Any] = value.values() if isinstance(value, dict) else value
     members = len(value) if isinstance(value, dict) else 0
-    for one in inner:
-        if type(one) is dict or type(one) is list:
-            members += _members_of(one)
+    for child in inner:
+        if type(child) is dict or type(child) is list:
+            members += _count_members(child)
     return members
 
 
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise DecodeError(NOT_EXACT, "a name comes twice in one object")
+        raise DecodeError(NOT_EXACT, "an object has a duplicate name")
     return members
 
 
-def _real(text: str) -> Decimal:
+def _to_decimal(text: str) -> Decimal:
     try:
         return Decimal(text)
-    except InvalidOperation as error:  # an exponent that no number has
-        raise DecodeError(NOT_EXACT, "a number beyond all bounds") from error
+    except InvalidOperation as error:  # an exponent out of range
+        raise DecodeError(NOT_EXACT, "a number out of range") from error
 
 
-def _no_json(value: Any) -> Any:
+def _reject_type(value: Any) -> Any:
     raise TypeError(type(value))
 
 
-def _refused(_name: str) -> Any:
-    raise DecodeError(NOT_EXACT, "NaN or Infinity, which JSON does not know")
+def _reject_constant(_name: str) -> Any:
+    raise DecodeError(NOT_EXACT, "NaN or Infinity, which JSON does not allow")
 
 
-QUICK = Decoder(float_hook=_real).decode
-SCAN = json.JSONDecoder(object_pairs_hook=_members, parse_float=_real, parse_constant=_refused).scan_once  # type: ignore[attr-defined]
+FAST = Decoder(float_hook=_to_decimal).decode
+SCAN = json.JSONDecoder(
+    object_pairs_hook=_unique_members, parse_float=_to_decimal, parse_constant=_reject_constant
+).scan_once  # type: ignore[attr-defined]
 
 
-# One encoder for good: JSONEncoder.encode makes a new one for each value, which costs as much as a small value.
-ENCODE = c_make_encoder(None, _no_json, encode_basestring, None, ":", ",", False, False, False)
+# A single encoder: JSONEncoder.encode creates one per value, which takes as long as encoding a small value.
+ENCODE = c_make_encoder(None, _reject_type, encode_basestring, None, ":", ",", False, False, False)
 
 
 def dumps(value: Any) -> str:
-    """Canonical JSON text of a parsed value: no spaces, order and digits kept."""
+    """Canonical JSON text of a parsed value: no spaces; order and digits are kept."""
     try:
         return "".join(ENCODE(value, 0))
-    except TypeError:  # it does not know Decimal
-        return _written(value)
+    except TypeError:  # the encoder does not support Decimal
+        return _to_json(value)
     except RecursionError as error:
         raise DecodeError(TOO_DEEP, "nested too deeply") from error
 
 
-def _written(value: Any) -> str:
+def _to_json(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ",".join([f"{encode_basestring(name)}:{_written(one)}" for name, one in value.items()]) + "}"
+        return "{" + ",".join([f"{encode_basestring(name)}:{_to_json(member)}" for name, member in value.items()]) + "}"
     if isinstance(value, list):
-        return "[" + ",".join([_written(one) for one in value]) + "]"
+        return "[" + ",".join([_to_json(item) for item in value]) + "]"
     return str(value) if isinstance(value, Decimal) else "".join(ENCODE(value, 0))

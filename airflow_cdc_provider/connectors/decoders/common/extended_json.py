@@ -1,6 +1,6 @@
 """MongoDB's extended JSON as JSON. Pure.
 
-Its older form, which Debezium's connector still writes, has numbers that JSON does not know: ``{"v": NaN}``. The
+Its older form, which Debezium's connector still writes, contains numbers that JSON does not allow: ``{"v": NaN}``. The
 canonical form has objects for them: ``{"v": {"$numberDouble": "NaN"}}``.
 """
 
@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 
-TEXT_OR_NO_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN')
+STRING_OR_NON_FINITE = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN')
 
 
 def as_json(text: str) -> str:
-    """What is JSON already stays as it is."""
+    """Valid JSON is returned unchanged."""
     if "NaN" not in text and "Infinity" not in text:
         return text
-    return TEXT_OR_NO_NUMBER.sub(_told, text)
+    return STRING_OR_NON_FINITE.sub(_canonical, text)
 
 
-def _told(found: re.Match[str]) -> str:
-    return found[0] if found[0].startswith('"') else f'{{"$numberDouble":"{found[0]}"}}'
+def _canonical(match: re.Match[str]) -> str:
+    return match[0] if match[0].startswith('"') else f'{{"$numberDouble":"{match[0]}"}}'

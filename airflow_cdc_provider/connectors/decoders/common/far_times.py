@@ -1,7 +1,7 @@
-"""Dates and times outside of the years 1 to 9999, as text. Pure.
+"""Dates and times outside the years 1 to 9999, as text. Pure.
 
 ISO 8601 with a sign and at least four digits of the year: ``+10000-01-01``, ``-0043-03-15`` (44 BC). The calendar is
-the Gregorian one at any time, as in every source that tells days as numbers.
+proleptic Gregorian, as in all sources that send dates as numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import date
 DAY_US = 86_400_000_000
 CYCLE_DAYS = 146_097
 CYCLE_YEARS = 400
-"""After so many days, and years, the calendar repeats itself."""
+"""The period of the Gregorian calendar."""
 
 FIRST = date(2000, 1, 1)
 FIRST_DAYS = (FIRST - date(1970, 1, 1)).days

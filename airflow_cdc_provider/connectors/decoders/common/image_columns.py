@@ -1,4 +1,4 @@
-"""Rows under one schema as columns of canonical JSON. ``images.RowImages`` makes the same row by row."""
+"""Rows of one schema as columns of canonical JSON: the batch variant of ``images.RowImages``."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_cdc_provider.connectors.decoders.common.column_texts import Quick
+from airflow_cdc_provider.connectors.decoders.common.column_texts import ArrowConverter
 from airflow_cdc_provider.connectors.decoders.common.columns import NotVectorizable, true_rows
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
-from airflow_cdc_provider.connectors.decoders.common.values import Convert
+from airflow_cdc_provider.connectors.decoders.common.values import Converter
 from airflow_cdc_provider.connectors.json_columns import arrays, objects
 
 UNDERFLOW = (b"e-", b"E-", b"0" * 16)
-"""One of these is in the text of every number that is too small for a float, but is not zero."""
+"""The text of a number that is not zero but underflows to a zero float contains at least one of these."""
 
 
 @dataclass(frozen=True)
 class ImageColumns:
     """``texts``: column → one JSON text per row, in the order of the schema's columns. ``unknown``: column → the rows
-    that do not tell it; no column of a key."""
+    without a value for it; contains no key column."""
 
     texts: Mapping[str, pa.StringArray]
     unknown: Mapping[str, pa.BooleanArray]
@@ -39,8 +39,8 @@ class ImageColumns:
         for name, texts in self.texts.items():
             member = f",{encode_basestring(name)}:"
             if name in self.unknown:
-                told = pc.binary_join_element_wise(member, texts, "")
-                parts.append(pc.if_else(self.unknown[name], "", told))
+                members = pc.binary_join_element_wise(member, texts, "")
+                parts.append(pc.if_else(self.unknown[name], "", members))
             else:
                 parts += [member, texts]
         return pc.binary_replace_slice(pc.binary_join_element_wise(*parts, "}", ""), 0, 1, "{")
@@ -57,30 +57,32 @@ class ImageColumns:
         return arrays([self.texts[name] for name in names])
 
 
-def json_texts(values: pa.Array, convert: Convert, quick: Quick | None, warnings: list[str]) -> pa.StringArray:
-    """Raises NotVectorizable, for values that the converter refuses or warns of."""
-    if quick is not None and (found := quick(values)) is not None:
-        return pc.fill_null(found, "null")
-    told = values.to_pylist()
+def json_texts(
+    values: pa.Array, convert: Converter, convert_array: ArrowConverter | None, warnings: list[str]
+) -> pa.StringArray:
+    """Raises NotVectorizable for values that ``convert`` rejects or warns about."""
+    if convert_array is not None and (column := convert_array(values)) is not None:
+        return pc.fill_null(column, "null")
+    items = values.to_pylist()
     try:
-        texts = ["null" if value is None else convert(value) for value in told]
+        texts = ["null" if value is None else convert(value) for value in items]
     except DecodeError:
-        raise NotVectorizable(_odd(told, convert, warnings)) from None
+        raise NotVectorizable(_problem_rows(items, convert, warnings)) from None
     if warnings:
-        raise NotVectorizable(_odd(told, convert, warnings))
+        raise NotVectorizable(_problem_rows(items, convert, warnings))
     return pa.array(texts, pa.string())
 
 
 def require_true_zeros(values: pa.Array, messages: Sequence[bytes], message_of: npt.NDArray[np.int64]) -> None:
-    """Raises NotVectorizable for zeros that may be numbers too small for a float. ``message_of``: row → its message."""
+    """Raises NotVectorizable for zeros that may be underflowed numbers. ``message_of``: row → index of its message."""
     if not pa.types.is_float64(values.type):
         return
     zeros = true_rows(pc.fill_null(pc.equal(values, 0.0), False))
-    if odd := {int(row) for row in zeros if any(one in messages[message_of[row]] for one in UNDERFLOW)}:
-        raise NotVectorizable(odd)
+    if rows := {int(row) for row in zeros if any(mark in messages[message_of[row]] for mark in UNDERFLOW)}:
+        raise NotVectorizable(rows)
 
 
-def _odd(values: Sequence[Any], convert: Convert, warnings: list[str]) -> set[int]:
+def _problem_rows(values: Sequence[Any], convert: Converter, warnings: list[str]) -> set[int]:
     rows = set()
     for row, value in enumerate(values):
         warnings.clear()

@@ -1,8 +1,10 @@
-"""Rows of a message as canonical JSON images under one schema. Pure."""
+"""Rows of messages as canonical JSON images of one schema. Pure."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
@@ -11,72 +13,65 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     NO_SCHEMA,
     WRONG_VALUE,
     DecodeError,
-    NotHeld,
+    PartialDecode,
+    UnrepresentableValue,
 )
 from airflow_cdc_provider.connectors.decoders.common.times import NANOSECONDS_CUT
-from airflow_cdc_provider.connectors.decoders.common.values import Convert
+from airflow_cdc_provider.connectors.decoders.common.values import Converter
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 
 class RowImage(NamedTuple):
-    """``complete``: all columns of the schema are in it."""
+    """``complete``: the image has all columns of the schema."""
 
     text: str
     complete: bool
 
 
-class DecodedPart(NamedTuple):
-    """What is left of a row that cannot be read: see ``formats.unreadable.Understood``."""
-
-    key: str | None
-    known: dict[str, Any]
-    columns: tuple[str, ...]
-
-
 class RowImages:
-    """``converters`` are in the order of the schema's columns. ``left_out``: names that a row may have and that are not
-    copied. ``warnings`` are those of the converters since ``warned`` was asked last. ``as_told``: every column is one
-    of the messages."""
+    """``converters``: in the order of the schema's columns. ``is_excluded``: whether a column of the messages is not
+    copied. ``warnings``: those of the converters since the last ``take_warnings``. ``as_in_source``: no column is cast
+    or holds the text of another column."""
 
     def __init__(
         self,
         schema: TableSchema,
-        converters: Sequence[Convert],
-        left_out: Callable[[str], bool] = lambda name: False,
+        converters: Sequence[Converter],
+        is_excluded: Callable[[str], bool] = lambda name: False,
         warnings: list[str] | None = None,
-        as_told: bool = True,
+        as_in_source: bool = True,
     ) -> None:
         self.schema = schema
         self.schema_id = schema.schema_id
-        self.as_told = as_told
+        self.as_in_source = as_in_source
         self.warnings = [] if warnings is None else warnings
         self._columns = [
             (
                 column.text_of or column.name,
                 f"{encode_basestring(column.name)}:",
-                self._to_the_last_digit(convert) if column.name in schema.key else convert,
+                self._without_loss(convert) if column.name in schema.key else convert,
             )
             for column, convert in zip(schema.columns, converters, strict=True)
         ]
         by_name = zip(schema.names, self._columns, strict=True)
         self.converters = {name: convert for name, (_, _, convert) in by_name}
         self._names = frozenset(name for name, _, _ in self._columns)
-        self._left_out = left_out
+        self._is_excluded = is_excluded
 
-    def _to_the_last_digit(self, convert: Convert) -> Convert:
-        """Of a key nothing is cut: two keys of the source would be one. 0.0 and -0.0 are one there."""
+    def _without_loss(self, convert: Converter) -> Converter:
+        """For key columns: truncation would merge distinct keys of the source. 0.0 and -0.0 are the same key."""
 
         def converted(value: Any) -> str:
-            before = len(self.warnings)
+            count = len(self.warnings)
             text = convert(value)
-            if NANOSECONDS_CUT in self.warnings[before:]:
-                raise NotHeld("a time with digits below a microsecond, in the key", "")
+            if NANOSECONDS_CUT in self.warnings[count:]:
+                raise UnrepresentableValue("a time with digits below a microsecond, in the key", "")
             return "0.0" if text == "-0.0" else text
 
         return converted
 
     def image(self, row: Mapping[str, Any]) -> RowImage:
-        """Columns that are not in the row are unknown. Raises DecodeError, for a column that nobody knows, too."""
+        """Columns that the row lacks are unknown. Raises DecodeError, also for a column that is not in the schema."""
         if len(row) < len(self._names):
             return self._partial(row)
         members = []
@@ -87,11 +82,11 @@ class RowImages:
         except KeyError:
             return self._partial(row)
         if len(row) != len(self._names):
-            self.refuse_unknown(row)
+            self.require_known_columns(row)
         return RowImage("{" + ",".join(members) + "}", True)
 
     def _partial(self, row: Mapping[str, Any]) -> RowImage:
-        self.refuse_unknown(row)
+        self.require_known_columns(row)
         known = [
             member + (convert(row[name]) if row[name] is not None else "null")
             for name, member, convert in self._columns
@@ -100,7 +95,7 @@ class RowImages:
         return RowImage("{" + ",".join(known) + "}", False)
 
     def key(self, row: Mapping[str, Any]) -> str | None:
-        """The canonical key; None where the table has none. Raises DecodeError where the row does not tell it."""
+        """The canonical key; None if the table has none. Raises DecodeError if the row lacks a key column."""
         if not self.schema.key:
             return None
         parts = []
@@ -114,13 +109,13 @@ class RowImages:
     def key_row(self, values: Sequence[Any]) -> dict[str, Any]:
         """Values of a key in key order, by name."""
         if len(values) != len(self.schema.key):
-            raise DecodeError(NO_KEY, f"a key of {len(values)} values; the table's has {len(self.schema.key)}")
+            raise DecodeError(NO_KEY, f"a key of {len(values)} values; the key of the table has {len(self.schema.key)}")
         return dict(zip(self.schema.key, values, strict=True))
 
-    def salvage(self, row: Mapping[str, Any]) -> DecodedPart:
-        """Value by value: each is read for itself."""
+    def salvage(self, row: Mapping[str, Any], partial: PartialDecode) -> PartialDecode:
+        """Adds the columns of ``row`` that can be decoded, and the names of the others. Discards warnings."""
         known: dict[str, str] = {}
-        columns = [name for name in row if name not in self._names and not self._left_out(name)]
+        columns = [name for name in row if name not in self._names and not self._is_excluded(name)]
         for column, (name, _, convert) in zip(self.schema.names, self._columns, strict=True):
             if name in row:
                 try:
@@ -129,22 +124,25 @@ class RowImages:
                     columns.append(column)
         key = [known.get(name) for name in self.schema.key]
         text = f"[{','.join(map(str, key))}]" if key and None not in key else None
-        return DecodedPart(text, known, tuple(columns))
+        self.warnings.clear()
+        values = {name: json.loads(value) for name, value in known.items()}
+        return replace(partial, key=text, known=values, columns=tuple(columns), schema_id=self.schema_id)
 
-    def refuse_unknown(self, row: Mapping[str, Any]) -> None:
-        unknown = [name for name in row if name not in self._names and not self._left_out(name)]
+    def require_known_columns(self, row: Mapping[str, Any]) -> None:
+        unknown = [name for name in row if name not in self._names and not self._is_excluded(name)]
         if unknown:
-            raise DecodeError(NO_SCHEMA, f"a column that the table's schema does not have ({', '.join(unknown[:3])})")
+            raise DecodeError(NO_SCHEMA, f"columns that are not in the schema of the table: {', '.join(unknown[:3])}")
 
-    def warned(self) -> tuple[str, ...]:
+    def take_warnings(self) -> tuple[str, ...]:
+        """The warnings since the last call."""
         if not self.warnings:
             return ()
-        told = tuple(dict.fromkeys(self.warnings))
+        warnings = tuple(dict.fromkeys(self.warnings))
         self.warnings.clear()
-        return told
+        return warnings
 
 
 def as_row(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise DecodeError(WRONG_VALUE, f"{what} is no row")
+        raise DecodeError(WRONG_VALUE, f"{what} is not an object")
     return value

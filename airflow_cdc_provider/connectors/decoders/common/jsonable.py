@@ -1,4 +1,4 @@
-"""Values of binary files that JSON does not know, as it tells them. Pure."""
+"""Values of binary files as JSON values. Pure."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def jsonable(value: Any) -> Any:
-    """Bytes as base64, times as ISO text, what is no number as text."""
+    """Bytes as base64, times as ISO text, NaN and infinities as text."""
     match value:
         case dict():
-            return {str(name): jsonable(one) for name, one in value.items()}
+            return {str(name): jsonable(member) for name, member in value.items()}
         case list() | tuple():
             return [*map(jsonable, value)]
         case bytes():

@@ -1,4 +1,4 @@
-"""A message as a transport hands it out, and what every decoder of messages answers. Pure."""
+"""A message as a transport delivers it, and the interface of all decoders. Pure."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from airflow_cdc_provider.connectors.source import HoleFound, Ignored
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.selection import selects
 from airflow_cdc_provider.core.table.schema import TableSchema
 
-FEW = 24
-"""So many messages are decoded one by one: columns would take longer."""
+SMALL_BATCH = 24
+"""Up to this number, messages are decoded one by one, which is faster than decoding them as columns."""
 
 Headers = tuple[tuple[str, bytes | None], ...]
 Item = ChangeRecord | TableSchema | Ignored | HoleFound
-"""A TableSchema comes before the first record decoded with it."""
+"""A TableSchema precedes the first record that uses it."""
 
 
 class Message(NamedTuple):
-    """``topic`` is a topic, or the path of a file. ``offset`` is the place in ``channel`` (a topic's partition, or the
-    file): the offset, or the number of the line. ``at_ms``: when it was written into its topic; 0 in files."""
+    """``topic``: a topic, or the path of a file. ``offset``: in ``channel`` (a topic partition, or the file): the Kafka
+    offset, or the line number. ``at_ms``: when the message was written to its topic; 0 in files."""
 
     value: bytes | None
     key: bytes | None = None
@@ -36,70 +37,73 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class CopiedTable:
-    """A table that is copied: which of its columns, and its schema where somebody knows it. ``held``: that of its copy;
-    None where there is none yet."""
+    """A table that is copied. ``schema``: declared or discovered; None if unknown. ``copy_schema``: the schema of the
+    copy; None if there is no copy yet."""
 
     rule: TableRule
     schema: TableSchema | None = None
-    held: TableSchema | None = None
+    copy_schema: TableSchema | None = None
 
 
 @dataclass(frozen=True)
 class DecoderSettings:
-    """What a decoder is told. ``tables``: only these are decoded, all others counted; None decodes whatever comes.
-    ``options``: the keys of the source type in the YAML. ``guess``: a table whose schema nobody knows is shown as its
-    messages look, for people to look at; no copy is made of that."""
+    """``tables``: the tables to decode, None for all; messages of other tables are counted. ``options``: the keys of
+    the source type in the YAML. ``guess``: infer unknown schemas from the messages, for display only."""
 
     epoch: int = 1
     tables: Mapping[str, CopiedTable] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     guess: bool = False
 
-    def wants(self, table: str) -> bool:
+    def includes(self, table: str) -> bool:
         return self.tables is None or table in self.tables
 
     def rule(self, table: str) -> TableRule | None:
-        wanted = self._wanted(table)
-        return wanted.rule if wanted else None
+        copied = self._copied(table)
+        return copied.rule if copied else None
 
-    def known(self, table: str) -> TableSchema | None:
-        wanted = self._wanted(table)
-        return wanted.schema if wanted else None
+    def schema(self, table: str) -> TableSchema | None:
+        copied = self._copied(table)
+        return copied.schema if copied else None
 
-    def held(self, table: str) -> TableSchema | None:
-        wanted = self._wanted(table)
-        return wanted.held if wanted else None
+    def copy_schema(self, table: str) -> TableSchema | None:
+        copied = self._copied(table)
+        return copied.copy_schema if copied else None
 
-    def _wanted(self, table: str) -> CopiedTable | None:
+    def excludes(self, table: str, column: str) -> bool:
+        rule = self.rule(table)
+        return rule is not None and not selects(rule, column)
+
+    def _copied(self, table: str) -> CopiedTable | None:
         return self.tables.get(table) if self.tables else None
 
 
 class Decoder(Protocol):
-    """Made from a Setting. What it remembers from message to message saves time and changes no answer, but that a
-    schema is told once. ``codec`` names the format in quarantine. ``whole_rows``: how its feed of a ``{table}`` is made
-    to tell whole rows; empty where it always does. ``reads_avro``: an Avro file is one message; to the others each of
-    its rows is one, as JSON."""
+    """Constructed from DecoderSettings. Its state is a cache and does not affect results, except that each schema is
+    returned once. ``codec``: names the format in quarantine. ``whole_rows_remedy``: how to configure the feed of a
+    ``{table}`` to send whole rows; empty if it always does. ``reads_avro``: an Avro file is one message; otherwise each
+    of its rows is a message, as JSON."""
 
     codec: str
-    whole_rows: str
+    whole_rows_remedy: str
     reads_avro: bool
 
     def decode(self, message: Message) -> list[Item]:
-        """Everything the message says. Raises nothing: what cannot be understood is an ``unreadable`` record, of the
-        table where that much is clear, else of the table with the empty name. Whoever reads must not step over it."""
+        """Never raises: a message that cannot be decoded becomes an ``unreadable`` record of its table, or of the table
+        with the empty name if the table is unknown. Callers must not skip such records."""
 
 
 class SnapshotWatch(Protocol):
-    def show(self, message: Message) -> None: ...
+    def observe(self, message: Message) -> None: ...
 
     @property
-    def found(self) -> tuple[SourceSnapshot, ...]:
-        """The full snapshots that the messages shown so far belong to."""
+    def snapshots(self) -> tuple[SourceSnapshot, ...]:
+        """The full snapshots that the messages observed so far belong to."""
 
 
 @runtime_checkable
 class MarksSnapshots(Decoder, Protocol):
-    """A decoder of messages that say which of them are rows of a full snapshot."""
+    """A decoder of messages in which rows of a full snapshot are marked."""
 
     def snapshot_watch(self) -> SnapshotWatch: ...
 
@@ -107,4 +111,4 @@ class MarksSnapshots(Decoder, Protocol):
 @runtime_checkable
 class DecodesMany(Decoder, Protocol):
     def decode_many(self, messages: Sequence[Message]) -> Iterator[Item | Block]:
-        """What ``decode`` says of each of them, in any order: order keys tell it."""
+        """The results of ``decode`` for each message, in any order: order keys define the order."""

@@ -1,8 +1,8 @@
-"""Messages that somebody saved into a file: lines, or rows of Avro or Parquet. Pure: from bytes to messages.
+"""Messages saved in a file: lines, or rows of Avro or Parquet. Pure: from bytes to messages.
 
-A line is the value alone, or a message with what came beside it: ``{"topic": …, "partition": …, "offset": …, "key": …,
-"headers": …, "value": …}``, where the value may be called ``payload``, as kcat's ``-J`` does. Keys and values are JSON,
-or texts that hold JSON.
+A line is a value, or a message with its metadata: ``{"topic": …, "partition": …, "offset": …, "key": …, "headers": …,
+"value": …}``. The value may be named ``payload``, as in the output of ``kcat -J``. Keys and values are JSON, or strings
+that contain JSON.
 """
 
 from __future__ import annotations
@@ -26,30 +26,32 @@ from airflow_cdc_provider.connectors.decoders.common.message import (
     Message,
 )
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
-from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 AVRO, PARQUET, GZIP = b"Obj\x01", b"PAR1", b"\x1f\x8b"
-BESIDE = frozenset({"topic", "partition", "offset", "key", "headers", "value", "payload", "ts", "tstype", "timestamp"})
-BESIDE |= {"broker", "key_schema_id", "value_schema_id"}
+MESSAGE_MEMBERS = frozenset(
+    {"topic", "partition", "offset", "key", "headers", "value", "payload", "ts", "tstype", "timestamp"}
+)
+MESSAGE_MEMBERS |= {"broker", "key_schema_id", "value_schema_id"}
 
 
-def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[str, Any]) -> Iterator[Item]:
-    """What the file ``name`` says. ``schemas``: a table schema as staging keeps it, or a list of such; None where the
-    messages tell everything."""
+def decode_file(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[str, Any]) -> Iterator[Item]:
+    """The items of the file ``name``. ``schemas``: a table schema in the form of staging's ``schemas/``, or a list of
+    them; None if the messages contain their schemas."""
     known = table_schemas(schemas)
     tables = {schema.table: CopiedTable(TableRule(schema.table), schema) for schema in known} or None
-    decoder: Decoder = class_of("format", kind, FORMATS)(DecoderSettings(1, tables, options, guess=tables is None))
+    decoder: Decoder = load_class("format", kind, FORMATS)(DecoderSettings(1, tables, options, guess=tables is None))
     table = known[0].table if len(known) == 1 else Path(name).stem
-    for message in messages(data, name, _topic(kind, table, options) or name, decoder.reads_avro):
+    for message in read_messages(data, name, _topic(kind, table, options) or name, decoder.reads_avro):
         yield from decoder.decode(message)
 
 
 def _topic(kind: str, table: str, options: Mapping[str, Any]) -> str:
-    """How the topic of a table is called: messages that name none are of the only table of the schema file, else of
-    the one that the file is named for."""
+    """The topic for messages that name none: that of the only table in the schema file, otherwise of the table with the
+    name of the file."""
     match kind:
         case "ydb":
             return f"{table}/feed"
@@ -59,27 +61,27 @@ def _topic(kind: str, table: str, options: Mapping[str, Any]) -> str:
             return ""
 
 
-def table_schemas(told: Any) -> list[TableSchema]:
-    """Raises CommandRefused where it is no table schema."""
-    if told is None:
+def table_schemas(value: Any) -> list[TableSchema]:
+    """Raises CommandRefused (CLI017) if ``value`` is not a table schema or a list of them."""
+    if value is None:
         return []
     try:
-        return [from_plain(TableSchema, one) for one in (told if isinstance(told, list) else [told])]
+        return [from_plain(TableSchema, schema) for schema in (value if isinstance(value, list) else [value])]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CommandRefused(
             Problem(
                 "CLI017",
-                "the schema file holds no table schema",
+                "the schema file does not contain a table schema",
                 found=type(error).__name__,
-                allowed='{"table": …, "columns": [{"name": …, "type": {"kind": …}}], "key": […]}, or a list of such',
-                do="take one from schemas/ in staging, or `after` of a record whose op is schema",
+                allowed='{"table": …, "columns": [{"name": …, "type": {"kind": …}}], "key": […]}, or a list of these',
+                do="copy one from schemas/ in staging, or from `after` of a record with op schema",
             )
         ) from error
 
 
-def messages(data: bytes, name: str, topic: str, whole_avro: bool) -> Iterator[Message]:
-    """``topic``: theirs, where they name none."""
-    plain = unpacked(data, name)
+def read_messages(data: bytes, name: str, topic: str, whole_avro: bool) -> Iterator[Message]:
+    """``topic``: for messages that name none."""
+    plain = decompress(data, name)
     if plain.startswith((AVRO, PARQUET)):
         from airflow_cdc_provider.connectors.decoders.common import row_files
 
@@ -93,52 +95,59 @@ def messages(data: bytes, name: str, topic: str, whole_avro: bool) -> Iterator[M
             yield message_of_line(line, topic, number)
 
 
-def unpacked(data: bytes, name: str) -> bytes:
+def decompress(data: bytes, name: str) -> bytes:
+    """Raises CommandRefused (CLI018)."""
     if not data.startswith(GZIP):
         return data
     try:
         return gzip.decompress(data)
     except (EOFError, OSError, zlib.error) as error:
         raise CommandRefused(
-            Problem("CLI018", "the file cannot be unpacked", where=name, found=type(error).__name__)
+            Problem("CLI018", "the file cannot be decompressed", where=name, found=type(error).__name__)
         ) from error
 
 
 def message_of_line(line: bytes, topic: str, number: int) -> Message:
-    """A line that is no JSON is handed on as it is: the decoder says what is wrong with it."""
+    """A line that is not JSON becomes a value as it is; the decoder reports it."""
     try:
-        told = parse(line)
+        members = parse(line)
     except DecodeError:
-        told = None
-    if not isinstance(told, dict) or not (
-        "topic" in told and told.keys() & {"value", "payload"} and told.keys() <= BESIDE
+        members = None
+    if not isinstance(members, dict) or not (
+        "topic" in members and members.keys() & {"value", "payload"} and members.keys() <= MESSAGE_MEMBERS
     ):
         return Message(line, topic=topic, channel=topic, offset=number)
-    own = str(told["topic"])
-    partition, offset = told.get("partition", 0), told.get("offset", number)
-    value = told["value"] if "value" in told else told["payload"]
+    topic = str(members["topic"])
+    partition, offset = members.get("partition", 0), members.get("offset", number)
+    value = members["value"] if "value" in members else members["payload"]
     offset = offset if type(offset) is int and offset >= 0 else number
     return Message(
-        _bytes(value), _bytes(told.get("key")), _headers(told.get("headers")), own, f"{own}/{partition}", offset
+        _bytes(value),
+        _bytes(members.get("key")),
+        _headers(members.get("headers")),
+        topic,
+        f"{topic}/{partition}",
+        offset,
     )
 
 
-def _bytes(told: Any) -> bytes | None:
-    if told is None:
+def _bytes(value: Any) -> bytes | None:
+    if value is None:
         return None
-    return (told if isinstance(told, str) else dumps(told)).encode()
+    return (value if isinstance(value, str) else dumps(value)).encode()
 
 
-def _headers(told: Any) -> Headers:
-    """An object, or names and values in turn."""
-    if isinstance(told, dict):
-        return tuple((name, _bytes(value)) for name, value in told.items())
-    if isinstance(told, list):
-        return tuple((str(name), _bytes(value)) for name, value in zip(told[::2], told[1::2], strict=False))
+def _headers(headers: Any) -> Headers:
+    """From an object, or from a list of alternating names and values."""
+    if isinstance(headers, dict):
+        return tuple((name, _bytes(value)) for name, value in headers.items())
+    if isinstance(headers, list):
+        return tuple((str(name), _bytes(value)) for name, value in zip(headers[::2], headers[1::2], strict=False))
     return ()
 
 
 def read_schema(data: bytes) -> Any:
+    """Raises CommandRefused (CLI017)."""
     try:
         return json.loads(data)
     except (UnicodeDecodeError, ValueError, RecursionError) as error:

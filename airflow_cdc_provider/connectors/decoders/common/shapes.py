@@ -1,4 +1,4 @@
-"""What Arrow's reader is told of the values of messages that look alike, as one of them shows."""
+"""Arrow types for messages of one shape, inferred from one of them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ BY_KIND: Mapping[Kind, pa.DataType] = {
     Kind.FLOAT32: pa.float64(),
     Kind.FLOAT64: pa.float64(),
 }
-"""Others are texts where the message shows nothing else."""
+"""The type of a column that is null in the message; other kinds are strings."""
 
 
 def column_type(value: Any, kind: Kind | None) -> pa.DataType:
-    """``kind``: of the column; None where it is not copied. Raises TypeError for what no column holds exactly."""
+    """``kind``: of the column; None if it is not copied. Raises TypeError as ``value_type``."""
     if value is None:
         return BY_KIND.get(kind or Kind.TEXT, pa.string())
     if kind in FLOATS and isinstance(value, int | Decimal) and not isinstance(value, bool):
@@ -32,17 +32,17 @@ def column_type(value: Any, kind: Kind | None) -> pa.DataType:
 
 
 def value_type(value: Any) -> pa.DataType:
-    """Raises TypeError likewise."""
-    found = {str: pa.string(), bool: pa.bool_(), int: pa.int64()}.get(type(value))
-    if found is None:
+    """Raises TypeError for a value that no Arrow column stores exactly."""
+    kind = {str: pa.string(), bool: pa.bool_(), int: pa.int64()}.get(type(value))
+    if kind is None:
         raise TypeError(type(value))
-    return found
+    return kind
 
 
-def members_of_structs(rows: pa.RecordBatch) -> int:
-    """How many members the objects within the objects of a batch have."""
-    found: int = 0
+def count_struct_members(rows: pa.RecordBatch) -> int:
+    """The number of members of the nested objects in a batch."""
+    count: int = 0
     for field in rows.schema:
         if pa.types.is_struct(field.type):
-            found += field.type.num_fields * (rows.num_rows - rows.column(field.name).null_count)
-    return found
+            count += field.type.num_fields * (rows.num_rows - rows.column(field.name).null_count)
+    return count

@@ -1,12 +1,12 @@
 """Values of JSON messages as canonical JSON, per kind of column. Pure.
 
-A converter takes a value that is not null and returns JSON text, or raises Unreadable.
+A converter takes a value that is not null and returns JSON text, or raises DecodeError.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from binascii import Error as BadBase64
+from binascii import Error as Base64Error
 from collections.abc import Callable
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from json.encoder import encode_basestring
@@ -14,29 +14,34 @@ from math import isfinite
 from typing import Any
 from uuid import UUID
 
-from airflow_cdc_provider.connectors.decoders.common.dead_letters import WRONG_NUMBER, WRONG_VALUE, DecodeError, NotHeld
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
+    WRONG_NUMBER,
+    WRONG_VALUE,
+    DecodeError,
+    UnrepresentableValue,
+)
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.common.times import Warn
 from airflow_cdc_provider.connectors.unrepresentable import NOT_A_NUMBER
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType
 
-Convert = Callable[[Any], str]
-MOST_DIGITS = 38
-LARGEST = {Kind.INT16: 1 << 15, Kind.INT32: 1 << 31, Kind.INT64: 1 << 63}
-SPECIAL = {"NaN": "NaN", "nan": "NaN", "Infinity": "Infinity", "inf": "Infinity", "-Infinity": "-Infinity"}
-SPECIAL |= {"-inf": "-Infinity", "+inf": "Infinity"}
-EXACT = Context(prec=80, traps=[InvalidOperation, Inexact])
+Converter = Callable[[Any], str]
+MAX_DIGITS = 38
+INTEGER_LIMITS = {Kind.INT16: 1 << 15, Kind.INT32: 1 << 31, Kind.INT64: 1 << 63}
+NON_FINITE = {"NaN": "NaN", "nan": "NaN", "Infinity": "Infinity", "inf": "Infinity", "-Infinity": "-Infinity"}
+NON_FINITE |= {"-inf": "-Infinity", "+inf": "Infinity"}
+EXACT_CONTEXT = Context(prec=80, traps=[InvalidOperation, Inexact])
 
 
 def decimal_type(precision: int | None, scale: int | None) -> LogicalType:
-    """Text where no target has so many digits."""
-    if precision and scale is not None and precision <= MOST_DIGITS and 0 <= scale <= precision:
+    """Text if no target type has that many digits."""
+    if precision and scale is not None and precision <= MAX_DIGITS and 0 <= scale <= precision:
         return LogicalType(Kind.DECIMAL, precision, scale)
     return LogicalType(Kind.TEXT)
 
 
 def boolean(value: Any) -> str:
-    """Some tell a truth value as a number, depending on where they learnt the table's definition."""
+    """Some connectors send a boolean as a number, depending on where they read the table definition from."""
     if value is True or value is False:
         return "true" if value else "false"
     if type(value) is int and value in (0, 1):
@@ -44,49 +49,49 @@ def boolean(value: Any) -> str:
     raise DecodeError(WRONG_VALUE, "not a boolean")
 
 
-def integer(kind: Kind) -> Convert:
-    limit = LARGEST[kind]
+def integer(kind: Kind) -> Converter:
+    limit = INTEGER_LIMITS[kind]
 
     def convert(value: Any) -> str:
         if type(value) is int:
             if not -limit <= value < limit:
-                raise DecodeError(WRONG_NUMBER, f"a number larger than {kind} takes")
+                raise DecodeError(WRONG_NUMBER, f"a number out of range for {kind}")
             return str(value)
         if type(value) is bool:
             return "1" if value else "0"
-        raise DecodeError(WRONG_VALUE, "not a whole number")
+        raise DecodeError(WRONG_VALUE, "not an integer")
 
     return convert
 
 
 def floating(value: Any) -> str:
-    if isinstance(value, str) and value in SPECIAL:
-        return f'"{SPECIAL[value]}"'
+    if isinstance(value, str) and value in NON_FINITE:
+        return f'"{NON_FINITE[value]}"'
     if type(value) is int or isinstance(value, Decimal):
         try:
             number = float(value)
         except OverflowError as error:
-            raise DecodeError(WRONG_NUMBER, "a number larger than a float takes") from error
+            raise DecodeError(WRONG_NUMBER, "a number out of range for a float") from error
         if isfinite(number) and (number or not value):
             return repr(number)
-        raise DecodeError(WRONG_NUMBER, "a number larger or smaller than a float takes")
+        raise DecodeError(WRONG_NUMBER, "a number out of range for a float")
     raise DecodeError(WRONG_VALUE, "not a number")
 
 
-def exact(precision: int, scale: int) -> Convert:
-    """A decimal told as number or text; digits that the column cannot hold are refused, never rounded away."""
+def decimal(precision: int, scale: int) -> Converter:
+    """A decimal given as number or text. Digits that the column cannot store raise DecodeError; nothing is rounded."""
     unit, limit = Decimal(1).scaleb(-scale), Decimal(10) ** (precision - scale)
 
     def convert(value: Any) -> str:
         if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
             raise DecodeError(WRONG_VALUE, "not a decimal")
-        if value in SPECIAL:
-            raise NotHeld(NOT_A_NUMBER, str(value))
+        if value in NON_FINITE:
+            raise UnrepresentableValue(NOT_A_NUMBER, str(value))
         try:
             number = Decimal(value)
             if not number.is_finite() or abs(number) >= limit:
-                raise DecodeError(WRONG_NUMBER, f"not a number, or larger than decimal({precision},{scale}) takes")
-            number = number.quantize(unit, context=EXACT)
+                raise DecodeError(WRONG_NUMBER, f"not a number, or out of range for decimal({precision},{scale})")
+            number = number.quantize(unit, context=EXACT_CONTEXT)
         except (InvalidOperation, Inexact) as error:
             raise DecodeError(WRONG_NUMBER, f"not a decimal({precision},{scale})") from error
         return f'"{number if number else abs(number):f}"'
@@ -95,18 +100,18 @@ def exact(precision: int, scale: int) -> Convert:
 
 
 def text(value: Any) -> str:
-    """What is no text is told as its JSON."""
+    """A value that is not a string becomes its JSON text."""
     return encode_basestring(value) if isinstance(value, str) else encode_basestring(dumps(value))
 
 
 def only_text(value: Any) -> str:
     if not isinstance(value, str):
-        raise DecodeError(WRONG_VALUE, "not a text")
+        raise DecodeError(WRONG_VALUE, "not a string")
     return encode_basestring(value)
 
 
 def document(value: Any) -> str:
-    """JSON that came inlined, as the text of a JSON column."""
+    """Inlined JSON as the text of a JSON column."""
     return encode_basestring(dumps(value))
 
 
@@ -117,21 +122,20 @@ def uuid(value: Any) -> str:
         raise DecodeError(WRONG_VALUE, "not a UUID") from error
 
 
-def decoded(value: Any) -> bytes:
-    """The bytes of a base64 text."""
+def decode_base64(value: Any) -> bytes:
     try:
         return b64decode(value, validate=True)
-    except (BadBase64, TypeError, ValueError) as error:
+    except (Base64Error, TypeError, ValueError) as error:
         raise DecodeError(WRONG_VALUE, "not base64") from error
 
 
 def binary(value: Any) -> str:
-    return f'"{b64encode(decoded(value)).decode("ascii")}"'
+    return f'"{b64encode(decode_base64(value)).decode("ascii")}"'
 
 
-def converter(kind: LogicalType, warn: Warn) -> Convert:
-    """For values that mean what they look like: numbers, texts, truth values, base64. Not for dates and times, which
-    every format tells in its own way."""
+def converter(kind: LogicalType, warn: Warn) -> Converter:
+    """For values whose JSON type matches the kind: numbers, strings, booleans, base64. Not for dates and times, whose
+    encoding depends on the format."""
     match kind.kind:
         case Kind.BOOLEAN:
             return boolean
@@ -141,7 +145,7 @@ def converter(kind: LogicalType, warn: Warn) -> Convert:
             return floating
         case Kind.DECIMAL:
             assert kind.precision is not None and kind.scale is not None
-            return exact(kind.precision, kind.scale)
+            return decimal(kind.precision, kind.scale)
         case Kind.UUID:
             return uuid
         case Kind.BYTES:

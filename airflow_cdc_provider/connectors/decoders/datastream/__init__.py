@@ -1,1 +1,1 @@
-"""Google Datastream's files: events of six kinds of sources in one envelope, as Avro or as lines of JSON."""
+"""Files of Google Datastream: events of six kinds of sources in one envelope, as Avro or lines of JSON."""

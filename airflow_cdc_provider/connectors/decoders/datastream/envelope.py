@@ -1,4 +1,4 @@
-"""The envelope that all events share, read by name: the order of its fields differs between streams. Pure."""
+"""The envelope of all events, read by field name, since the order of its fields differs between streams. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
 )
 from airflow_cdc_provider.connectors.decoders.common.images import as_row
 from airflow_cdc_provider.connectors.decoders.datastream.positions import (
-    PLACES,
+    POSITIONS,
     DatastreamEvent,
     event_position,
     milliseconds,
@@ -29,7 +29,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "sqlserver": ("database", "schema", "table"),
     "mongodb": ("database", "collection"),
 }
-GONE: Mapping[str, bool | None] = {
+DELETES: Mapping[str, bool | None] = {
     "DELETE": True,
     "UPDATE-DELETE": True,
     "INSERT": False,
@@ -37,32 +37,32 @@ GONE: Mapping[str, bool | None] = {
     "READ": False,
     "UPDATE": None,
 }
-"""Type of change -> whether the row is gone behind it; None where only ``is_deleted`` says so."""
-HALVES = frozenset({"UPDATE-DELETE", "UPDATE-INSERT"})
+"""change_type → whether the row is deleted; None if only ``is_deleted`` decides it."""
+KEY_CHANGES = frozenset({"UPDATE-DELETE", "UPDATE-INSERT"})
 BACKFILLED = "READ"
-"""What MongoDB's backfilled documents are called, whichever way they were read."""
+"""The change_type of documents that a backfill of MongoDB read, for any read_method."""
 
 
 class Envelope(NamedTuple):
-    """``payload`` is the whole row, of a delete too. ``key`` are the names of its columns, None where the event does
-    not tell."""
+    """``payload``: the whole row, also for a delete. ``key``: the names of the key columns; None if unknown.
+    ``is_key_change``: the event is one half of a key change. ``position``: class and position in the order key."""
 
     source: str
     table: str
     backfill: bool
     op: Operation
-    half: bool
+    is_key_change: bool
     key: tuple[str, ...] | None
     payload: Mapping[str, Any]
     metadata: Mapping[str, Any]
     uuid: str
     at_ms: int
-    place: str
+    position: str
     ordinal: int
 
 
-class Read(NamedTuple):
-    """What is clear before anything else is: enough to say which table an event is of."""
+class EventHead(NamedTuple):
+    """The part of the envelope that identifies the table."""
 
     source: str
     backfill: bool
@@ -70,23 +70,23 @@ class Read(NamedTuple):
     metadata: Mapping[str, Any]
 
 
-def read_head(event: Mapping[str, Any]) -> Read:
+def read_head(event: Mapping[str, Any]) -> EventHead:
     """Raises DecodeError."""
     metadata = as_row(event.get("source_metadata"), "source_metadata")
     method = event.get("read_method")
     if not isinstance(method, str):
-        raise DecodeError(WRONG_VALUE, "read_method is no text")
+        raise DecodeError(WRONG_VALUE, "read_method is not a string")
     source = method.partition("-")[0].partition("_")[0]
     if source in ("cdc", "backfill"):
         source = "mongodb"
-    if source not in PLACES:
-        raise DecodeError(NO_ORDER, "read_method is of no source that we know")
+    if source not in POSITIONS:
+        raise DecodeError(NO_ORDER, "read_method names an unknown source")
     backfill = "backfill" in method or "dump" in method
     backfill |= source == "mongodb" and metadata.get("change_type") == BACKFILLED
-    return Read(source, backfill, _table(source, event, metadata), metadata)
+    return EventHead(source, backfill, _table(source, event, metadata), metadata)
 
 
-def read_envelope(event: Mapping[str, Any], head: Read) -> Envelope:
+def read_envelope(event: Mapping[str, Any], head: EventHead) -> Envelope:
     """Raises DecodeError."""
     source, backfill, table, metadata = head
     uuid = event.get("uuid")
@@ -94,26 +94,26 @@ def read_envelope(event: Mapping[str, Any], head: Read) -> Envelope:
         raise DecodeError(WRONG_VALUE, "an event without uuid")
     sort_keys = event.get("sort_keys")
     at_ms, read_ms = milliseconds(event.get("source_timestamp")), milliseconds(event.get("read_timestamp"))
-    told = DatastreamEvent(metadata, sort_keys if isinstance(sort_keys, list) else (), at_ms, read_ms)
+    datastream_event = DatastreamEvent(metadata, sort_keys if isinstance(sort_keys, list) else (), at_ms, read_ms)
     change_type = metadata.get("change_type")
     return Envelope(
         source,
         table,
         backfill,
         _operation(change_type, metadata.get("is_deleted"), backfill),
-        change_type in HALVES,
+        change_type in KEY_CHANGES,
         _key(metadata),
         as_row(event.get("payload"), "the payload"),
         metadata,
         uuid,
         at_ms,
-        event_position(source, backfill, told),
+        event_position(source, backfill, datastream_event),
         ordinal(uuid),
     )
 
 
 def _table(source: str, event: Mapping[str, Any], metadata: Mapping[str, Any]) -> str:
-    """Not from ``object``, which joins names by what names may hold; Salesforce has nothing else."""
+    """Not from ``object``, which joins names with a character that names may contain; Salesforce has nothing else."""
     if source == "salesforce":
         parts = [metadata.get("object_name") or metadata.get("object") or event.get("object")]
     else:
@@ -121,24 +121,24 @@ def _table(source: str, event: Mapping[str, Any], metadata: Mapping[str, Any]) -
         if source == "sqlserver" and parts[0] is None:
             del parts[0]
     if not all(isinstance(part, str) and part for part in parts):
-        raise DecodeError(WRONG_VALUE, "the metadata do not name the table")
+        raise DecodeError(WRONG_VALUE, "source_metadata does not name the table")
     return ".".join(map(str, parts))
 
 
 def _operation(change_type: Any, is_deleted: Any, backfill: bool) -> Operation:
-    """Each of the two may be missing; old dumps have no type of change. Where both tell, they must agree: of a row that
-    is there and gone nobody knows which."""
-    if change_type is not None and (not isinstance(change_type, str) or change_type not in GONE):
-        raise DecodeError(UNKNOWN_OPERATION, "change_type is none that we know")
+    """Each of ``change_type`` and ``is_deleted`` may be missing; old dumps have no change_type. If both are present,
+    they must agree."""
+    if change_type is not None and (not isinstance(change_type, str) or change_type not in DELETES):
+        raise DecodeError(UNKNOWN_OPERATION, "change_type is not a known operation")
     if change_type == BACKFILLED and not backfill:
-        raise DecodeError(UNKNOWN_OPERATION, "a change of type READ, which is MongoDB's alone")
+        raise DecodeError(UNKNOWN_OPERATION, "change_type is READ, which only MongoDB has")
     if is_deleted is not None and not isinstance(is_deleted, bool):
         raise DecodeError(WRONG_VALUE, "is_deleted is neither true nor false")
-    gone = GONE[change_type] if change_type else None
-    if None not in (gone, is_deleted) and gone != is_deleted:
-        told = str(is_deleted).lower()
-        raise DecodeError(CONTRADICTION, f"change_type is {change_type}, and is_deleted is {told}")
-    if gone or is_deleted:
+    deletes = DELETES[change_type] if change_type else None
+    if None not in (deletes, is_deleted) and deletes != is_deleted:
+        flag = str(is_deleted).lower()
+        raise DecodeError(CONTRADICTION, f"change_type is {change_type}, and is_deleted is {flag}")
+    if deletes or is_deleted:
         return Operation.DELETE
     if backfill:
         return Operation.READ
@@ -149,7 +149,7 @@ def _operation(change_type: Any, is_deleted: Any, backfill: bool) -> Operation:
 
 def _key(metadata: Mapping[str, Any]) -> tuple[str, ...] | None:
     for name in ("primary_keys", "replication_index"):
-        told = metadata.get(name)
-        if isinstance(told, list) and told and all(isinstance(one, str) for one in told):
-            return tuple(told)
+        columns = metadata.get(name)
+        if isinstance(columns, list) and columns and all(isinstance(column, str) for column in columns):
+            return tuple(columns)
     return None

@@ -1,4 +1,4 @@
-"""The keys of a source that reads Datastream's events."""
+"""The keys of a source that reads Datastream events."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DatastreamOptions:
-    """None: the events tell everything."""
+    """There are none."""

@@ -1,21 +1,21 @@
-"""Where in its source an event of Datastream stands, and its order key.
+"""Positions of Datastream events in their source, and order keys.
 
-    order key = epoch 8 · class 2 · place · ordinal 8 · phase 2, all digits hex
+    order key = epoch 8 · class 2 · position · ordinal 8 · phase 2, all digits hex
 
-Class 00 are rows that a backfill met, 01 changes: any change of a key beats a backfill of it. Among backfills the later
-reading wins.
+Class 00 is a backfilled row, 01 a change: a change of a key is always newer than a backfill. Among backfills, the one
+read later is newer.
 
-| source | place |
+| source | position |
 |---|---|
-| mysql | number of the log file 16 · position 16 |
+| mysql | number of the log file 16 · log position 16 |
 | oracle | SCN 20 · record set 20 · SQL number 8 |
 | postgresql | LSN 16 |
 | sqlserver | LSN 20 |
 | mongodb | seconds 16 · ordinal in the second 16 |
 | salesforce | time in milliseconds 16 |
 
-Times come last or not at all: the second half of a key change was seen a second after the first, and clocks go back.
-The ordinal is the counter at the end of the event's uuid, in binary digits.
+Timestamps are not used if the source has a log position: the halves of a key change can differ by a second, and clocks
+can go back. The ordinal is the counter at the end of the event's uuid, in binary digits.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_ORDER, DecodeError
-from airflow_cdc_provider.connectors.decoders.common.times import moment_of_us
-from airflow_cdc_provider.connectors.decoders.debezium.positions import lsn_digits, number, record_set_digits
+from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
+from airflow_cdc_provider.connectors.decoders.debezium.positions import lsn_digits, read_number, record_set_digits
 from airflow_cdc_provider.connectors.sources.postgres.positions import parse_lsn
 
 BACKFILL, CHANGE = "00", "01"
 ORDINAL_DIGITS = 8
-LARGEST_MS = (1 << 63) - 1
+MAX_MS = (1 << 63) - 1
 
 
 class DatastreamEvent(NamedTuple):
-    """``at_ms``: when the source changed, ``read_ms``: when it was read; 0 where nobody tells."""
+    """``at_ms``: when the row changed; ``read_ms``: when it was read; 0 if unknown."""
 
     metadata: Mapping[str, Any]
     sort_keys: Sequence[Any]
@@ -47,23 +47,23 @@ def mysql(event: DatastreamEvent) -> str:
     name = event.metadata.get("log_file")
     suffix = name.rpartition(".")[2] if isinstance(name, str) else ""
     if not (suffix.isdecimal() and suffix.isascii() and len(suffix) < 16):
-        raise DecodeError(NO_ORDER, "the metadata name no log file with a number")
-    return f"{int(suffix):016x}{number(event.metadata, 'log_position', 16):016x}"
+        raise DecodeError(NO_ORDER, "source_metadata has no log_file with a number")
+    return f"{int(suffix):016x}{read_number(event.metadata, 'log_position', 16):016x}"
 
 
 def oracle(event: DatastreamEvent) -> str:
-    ssn = number(event.metadata, "ssn", 8, 0)
-    return f"{number(event.metadata, 'scn', 20):020x}{record_set_digits(event.metadata.get('rs_id'))}{ssn:08x}"
+    ssn = read_number(event.metadata, "ssn", 8, 0)
+    return f"{read_number(event.metadata, 'scn', 20):020x}{record_set_digits(event.metadata.get('rs_id'))}{ssn:08x}"
 
 
 def postgresql(event: DatastreamEvent) -> str:
-    told = event.metadata.get("lsn")
+    text = event.metadata.get("lsn")
     try:
-        lsn = parse_lsn(told) if isinstance(told, str) and told.count("/") == 1 and "_" not in told else -1
+        lsn = parse_lsn(text) if isinstance(text, str) and text.count("/") == 1 and "_" not in text else -1
     except ValueError:
         lsn = -1
     if not 0 <= lsn < 1 << 64:
-        raise DecodeError(NO_ORDER, "lsn is no place in the log")
+        raise DecodeError(NO_ORDER, "lsn is not a log position")
     return f"{lsn:016x}"
 
 
@@ -73,18 +73,18 @@ def sqlserver(event: DatastreamEvent) -> str:
 
 def mongodb(event: DatastreamEvent) -> str:
     if len(event.sort_keys) < 2:
-        raise DecodeError(NO_ORDER, "there are no sort_keys")
+        raise DecodeError(NO_ORDER, "sort_keys has fewer than two values")
     keys = {"seconds": event.sort_keys[0], "ordinal": event.sort_keys[1]}
-    return f"{number(keys, 'seconds', 16):016x}{number(keys, 'ordinal', 16):016x}"
+    return f"{read_number(keys, 'seconds', 16):016x}{read_number(keys, 'ordinal', 16):016x}"
 
 
 def salesforce(event: DatastreamEvent) -> str:
     if not event.at_ms:
-        raise DecodeError(NO_ORDER, "there is no source_timestamp")
+        raise DecodeError(NO_ORDER, "source_timestamp is missing")
     return f"{event.at_ms:016x}"
 
 
-PLACES: Mapping[str, tuple[Callable[[DatastreamEvent], str], int]] = {
+POSITIONS: Mapping[str, tuple[Callable[[DatastreamEvent], str], int]] = {
     "mysql": (mysql, 32),
     "oracle": (oracle, 48),
     "postgresql": (postgresql, 16),
@@ -92,41 +92,41 @@ PLACES: Mapping[str, tuple[Callable[[DatastreamEvent], str], int]] = {
     "mongodb": (mongodb, 32),
     "salesforce": (salesforce, 16),
 }
-"""Source -> how it tells places, and their digits."""
+"""Source → its position as digits, and their number."""
 
 
 def width(source: str) -> int:
-    """Digits of an order key behind the epoch."""
-    return PLACES[source][1] + 12
+    """The number of digits of an order key without the epoch."""
+    return POSITIONS[source][1] + 12
 
 
 def event_position(source: str, backfill: bool, event: DatastreamEvent) -> str:
-    """Class and place."""
-    of, digits = PLACES[source]
+    """Class and position."""
+    position, digits = POSITIONS[source]
     if not backfill:
-        return f"{CHANGE}{of(event)}"
+        return f"{CHANGE}{position(event)}"
     if source == "oracle" and event.metadata.get("scn") is not None:
-        return f"{BACKFILL}{number(event.metadata, 'scn', 20):020x}{event.read_ms:016x}{0:012x}"
+        return f"{BACKFILL}{read_number(event.metadata, 'scn', 20):020x}{event.read_ms:016x}{0:012x}"
     return f"{BACKFILL}{event.read_ms or event.at_ms:016x}".ljust(digits + 2, "0")
 
 
 def ordinal(uuid: str) -> int:
-    """The counter; 0 where the uuid is one of another kind."""
+    """The counter; 0 if the uuid has another form."""
     tail = uuid[-ORDINAL_DIGITS:]
     return int(tail, 2) if len(tail) == ORDINAL_DIGITS and not tail.strip("01") else 0
 
 
-def milliseconds(told: Any) -> int:
-    """A number, or ISO text with a T or a blank, UTC where it names no zone; 0 where it is neither."""
-    if type(told) is int:
-        return told if 0 < told <= LARGEST_MS else 0
+def milliseconds(value: Any) -> int:
+    """From a number, or from ISO text (UTC if it has no zone); 0 if ``value`` is neither."""
+    if type(value) is int:
+        return value if 0 < value <= MAX_MS else 0
     try:
-        moment = datetime.fromisoformat(told)
+        time = datetime.fromisoformat(value)
     except (TypeError, ValueError):
         return 0
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0, int(moment.timestamp() * 1000))
+    time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return max(0, int(time.timestamp() * 1000))
 
 
-def shown(ms: int) -> datetime | None:
-    return moment_of_us(ms * 1000) if ms else None
+def to_datetime(ms: int) -> datetime | None:
+    return datetime_of_us(ms * 1000) if ms else None

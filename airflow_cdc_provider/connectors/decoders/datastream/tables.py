@@ -1,4 +1,4 @@
-"""The schema that rows of a table are read with: that of the Avro file, else one that somebody described. Pure."""
+"""The schema that the rows of a table are decoded with: that of the Avro file, or else a declared one. Pure."""
 
 from __future__ import annotations
 
@@ -8,46 +8,50 @@ from functools import partial
 from typing import Any
 
 from airflow_cdc_provider.connectors.decoders.common.avro_file import field_of
-from airflow_cdc_provider.connectors.decoders.common.avro_names import resolved
+from airflow_cdc_provider.connectors.decoders.common.avro_names import resolve_names
+from airflow_cdc_provider.connectors.decoders.common.column_mapping import (
+    ColumnMapping,
+    map_columns,
+    mapped_images,
+    source_columns,
+)
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_KEY, NO_SCHEMA, DecodeError
 from airflow_cdc_provider.connectors.decoders.common.images import RowImages
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings
-from airflow_cdc_provider.connectors.decoders.common.wanted_columns import ColumnReading, as_described, readings
-from airflow_cdc_provider.connectors.decoders.datastream.types import column_of, converter, original_type
-from airflow_cdc_provider.core.spec.selection import selects
+from airflow_cdc_provider.connectors.decoders.datastream.types import column_of, converter, source_type
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
 
 DOCUMENT = (
     Column("_id", LogicalType(Kind.TEXT), False, "extended JSON"),
     Column("data", LogicalType(Kind.JSON), True, "extended JSON"),
 )
-"""What the payload of MongoDB's events is."""
+"""The payload of MongoDB events."""
 
 
 class DatastreamTables:
-    """Images per table, key and file schema; each schema announced once."""
+    """One RowImages per table, key and file schema; each schema is announced once."""
 
-    def __init__(self, setting: DecoderSettings) -> None:
-        self._setting = setting
-        self._made: dict[tuple[str, str, str, tuple[str, ...]], RowImages] = {}
+    def __init__(self, settings: DecoderSettings) -> None:
+        self._settings = settings
+        self._images: dict[tuple[str, str, str, tuple[str, ...]], RowImages] = {}
         self._announced: set[str] = set()
 
     def images(self, source: str, table: str, key: tuple[str, ...], avro: Any, text: str) -> RowImages:
-        """``avro``: the schema of the file's records, and ``text``, which stands for it; None for lines of JSON."""
-        names = (source, table, text, key)
-        made = self._made.get(names)
-        if made is None:
+        """``avro``: the schema of the records of the file, ``text``: its text; None and empty for lines of JSON."""
+        cache_key = (source, table, text, key)
+        images = self._images.get(cache_key)
+        if images is None:
             warnings: list[str] = []
-            schema, made_of = self._schema(source, table, key, avro, warnings)
+            schema, mappings = self._schema(source, table, key, avro, warnings)
             missing = [name for name in schema.key if name not in schema.names]
             if missing:
-                raise DecodeError(NO_KEY, f"the key column {missing[0]} is no column of {table}")
-            converts, as_told = [one.convert for one in made_of], all(one.as_told for one in made_of)
-            left_out = partial(self._left_out, table)
-            made = self._made[names] = RowImages(schema, converts, left_out, warnings, as_told)
-        return made
+                raise DecodeError(NO_KEY, f"the key column {missing[0]} is not a column of {table}")
+            images = mapped_images(schema, mappings, partial(self._settings.excludes, table), warnings)
+            self._images[cache_key] = images
+        return images
 
-    def announced(self, images: RowImages) -> list[TableSchema]:
+    def announce(self, images: RowImages) -> list[TableSchema]:
+        """The schema, the first time; nothing later."""
         if images.schema_id in self._announced:
             return []
         self._announced.add(images.schema_id)
@@ -55,29 +59,25 @@ class DatastreamTables:
 
     def _schema(
         self, source: str, table: str, key: tuple[str, ...], avro: Any, warnings: list[str]
-    ) -> tuple[TableSchema, list[ColumnReading]]:
-        known, rule = self._setting.known(table), self._setting.rule(table)
+    ) -> tuple[TableSchema, list[ColumnMapping]]:
+        known, rule = self._settings.schema(table), self._settings.rule(table)
 
-        def read(columns: Sequence[Column], of_key: Sequence[str]) -> list[ColumnReading]:
-            return readings(rule, columns, of_key, lambda column: converter(column, warnings.append), warnings)
+        def mappings(columns: Sequence[Column], key: Sequence[str]) -> list[ColumnMapping]:
+            return map_columns(rule, columns, key, lambda column: converter(column, warnings.append), warnings)
 
         if source == "mongodb" and known is None:
-            return TableSchema(table, DOCUMENT, ("_id",), Regime.UNORDERED), read(DOCUMENT, ("_id",))
-        payload = None if avro is None else field_of(resolved(avro), "payload")
+            return TableSchema(table, DOCUMENT, ("_id",), Regime.UNORDERED), mappings(DOCUMENT, ("_id",))
+        payload = None if avro is None else field_of(resolve_names(avro), "payload")
         if not isinstance(payload, dict) or not isinstance(payload.get("fields"), list):
             if known is None:
-                raise DecodeError(NO_SCHEMA, f"the columns of {table} are not known")
+                raise DecodeError(NO_SCHEMA, f"the columns of {table} are unknown")
             schema = replace(known, key=known.key or key, regime=Regime.UNORDERED)
-            return schema, read(as_described(rule, known.columns, original_type), schema.key)
-        fields = [column_of(field) for field in payload["fields"] if not self._left_out(table, field["name"])]
-        in_force = known.key if known and known.key else key
-        made_of = read(fields, in_force)
-        schema = TableSchema(table, tuple(one.column for one in made_of), in_force, Regime.UNORDERED)
-        return (known if known and _shape(known) == _shape(schema) else schema), made_of
-
-    def _left_out(self, table: str, name: str) -> bool:
-        rule = self._setting.rule(table)
-        return rule is not None and not selects(rule, name)
+            return schema, mappings(source_columns(rule, known.columns, source_type), schema.key)
+        columns = [column_of(field) for field in payload["fields"] if not self._settings.excludes(table, field["name"])]
+        effective_key = known.key if known and known.key else key
+        mapped = mappings(columns, effective_key)
+        schema = TableSchema(table, tuple(mapping.column for mapping in mapped), effective_key, Regime.UNORDERED)
+        return (known if known and _shape(known) == _shape(schema) else schema), mapped
 
 
 def _shape(schema: TableSchema) -> tuple[object, ...]:

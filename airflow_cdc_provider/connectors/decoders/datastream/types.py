@@ -1,7 +1,7 @@
 """Datastream's unified types as logical types, and their values as canonical JSON. Pure.
 
-A column's ``native`` is the Avro type's short text, as ``long timestamp-micros`` or ``bytes decimal(10,2)``. Values of
-JSON files have no types; they are read by what the column is.
+A column's ``native`` is the short text of the Avro type, as ``long timestamp-micros`` or ``bytes decimal(10,2)``.
+Values of JSON files have no type; they are decoded by the type of the column.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from airflow_cdc_provider.connectors.decoders.common import extended_json, times, values
-from airflow_cdc_provider.connectors.decoders.common.avro_file import beside_null
+from airflow_cdc_provider.connectors.decoders.common.avro_file import without_null
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     WRONG_NUMBER,
     WRONG_TIME,
@@ -24,7 +24,7 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.common.jsonable import base64_of, jsonable, number_or_text
 from airflow_cdc_provider.connectors.decoders.common.times import Warn
-from airflow_cdc_provider.connectors.decoders.common.values import Convert, decimal_type
+from airflow_cdc_provider.connectors.decoders.common.values import Converter, decimal_type
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 
 PRIMITIVES: Mapping[str, Kind] = {
@@ -60,12 +60,12 @@ MS_PER_MINUTE = 60_000
 
 
 def column_of(field: Mapping[str, Any]) -> Column:
-    """A field of an Avro payload."""
-    native, kind = _described(beside_null(field["type"]))
+    """From a field of an Avro payload."""
+    native, kind = _native_and_type(without_null(field["type"]))
     return Column(field["name"], kind, isinstance(field["type"], list), native)
 
 
-def _described(kind: Any) -> tuple[str, LogicalType]:
+def _native_and_type(kind: Any) -> tuple[str, LogicalType]:
     if not isinstance(kind, dict):
         plain = kind if isinstance(kind, str) else "union"
         return plain, LogicalType(PRIMITIVES.get(plain, Kind.JSON))
@@ -79,25 +79,25 @@ def _described(kind: Any) -> tuple[str, LogicalType]:
     if name == "record":
         members = frozenset(field["name"] for field in kind["fields"])
         if members in RECORDS:
-            told, of = RECORDS[members]
-            return f"record {told}", LogicalType(of)
+            record, record_kind = RECORDS[members]
+            return f"record {record}", LogicalType(record_kind)
         return "record", LogicalType(Kind.JSON)
     return str(name), LogicalType(PRIMITIVES.get(str(name), Kind.JSON))
 
 
-def original_type(column: Column) -> LogicalType | None:
-    """What the native text of a column means; None where it says nothing."""
-    if found := DECIMAL.fullmatch(column.native):
-        return decimal_type(int(found[1]), int(found[2]))
+def source_type(column: Column) -> LogicalType | None:
+    """The type that ``native`` means; None if it is not a type of Datastream."""
+    if match := DECIMAL.fullmatch(column.native):
+        return decimal_type(int(match[1]), int(match[2]))
     name, _, logical = column.native.partition(" ")
     kind = dict(RECORDS.values()).get(logical) if name == "record" else LOGICAL.get(logical) or PRIMITIVES.get(name)
     return None if kind is None else LogicalType(kind)
 
 
-def converter(column: Column, warn: Warn) -> Convert:
+def converter(column: Column, warn: Warn) -> Converter:
     native = column.native
-    if found := DECIMAL.fullmatch(native):
-        return _decimal(int(found[2]), column.type, warn)
+    if match := DECIMAL.fullmatch(native):
+        return _decimal(int(match[2]), column.type, warn)
     match column.type.kind:
         case Kind.DATE:
             return _dates(native, warn)
@@ -105,7 +105,7 @@ def converter(column: Column, warn: Warn) -> Convert:
             unit_us = 1000 if native.endswith("timestamp-millis") else 1
             return _numbers_or_texts(lambda n: times.timestamp_of_us(n * unit_us, warn), times.timestamp_of_text, warn)
         case Kind.TIMESTAMPTZ:
-            return _moments(warn)
+            return _timestamps(warn)
         case Kind.TEXT:
             return _texts(native)
         case Kind.JSON:
@@ -118,29 +118,29 @@ def converter(column: Column, warn: Warn) -> Convert:
             return values.converter(column.type, warn)
 
 
-def _decimal(scale: int, kind: LogicalType, warn: Warn) -> Convert:
-    """Avro has the unscaled number's bytes, JSON the number itself."""
+def _decimal(scale: int, kind: LogicalType, warn: Warn) -> Converter:
+    """Avro has the bytes of the unscaled number, JSON the number."""
     plain = values.converter(kind, warn) if kind.kind is Kind.DECIMAL else values.text
 
     def convert(value: Any) -> str:
         if not isinstance(value, bytes):
             return plain(value)
-        number = Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale, values.EXACT)
+        number = Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale, values.EXACT_CONTEXT)
         return plain(number) if kind.kind is Kind.DECIMAL else f'"{number:f}"'
 
     return convert
 
 
-def _numbers_or_texts(of_number: Convert, of_text: Callable[[str, Warn], str], warn: Warn) -> Convert:
+def _numbers_or_texts(of_number: Converter, of_text: Callable[[str, Warn], str], warn: Warn) -> Converter:
     return lambda value: of_number(value) if type(value) is int else of_text(_with_t(value), warn)
 
 
 def _with_t(value: Any) -> Any:
-    """JSON files write times with a blank or with a T."""
+    """JSON files write times with a space or with a ``T``."""
     return value.replace(" ", "T", 1) if isinstance(value, str) and not value.startswith(" ") else value
 
 
-def _dates(native: str, warn: Warn) -> Convert:
+def _dates(native: str, warn: Warn) -> Converter:
     def convert(value: Any) -> str:
         if isinstance(value, dict):
             return _calendar_date(value)
@@ -163,8 +163,8 @@ def _calendar_date(value: Mapping[str, Any]) -> str:
         raise DecodeError(WRONG_TIME, "not a date") from error
 
 
-def _moments(warn: Warn) -> Convert:
-    """The moment itself; which zone the source's clock was in is not kept by any target."""
+def _timestamps(warn: Warn) -> Converter:
+    """The instant; no target stores the zone."""
 
     def convert(value: Any) -> str:
         if isinstance(value, dict):
@@ -176,43 +176,43 @@ def _moments(warn: Warn) -> Convert:
     return convert
 
 
-def _texts(native: str) -> Convert:
+def _texts(native: str) -> Converter:
     name = native.rpartition(" ")[2]
 
     def convert(value: Any) -> str:
         if isinstance(value, str):
             return encode_basestring(value)
         if isinstance(value, dict):
-            return _time_with_zone(value) if "time" in value else _member(value)
+            return _time_with_zone(value) if "time" in value else _wrapped_text(value)
         if type(value) is int and name in ("time-micros", "time-interval-micros"):
             return times.time_of_us(value)
         if type(value) is int and name == "time-millis":
             return times.time_of_us(value * 1000)
         if isinstance(value, bool | bytes | list) or value is None:
-            raise DecodeError(WRONG_VALUE, "not a text")
+            raise DecodeError(WRONG_VALUE, "not a string")
         return encode_basestring(str(value))
 
     return convert
 
 
-def _member(value: Mapping[str, Any]) -> str:
-    """Old files wrap texts with the length of their column."""
-    told = value.get("value")
-    if told is None:
+def _wrapped_text(value: Mapping[str, Any]) -> str:
+    """Old files wrap a text in a record with the length of its column."""
+    text = value.get("value")
+    if text is None:
         return "null"
-    if not isinstance(told, str):
-        raise DecodeError(WRONG_VALUE, "not a text")
-    return encode_basestring(told)
+    if not isinstance(text, str):
+        raise DecodeError(WRONG_VALUE, "not a string")
+    return encode_basestring(text)
 
 
 def _time_with_zone(value: Mapping[str, Any]) -> str:
     offset = value.get("offset")
     if type(offset) is not int or abs(offset) >= 24 * 60 * MS_PER_MINUTE:
-        raise DecodeError(WRONG_TIME, "a time of day whose zone is none")
+        raise DecodeError(WRONG_TIME, "a time of day with an invalid offset")
     hours, minutes = divmod(abs(offset) // MS_PER_MINUTE, 60)
-    return (
-        f'{times.time_of_us(times.whole(value.get("time")))[:-1]}{"-" if offset < 0 else "+"}{hours:02d}:{minutes:02d}"'
-    )
+    time = times.time_of_us(times.require_integer(value.get("time")))[:-1]
+    sign = "-" if offset < 0 else "+"
+    return f'{time}{sign}{hours:02d}:{minutes:02d}"'
 
 
 def _documents(value: Any) -> str:
@@ -227,8 +227,8 @@ def _binary(value: Any) -> str:
 
 def _floating(value: Any) -> str:
     if type(value) is float:
-        told = number_or_text(value)
-        return f'"{told}"' if isinstance(told, str) else repr(told)
+        number = number_or_text(value)
+        return f'"{number}"' if isinstance(number, str) else repr(number)
     if isinstance(value, bytes):
         raise DecodeError(WRONG_NUMBER, "not a number")
     return values.floating(value)

@@ -1,1 +1,1 @@
-"""Debezium's change events as JSON: envelopes and unwrapped rows of six kinds of databases."""
+"""Debezium change events as JSON: envelopes and unwrapped rows of six kinds of databases."""

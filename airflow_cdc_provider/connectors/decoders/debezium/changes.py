@@ -1,10 +1,8 @@
-"""One change of one row, or a truncate, as change records. Pure."""
+"""Change records of an envelope with a row change or a truncate. Pure."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
@@ -13,8 +11,8 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     NOT_SENT,
     UNKNOWN_OPERATION,
     DecodeError,
-    Understood,
-    undecoded_message,
+    PartialDecode,
+    undecoded_record,
 )
 from airflow_cdc_provider.connectors.decoders.common.images import RowImage, as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
@@ -34,201 +32,199 @@ DEPARTING, ARRIVING = f"{DEPARTS:02x}", f"{ARRIVES:02x}"
 Row = Mapping[str, Any]
 
 
-class Changes:
-    def __init__(self, setting: DecoderSettings, layouts: TableLayouts, placeholders: Placeholders) -> None:
-        self._setting = setting
+class ChangeDecoder:
+    def __init__(self, settings: DecoderSettings, layouts: TableLayouts, placeholders: Placeholders) -> None:
+        self._settings = settings
         self._layouts = layouts
         self._placeholders = placeholders
-        self._epoch = epoch_prefix(setting.epoch)
+        self._epoch = epoch_prefix(settings.epoch)
 
-    def of(self, message: Message, op: Any, value: ConnectValue, key: ConnectValue, block: SourceBlock) -> list[Item]:
-        """Raises DecodeError where not even place and kind of the change are clear."""
+    def decode(
+        self, message: Message, op: Any, value: ConnectValue, key: ConnectValue, block: SourceBlock
+    ) -> list[Item]:
+        """Raises DecodeError if not even position and operation can be decoded."""
         if op == "t":
             if value.payload.get("before") is not None or value.payload.get("after") is not None:
-                raise DecodeError(CONTRADICTION, "a truncate with a row")
-            place = event_position(block, message.offset, False)
-            return [_Records(self._epoch, block, "", place.at, place.ordinal).truncate()]
+                raise DecodeError(CONTRADICTION, "a truncate with a before or after image")
+            position = event_position(block, message.offset, False)
+            return [_RecordBuilder(self._epoch, block, "", position).truncate()]
         operation = OPERATIONS.get(op) if isinstance(op, str) else None
         if operation is None:
-            raise DecodeError(UNKNOWN_OPERATION, "op is none that we know")
-        place = event_position(block, message.offset, self._is_keyless(block.table, key))
+            raise DecodeError(UNKNOWN_OPERATION, "op is not a known operation")
+        position = event_position(block, message.offset, self._is_keyless(block.table, key))
         layout = None
         try:
-            names = {} if key.payload is None else as_row(key.payload, "the key")
-            layout = self._layouts.of(
-                block.table, block.connector, value, tuple(names), anew=block.snapshot == "initial"
+            key_row = {} if key.payload is None else as_row(key.payload, "the key")
+            layout = self._layouts.get(
+                block.table, block.connector, value, tuple(key_row), in_snapshot=block.snapshot == "initial"
             )
-            make = _Records(self._epoch, block, layout.images.schema_id, place.at, place.ordinal)
+            builder = _RecordBuilder(self._epoch, block, layout.images.schema_id, position)
             if block.connector == "mongodb":
-                change = documents.read(operation, value.payload, names)
-                return [*self._layouts.announced(layout, make.order_key), make.document(operation, change)]
-            moved = headers.moved(message)
+                change = documents.read(operation, value.payload, key_row)
+                return [*self._layouts.announce(layout, builder.order_key), builder.document(operation, change)]
+            is_key_change = headers.is_key_change(message)
             before, after = self._rows(operation, value.payload, layout)
-            if after is not None and (operation is Operation.UPDATE or moved):
-                _require_told(after, layout)
-            made = _told(operation, before, after, names, layout, make, moved)
-            if warnings := layout.images.warned():
-                for record in made:
+            if after is not None and (operation is Operation.UPDATE or is_key_change):
+                _require_sent(after, layout)
+            records = _change_records(operation, before, after, key_row, layout, builder, is_key_change)
+            if warnings := layout.images.take_warnings():
+                for record in records:
                     record.warnings = warnings
-            return [*self._layouts.announced(layout, make.order_key), *made]
+            return [*self._layouts.announce(layout, builder.order_key), *records]
         except DecodeError as error:
-            known = self._understood(message, operation, value.payload, block, place)
+            known = self._known_change(message, operation, value.payload, block, position)
             if layout is not None:
-                known = self._salvaged(known, layout, value.payload)
-            return [undecoded_message(CODEC, self._setting.epoch, message, str(error), known)]
+                known = self._with_row(known, layout, value.payload)
+            return [undecoded_record(CODEC, self._settings.epoch, message, str(error), known)]
 
-    def _understood(
-        self, message: Message, operation: Operation, payload: Row, block: SourceBlock, place: EventPosition
-    ) -> Understood:
-        """A half of a move stays one: what waits for one key then waits for the other, too."""
-        gone, after = operation is Operation.DELETE, payload.get("after")
-        partial = isinstance(after, dict) and len(self._placeholders.known(after)) < len(after)
-        half = gone or (operation is Operation.INSERT and (partial or headers.moved(message)))
-        return Understood(
+    def _known_change(
+        self, message: Message, operation: Operation, payload: Row, block: SourceBlock, event: EventPosition
+    ) -> PartialDecode:
+        """A half of a key change stays linked, so that changes that wait for one key also wait for the other."""
+        is_delete, after = operation is Operation.DELETE, payload.get("after")
+        is_partial = isinstance(after, dict) and len(self._placeholders.known(after)) < len(after)
+        is_linked = is_delete or (operation is Operation.INSERT and (is_partial or headers.is_key_change(message)))
+        return PartialDecode(
             block.table,
             operation.value,
             position=block.position,
-            tail=f"{place.at}{place.ordinal}{DEPARTING if gone else ARRIVING}",
-            phase=(DEPARTS if gone else ARRIVES) if half else None,
-            link_id=self._epoch + place.at if half else None,
+            tail=f"{event.at}{event.ordinal}{DEPARTING if is_delete else ARRIVING}",
+            phase=(DEPARTS if is_delete else ARRIVES) if is_linked else None,
+            link_id=self._epoch + event.at if is_linked else None,
         )
 
     def _is_keyless(self, table: str, key: ConnectValue) -> bool:
-        known = self._setting.known(table)
-        return key.payload is None if known is None else not known.key
+        schema = self._settings.schema(table)
+        return key.payload is None if schema is None else not schema.key
 
     def _rows(self, operation: Operation, payload: Row, layout: TableLayout) -> tuple[Row | None, Row | None]:
-        """What is known of the row before and after; a column that is not there is not known."""
+        """The known columns of the row before and after the change."""
         before, after = payload.get("before"), payload.get("after")
         if operation is Operation.DELETE:
             if after is not None:
-                raise DecodeError(CONTRADICTION, "a delete with a row after it")
+                raise DecodeError(CONTRADICTION, "delete with an after image")
         elif after is None:
-            raise DecodeError(CONTRADICTION, f"an event {operation} without a row after it")
+            raise DecodeError(CONTRADICTION, f"{operation} without an after image")
         if before is not None:
             if operation is Operation.INSERT or operation is Operation.READ:
-                raise DecodeError(CONTRADICTION, f"an event {operation} with a row before it")
-            before = self._placeholders.known(as_row(before, "the row before"))
+                raise DecodeError(CONTRADICTION, f"{operation} with a before image")
+            before = self._placeholders.known(as_row(before, "before"))
         if after is not None:
-            told = as_row(after, "the row after")
-            after = self._placeholders.known(told)
-            if (
-                before is not None and len(after) < len(told) and layout.whole_before
-            ):  # what did not change is as it was
-                after = {**before, **after}
-        if before is not None and not layout.whole_before:  # what shows NULL need not be NULL
+            row = as_row(after, "after")
+            after = self._placeholders.known(row)
+            if before is not None and len(after) < len(row) and layout.full_before:
+                after = {**before, **after}  # unsent values are unchanged
+        if before is not None and not layout.full_before:  # a null may stand for an unknown value
             key = layout.schema.key
             before = {name: value for name, value in before.items() if value is not None or name in key}
         return before, after
 
-    def _salvaged(self, known: Understood, layout: TableLayout, payload: Row) -> Understood:
+    def _with_row(self, known: PartialDecode, layout: TableLayout, payload: Row) -> PartialDecode:
         row = payload.get("before" if known.op == Operation.DELETE else "after")
         if not isinstance(row, dict):
             return known
-        left = layout.images.salvage(self._placeholders.known(row))
-        layout.images.warned()
-        values = {name: json.loads(text) for name, text in left.known.items()}
-        return replace(known, key=left.key, known=values, columns=left.columns, schema_id=layout.images.schema_id)
+        return layout.images.salvage(self._placeholders.known(row), known)
 
 
-def _require_told(after: Row, layout: TableLayout) -> None:
-    for name in layout.unsure:
+def _require_sent(after: Row, layout: TableLayout) -> None:
+    for name in layout.ambiguous_nulls:
         if name in after and after[name] is None:
             raise DecodeError(
                 NOT_SENT,
-                f"{name} is null, as is an array that was too wide to be sent again: "
+                f"{name} is null, which the connector also sends for an unchanged wide array: run "
                 f"ALTER TABLE {layout.table} REPLICA IDENTITY FULL, set `full_before: true` under `source`, and resync",
             )
 
 
-def _told(
+def _change_records(
     operation: Operation,
     before: Row | None,
     after: Row | None,
     key: Row,
     layout: TableLayout,
-    make: _Records,
-    moved: bool,
+    builder: _RecordBuilder,
+    is_key_change: bool,
 ) -> list[ChangeRecord]:
-    """One record; two where an update changes a key that the connector does not know of."""
+    """One record, or two if an update changes a key that only the definition declares."""
     images = layout.images
-    then = images.image(before) if before is not None else None
-    if not layout.schema.key and operation in NEEDS_BEFORE and (then is None or not then.complete):
-        raise DecodeError(NO_KEY, "a table without key, and not all of the row before")
+    before_image = images.image(before) if before is not None else None
+    if not layout.schema.key and operation in NEEDS_BEFORE and (before_image is None or not before_image.complete):
+        raise DecodeError(NO_KEY, "the table has no key, and the before image is not complete")
     if after is None:
-        return [make.gone(_key(before or {}, key, layout), then)]
-    now = images.image(after)
-    if not layout.schema.key and not now.complete:
-        raise DecodeError(NO_KEY, "a table without key, and not all of the row")
-    came = _key(after, key, layout)
+        return [builder.delete(_key(before or {}, key, layout), before_image)]
+    after_image = images.image(after)
+    if not layout.schema.key and not after_image.complete:
+        raise DecodeError(NO_KEY, "the table has no key, and the after image is not complete")
+    new_key = _key(after, key, layout)
     if operation is not Operation.UPDATE:
-        return [make.came(operation, came, now, operation is Operation.INSERT and (moved or not now.complete))]
-    if key and not layout.other_key:
-        return [make.changed(came, then, now)]
-    if before is not None and _tells(before, layout):
-        was = _key(before, {}, layout)
+        is_linked = operation is Operation.INSERT and (is_key_change or not after_image.complete)
+        return [builder.arrival(operation, new_key, after_image, is_linked)]
+    if key and not layout.key_differs:
+        return [builder.update(new_key, before_image, after_image)]
+    if before is not None and _has_key(before, layout):
+        old_key = _key(before, {}, layout)
     elif key:
-        raise DecodeError(NO_KEY, "the row before does not tell the key that the definition names")
+        raise DecodeError(NO_KEY, "the before image lacks columns of the declared key")
     else:
-        was = came
-    if was == came:
-        return [make.changed(came, then, now)]
-    return [make.gone(was, then), make.came(Operation.INSERT, came, now, True)]
+        old_key = new_key
+    if old_key == new_key:
+        return [builder.update(new_key, before_image, after_image)]
+    return [builder.delete(old_key, before_image), builder.arrival(Operation.INSERT, new_key, after_image, True)]
 
 
 def _key(row: Row, key: Row, layout: TableLayout) -> str | None:
-    """That of the row. Raises DecodeError where the message has another one."""
+    """The key of the row. Raises DecodeError if the message key differs."""
     if not layout.schema.key:
         return None
-    if not _tells(row, layout):
+    if not _has_key(row, layout):
         return layout.images.key(key)
-    told = layout.images.key(row)
+    row_key = layout.images.key(row)
     for name, value in key.items():
-        if row.get(name) != value and not layout.other_key and told != layout.images.key(key):
-            raise DecodeError(NO_KEY, "the key of the message is not that of its row")
-    return told
+        if row.get(name) != value and not layout.key_differs and row_key != layout.images.key(key):
+            raise DecodeError(NO_KEY, "the message key differs from the key of the row")
+    return row_key
 
 
-def _tells(row: Row, layout: TableLayout) -> bool:
+def _has_key(row: Row, layout: TableLayout) -> bool:
     return layout.key_names <= row.keys()
 
 
-class _Records:
-    """Makes the change records of one event."""
+class _RecordBuilder:
+    """Builds the change records of one event."""
 
-    def __init__(self, epoch: str, block: SourceBlock, schema_id: str, at: str, ordinal: str) -> None:
-        self._link = epoch + at
-        self._order = self._link + ordinal
+    def __init__(self, epoch: str, block: SourceBlock, schema_id: str, position: EventPosition) -> None:
+        self._link = epoch + position.at
+        self._order = self._link + position.ordinal
         self._block = block
         self._schema_id = schema_id
 
     @property
     def order_key(self) -> str:
-        """Not behind the first record."""
+        """Not after that of the first record."""
         return self._order + DEPARTING
 
-    def gone(self, key: str | None, then: RowImage | None) -> ChangeRecord:
-        """Any delete might be the half of a move: where headers are lost, only its place tells."""
+    def delete(self, key: str | None, before: RowImage | None) -> ChangeRecord:
+        """Linked, since any delete may be half of a key change: without headers, only the position shows it."""
         if key is None:
-            return self._record(Operation.DELETE, DEPARTING, None, None, then, None, None)
-        return self._record(Operation.DELETE, DEPARTING, key, None, then, None, DEPARTS)
+            return self._record(Operation.DELETE, DEPARTING, None, None, before, None, None)
+        return self._record(Operation.DELETE, DEPARTING, key, None, before, None, DEPARTS)
 
-    def came(self, operation: str, key: str | None, now: RowImage, linked: bool) -> ChangeRecord:
-        """An inserted row of which not all is known can only have come from another key."""
-        phase = ARRIVES if linked and key is not None else None
-        return self._record(operation, ARRIVING, None, key, None, now, phase)
+    def arrival(self, operation: str, key: str | None, after: RowImage, is_linked: bool) -> ChangeRecord:
+        """An insert with a partial image is always half of a key change."""
+        phase = ARRIVES if is_linked and key is not None else None
+        return self._record(operation, ARRIVING, None, key, None, after, phase)
 
-    def changed(self, key: str | None, then: RowImage | None, now: RowImage) -> ChangeRecord:
-        return self._record(Operation.UPDATE, ARRIVING, key, key, then, now, None)
+    def update(self, key: str | None, before: RowImage | None, after: RowImage) -> ChangeRecord:
+        return self._record(Operation.UPDATE, ARRIVING, key, key, before, after, None)
 
     def truncate(self) -> ChangeRecord:
         return self._record(Operation.TRUNCATE, ARRIVING, None, None, None, None, None)
 
     def document(self, operation: Operation, change: documents.DocumentChange) -> ChangeRecord:
-        gone = operation is Operation.DELETE
+        is_delete = operation is Operation.DELETE
         record = self._record(
             operation,
-            DEPARTING if gone else ARRIVING,
+            DEPARTING if is_delete else ARRIVING,
             change.key_before,
             change.key,
             change.before,
@@ -244,11 +240,11 @@ class _Records:
         phase_digits: str,
         key_before: str | None,
         key: str | None,
-        then: RowImage | None,
-        now: RowImage | None,
+        before: RowImage | None,
+        after: RowImage | None,
         phase: int | None,
     ) -> ChangeRecord:
-        """All fields by place: this runs once per row."""
+        """Positional arguments, since this runs once per row."""
         block = self._block
         order_key = self._order + phase_digits
         return ChangeRecord(
@@ -258,10 +254,10 @@ class _Records:
             self._schema_id,
             key_before,
             key,
-            then.text if then else None,
-            now.text if now else None,
-            then.complete if then else False,
-            now.complete if now else False,
+            before.text if before else None,
+            after.text if after else None,
+            before.complete if before else False,
+            after.complete if after else False,
             (),
             phase,
             self._link if phase is not None else None,

@@ -1,7 +1,7 @@
-"""The outer form of keys and values: with a schema beside the payload, or bare. Pure.
+"""Keys and values as written by Connect's JsonConverter: with a schema and a payload, or bare. Pure.
 
-A schema is many times as long as its payload and the same in message after message: what stands before the payload is
-compared as text, and read only when it was not seen before.
+A schema is much longer than its payload and the same in many messages. The text up to the payload is compared with
+known prefixes, and parsed only if it is new.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from airflow_cdc_provider.connectors.decoders.common import exact_json
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import NOT_JSON, DecodeError
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 
-BEGIN = '{"schema":'
+PREFIX = '{"schema":'
 REGISTERED = b"\0"
-"""What the converters of Avro, Protobuf and JSON Schema begin with; then comes the number of a schema."""
+"""The first byte of messages in the format of a schema registry (Avro, Protobuf, JSON Schema); a schema id follows."""
 MIDDLE = re.compile(r'\s*,\s*"payload"\s*:')
-MOST_REMEMBERED = 64
+MAX_CACHED = 64
 BLANKS = " \t\r\n"
 
 
 class ConnectValue(NamedTuple):
-    """``schema`` and its text; None and empty where there was none. ``raw`` is the text of the payload."""
+    """``schema`` and its ``text``: None and empty if there is none. ``raw``: the text of the payload."""
 
     payload: Any
     schema: dict[str, Any] | None = None
@@ -32,12 +32,12 @@ class ConnectValue(NamedTuple):
 
 
 def key_of(topic: str) -> str:
-    """What the schemas of a topic's keys are remembered under."""
+    """The cache key for the schemas of a topic's keys."""
     return f"key of {topic}"
 
 
 class ConnectReader:
-    """Remembers the schemas of each topic, newest first."""
+    """Caches the schemas of each topic, newest first."""
 
     def __init__(self) -> None:
         self._seen: dict[str, list[tuple[str, dict[str, Any], str]]] = {}
@@ -46,36 +46,36 @@ class ConnectReader:
         """Raises DecodeError."""
         if data.startswith(REGISTERED):
             raise DecodeError(
-                NOT_JSON, "not JSON, but for readers of a schema registry: set the connector's JsonConverter"
+                NOT_JSON, "not JSON but a message in schema registry format: configure the connector with JsonConverter"
             )
         text = exact_json.text_of(data)
-        if not text.startswith(BEGIN):
-            return _unwrapped(exact_json.parse_text(text), text)
+        if not text.startswith(PREFIX):
+            return _split_schema(exact_json.parse_text(text), text)
         for prefix, schema, schema_text in self._seen.get(topic, ()):
             if text.startswith(prefix):
                 rest = text[len(prefix) :].rstrip(BLANKS)
                 if not rest.endswith("}"):
                     break
                 raw = rest[:-1].rstrip(BLANKS)
-                with contextlib.suppress(DecodeError):  # what is wrong is told of the whole
+                with contextlib.suppress(DecodeError):  # parsing the whole message gives the error
                     return ConnectValue(exact_json.parse_text(raw), schema, schema_text, raw)
                 break
-        told = _unwrapped(exact_json.parse_text(text), "")
-        if told.schema is not None:
-            self._remember(topic, text, told)
-        return told
+        value = _split_schema(exact_json.parse_text(text), "")
+        if value.schema is not None:
+            self._remember(topic, text, value)
+        return value
 
-    def _remember(self, topic: str, text: str, told: ConnectValue) -> None:
-        assert told.schema is not None
-        _, end = exact_json.parse_at(text, len(BEGIN))
+    def _remember(self, topic: str, text: str, value: ConnectValue) -> None:
+        assert value.schema is not None
+        _, end = exact_json.parse_at(text, len(PREFIX))
         middle = MIDDLE.match(text, end)
         if middle is not None:
             prefix = text[: middle.end()]
-            self._seen[topic] = [(prefix, told.schema, told.text), *self._seen.get(topic, [])][:MOST_REMEMBERED]
+            self._seen[topic] = [(prefix, value.schema, value.text), *self._seen.get(topic, [])][:MAX_CACHED]
 
 
-def _unwrapped(value: Any, text: str) -> ConnectValue:
-    """A row may have columns of these names: a schema is an object that has a ``type``."""
+def _split_schema(value: Any, text: str) -> ConnectValue:
+    """A row may have columns named ``schema`` and ``payload``: a schema is an object with a ``type``."""
     if isinstance(value, dict) and len(value) == 2 and "schema" in value and "payload" in value:
         schema = value["schema"]
         if schema is None:

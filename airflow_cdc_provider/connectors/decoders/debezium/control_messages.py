@@ -1,13 +1,13 @@
-"""Messages that tell of no row: transactions, schemas, heartbeats, logical messages. Pure.
+"""Messages without a row: transactions, schemas, heartbeats, logical messages. Pure.
 
-What is of no single table is told of the table with the empty name, in the order of its messages.
+Records that belong to no single table have an empty table name and are ordered by the offsets of their messages.
 """
 
 from __future__ import annotations
 
 import re
 from base64 import b64decode
-from binascii import Error as BadBase64
+from binascii import Error as Base64Error
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,14 +15,12 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     UNKNOWN_OPERATION,
     WRONG_VALUE,
     DecodeError,
-)
-from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
-    message_position as here,
+    message_position,
 )
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.common.images import as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
-from airflow_cdc_provider.connectors.decoders.common.times import moment_of_us
+from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
 from airflow_cdc_provider.connectors.decoders.debezium.envelope import SourceBlock, event_position, source_of
 from airflow_cdc_provider.connectors.decoders.debezium.options import DebeziumOptions
 from airflow_cdc_provider.connectors.decoders.debezium.positions import snapshot_of
@@ -36,78 +34,78 @@ POSTGRESQL_ID = re.compile(r"(\d+):\d+")
 HEARTBEAT = frozenset({"ts_ms", "ts_us", "ts_ns"})
 TRANSACTION = ("BEGIN", "END")
 ENVELOPE = frozenset({"before", "after", "source", "op"})
-ROW_ALONE = "a row without envelope; where events went through ExtractNewRecordState: `unwrapped: true`"
+ROW_ALONE = "a row without envelope; if the connector applies ExtractNewRecordState, set `unwrapped: true`"
 HISTORICAL = "historical"
-"""The schema is as of the connector's first copy: it tells columns and is no change."""
+"""The schema was read by a snapshot of the connector and is not a change."""
 
 
 def decode(
-    message: Message, payload: Mapping[str, Any], setting: DecoderSettings, options: DebeziumOptions
+    message: Message, payload: Mapping[str, Any], settings: DecoderSettings, options: DebeziumOptions
 ) -> list[Item]:
-    """Raises DecodeError where it is none of them."""
+    """Raises DecodeError if the message is of none of these kinds."""
     if payload.get("status") in TRANSACTION and "id" in payload:
-        return [_transaction(message, payload, setting)]
+        return [_transaction(message, payload, settings)]
     if "tableChanges" in payload or "ddl" in payload:
-        return _schema_changes(message, payload, setting, options)
+        return _schema_changes(message, payload, settings, options)
     if payload and payload.keys() <= HEARTBEAT:
-        return [_whole_source(message, payload, setting, "heartbeat")]
+        return [_source_record(message, payload, settings, "heartbeat")]
     if payload and ENVELOPE.isdisjoint(payload):
         raise DecodeError(UNKNOWN_OPERATION, ROW_ALONE)
-    raise DecodeError(UNKNOWN_OPERATION, "neither a row, nor a transaction, nor a schema")
+    raise DecodeError(UNKNOWN_OPERATION, "neither a row, a transaction nor a schema change")
 
 
 def logical_message(
-    message: Message, payload: Mapping[str, Any], block: SourceBlock, setting: DecoderSettings
+    message: Message, payload: Mapping[str, Any], block: SourceBlock, settings: DecoderSettings
 ) -> ChangeRecord:
-    told = as_row(payload.get("message"), "the logical message")
+    logical = as_row(payload.get("message"), "the logical message")
     try:
-        b64decode(told.get("content") or "", validate=True)
-    except (BadBase64, TypeError, ValueError) as error:
-        raise DecodeError(WRONG_VALUE, "a logical message that is not base64") from error
-    record = _whole_source(message, told, setting, "message")
+        b64decode(logical.get("content") or "", validate=True)
+    except (Base64Error, TypeError, ValueError) as error:
+        raise DecodeError(WRONG_VALUE, "a logical message whose content is not base64") from error
+    record = _source_record(message, logical, settings, "message")
     record.position, record.commit_ts = block.position, block.commit_ts
     record.tx_id, record.tx_seq = block.tx_id, block.tx_seq
     return record
 
 
-def _transaction(message: Message, payload: Mapping[str, Any], setting: DecoderSettings) -> ChangeRecord:
-    """``event_count`` of an END is how many events the transaction has, over all tables."""
+def _transaction(message: Message, payload: Mapping[str, Any], settings: DecoderSettings) -> ChangeRecord:
+    """``event_count`` of an END is the number of events of the transaction in all tables."""
     status, tx_id = payload["status"], payload["id"]
     if not isinstance(tx_id, str):
-        raise DecodeError(UNKNOWN_OPERATION, "a transaction that neither begins nor ends")
-    record = _whole_source(message, payload, setting, f"transaction {status.lower()}")
-    found = POSTGRESQL_ID.fullmatch(tx_id)
-    record.tx_id = found[1] if found else tx_id
+        raise DecodeError(UNKNOWN_OPERATION, "a transaction whose id is not a string")
+    record = _source_record(message, payload, settings, f"transaction {status.lower()}")
+    match = POSTGRESQL_ID.fullmatch(tx_id)
+    record.tx_id = match[1] if match else tx_id
     at_ms = payload.get("ts_ms")
-    record.commit_ts = moment_of_us(at_ms * 1000) if type(at_ms) is int else None
+    record.commit_ts = datetime_of_us(at_ms * 1000) if type(at_ms) is int else None
     return record
 
 
-def _whole_source(message: Message, body: Mapping[str, Any], setting: DecoderSettings, kind: str) -> ChangeRecord:
+def _source_record(message: Message, body: Mapping[str, Any], settings: DecoderSettings, kind: str) -> ChangeRecord:
     return ChangeRecord(
         "",
         Operation.MESSAGE,
-        f"{epoch_prefix(setting.epoch)}{message.offset:016x}",
+        f"{epoch_prefix(settings.epoch)}{message.offset:016x}",
         "",
         after=dumps({"kind": kind, **body}),
-        position=here(message),
+        position=message_position(message),
         event_id=f"{message.channel}:{message.offset}",
     )
 
 
 def _schema_changes(
-    message: Message, payload: Mapping[str, Any], setting: DecoderSettings, options: DebeziumOptions
+    message: Message, payload: Mapping[str, Any], settings: DecoderSettings, options: DebeziumOptions
 ) -> list[Item]:
-    """One record per table that the statement told columns of. The statement itself is kept, and never carried out."""
+    """One record per table in ``tableChanges``. The statement is kept for information and never executed."""
     connector, _ = source_of(payload)
     changes = payload.get("tableChanges") or []
     if not isinstance(changes, list):
-        raise DecodeError(WRONG_VALUE, "tableChanges is no list")
+        raise DecodeError(WRONG_VALUE, "tableChanges is not an array")
     if not changes:
-        return [_whole_source(message, payload, setting, "statement")]
+        return [_source_record(message, payload, settings, "statement")]
     items: list[Item] = []
     for number, change in enumerate(changes):
-        items += _table_change(message, payload, as_row(change, "a table change"), connector, setting, options, number)
+        items += _table_change(message, payload, as_row(change, "a table change"), connector, settings, options, number)
     return items
 
 
@@ -116,24 +114,26 @@ def _table_change(
     payload: Mapping[str, Any],
     change: Mapping[str, Any],
     connector: str,
-    setting: DecoderSettings,
+    settings: DecoderSettings,
     options: DebeziumOptions,
     number: int,
 ) -> list[Item]:
     table = table_name(connector, change)
-    if not setting.wants(table):
+    if not settings.includes(table):
         return [Ignored(1, table)]
     source = payload["source"]
-    told = {f"statement_{name}": one for name, one in payload.items() if name not in ("source", "tableChanges")}
+    statement = {
+        f"statement_{name}": value for name, value in payload.items() if name not in ("source", "tableChanges")
+    }
     snapshot = snapshot_of(source, "")
     block = SourceBlock(
-        connector, table, snapshot, None, None, None, None, dumps({**source, **told, "change": change}), source
+        connector, table, snapshot, None, None, None, None, dumps({**source, **statement, "change": change}), source
     )
-    place = event_position(block, message.offset, False)
+    position = event_position(block, message.offset, False)
     record = ChangeRecord(
         table,
         Operation.MESSAGE,
-        f"{epoch_prefix(setting.epoch)}{place.at}{place.ordinal}00",
+        f"{epoch_prefix(settings.epoch)}{position.at}{position.ordinal}00",
         "",
         position=block.position,
         event_id=f"{message.channel}:{message.offset}:{number}",

@@ -1,4 +1,4 @@
-"""Values of Debezium's JSON as canonical JSON, by what the Connect schema says they mean. Pure."""
+"""Values of Debezium's JSON as canonical JSON, by their semantic type. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.decoders.common import column_texts, times, values
-from airflow_cdc_provider.connectors.decoders.common.column_texts import Quick
+from airflow_cdc_provider.connectors.decoders.common.column_texts import ArrowConverter
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     NO_SCHEMA,
     WRONG_NUMBER,
@@ -17,7 +17,7 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
 )
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.common.times import Warn
-from airflow_cdc_provider.connectors.decoders.common.values import Convert
+from airflow_cdc_provider.connectors.decoders.common.values import Converter
 from airflow_cdc_provider.connectors.decoders.debezium import semantics as s
 from airflow_cdc_provider.connectors.decoders.debezium.semantics import Semantic
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
@@ -25,8 +25,8 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 if TYPE_CHECKING:
     from pyarrow import Array, StringArray
 
-Timed = Callable[[Any, Warn], str]
-TIMED: Mapping[str, Timed] = {
+TimeConverter = Callable[[Any, Warn], str]
+TIMES: Mapping[str, TimeConverter] = {
     f"{s.TIME}Date": times.date_of_days,
     f"{s.CONNECT}Date": times.date_of_days,
     f"{s.TIME}IsoDate": times.date_of_text,
@@ -41,37 +41,37 @@ TIMED: Mapping[str, Timed] = {
     f"{s.TIME}IsoTimestamp": times.timestamp_of_text,
     f"{s.TIME}ZonedTimestamp": times.timestamptz_of_text,
 }
-QUICK_TIMES: Mapping[str, Quick] = {
-    f"{s.TIME}Date": column_texts.days,
-    f"{s.CONNECT}Date": column_texts.days,
-    f"{s.TIME}Timestamp": column_texts.moments(1000),
-    f"{s.CONNECT}Timestamp": column_texts.moments(1000),
-    f"{s.TIME}MicroTimestamp": column_texts.moments(1),
+ARROW_TIMES: Mapping[str, ArrowConverter] = {
+    f"{s.TIME}Date": column_texts.dates,
+    f"{s.CONNECT}Date": column_texts.dates,
+    f"{s.TIME}Timestamp": column_texts.timestamps(1000),
+    f"{s.CONNECT}Timestamp": column_texts.timestamps(1000),
+    f"{s.TIME}MicroTimestamp": column_texts.timestamps(1),
 }
 NUMBERS = frozenset({f"{s.DATA}VariableScaleDecimal", f"{s.DATA}Bits"})
 EXACT_NUMBERS = frozenset({s.DECIMAL, f"{s.DATA}VariableScaleDecimal"})
 WRAP = 1 << 64
-MOST_DIGITS = 4_000
-"""Python itself reads and writes numbers of a few more."""
-TOO_MANY_DIGITS = "a decimal of more digits than any system has"
+MAX_DIGITS = 4_000
+"""Slightly below Python's limit for converting between text and integers."""
+TOO_MANY_DIGITS = f"a decimal of more than {MAX_DIGITS:,} digits"
 
 
-def semantic_of_column(column: Column) -> Semantic | None:
-    """What a column of a schema that somebody described means; None for one in another system's words, which has no
-    units of time."""
-    semantic = s.of_native(column.native)
+def column_semantic(column: Column) -> Semantic | None:
+    """The semantic type of a column of a declared schema; None if ``native`` is a type of another system, which does
+    not define units of time."""
+    semantic = s.from_native(column.native)
     return semantic if semantic is not None and s.logical_type(semantic) == column.type else None
 
 
-def of_column(column: Column, warn: Warn) -> Convert:
-    semantic = semantic_of_column(column)
-    return _by_looks(column.type, warn) if semantic is None else of_semantic(semantic, warn)
+def converter(column: Column, warn: Warn) -> Converter:
+    semantic = column_semantic(column)
+    return _converter_of_kind(column.type, warn) if semantic is None else semantic_converter(semantic, warn)
 
 
-def of_semantic(semantic: Semantic, warn: Warn) -> Convert:
+def semantic_converter(semantic: Semantic, warn: Warn) -> Converter:
     name, kind = semantic.name, s.logical_type(semantic)
-    if name in TIMED:
-        return _warning(TIMED[name], warn)
+    if name in TIMES:
+        return _with_warn(TIMES[name], warn)
     if name == s.DECIMAL:
         return _decimal(semantic.number(s.SCALE) or 0, kind)
     if name == f"{s.DATA}VariableScaleDecimal":
@@ -85,88 +85,88 @@ def of_semantic(semantic: Semantic, warn: Warn) -> Convert:
     return values.converter(kind, warn)
 
 
-def quick_of(semantic: Semantic) -> Quick | None:
-    """The same as ``of_semantic`` for many values, where they can be told together."""
-    if semantic.name in TIMED:
-        return QUICK_TIMES.get(semantic.name)
+def arrow_converter(semantic: Semantic) -> ArrowConverter | None:
+    """As ``semantic_converter``, for Arrow columns; None if the type is not supported."""
+    if semantic.name in TIMES:
+        return ARROW_TIMES.get(semantic.name)
     if semantic.name == s.DECIMAL:
-        return _quick_decimal(semantic.number(s.SCALE) or 0, s.logical_type(semantic))
+        return _arrow_decimal(semantic.number(s.SCALE) or 0, s.logical_type(semantic))
     if semantic.name in NUMBERS or s.is_unsigned_bigint(semantic) or semantic.type in s.INNER:
         return None
-    return column_texts.of_kind(s.logical_type(semantic).kind)
+    return column_texts.converter_of_kind(s.logical_type(semantic).kind)
 
 
-def _collection(semantic: Semantic, warn: Warn) -> Convert:
+def _collection(semantic: Semantic, warn: Warn) -> Converter:
     if semantic.inner is None:
-        return _of_unknown_members
-    tell = _member(semantic, warn)
-    return lambda value: encode_basestring(tell(value))
+        return _unknown_members
+    convert = _member(semantic, warn)
+    return lambda value: encode_basestring(convert(value))
 
 
-def _member(semantic: Semantic, warn: Warn) -> Convert:
-    """As it stands within the JSON of a collection: numbers are numbers there, of all their digits."""
+def _member(semantic: Semantic, warn: Warn) -> Converter:
+    """For members of collections, where numbers stay JSON numbers with all digits."""
     if semantic.type == "struct" and semantic.name not in NUMBERS:
         return dumps
     if semantic.inner is not None:
         return _members(semantic.type, _member(semantic.inner, warn))
-    convert = of_semantic(semantic, warn)
+    convert = semantic_converter(semantic, warn)
     if semantic.name in EXACT_NUMBERS or s.is_unsigned_bigint(semantic):
         return lambda value: convert(value)[1:-1]
     return convert
 
 
-def _members(kind: str, tell: Convert) -> Convert:
-    def told(value: Any) -> str:
-        return "null" if value is None else tell(value)
+def _members(kind: str, convert: Converter) -> Converter:
+    def member(value: Any) -> str:
+        return "null" if value is None else convert(value)
 
     def array(value: Any) -> str:
         if not isinstance(value, list):
             raise DecodeError(WRONG_VALUE, "not an array")
-        return f"[{','.join(map(told, value))}]"
+        return f"[{','.join(map(member, value))}]"
 
     def object_(value: Any) -> str:
         if not isinstance(value, dict):
             raise DecodeError(WRONG_VALUE, "not a map")
-        return "{" + ",".join([f"{encode_basestring(name)}:{told(one)}" for name, one in value.items()]) + "}"
+        return "{" + ",".join([f"{encode_basestring(name)}:{member(item)}" for name, item in value.items()]) + "}"
 
     return array if kind == "array" else object_
 
 
-def _of_unknown_members(value: Any) -> str:
-    if isinstance(value, list) and any(not isinstance(one, bool | None) for one in value):
-        raise DecodeError(NO_SCHEMA, "an array, and the table's schema does not say what its items are")
+def _unknown_members(value: Any) -> str:
+    if isinstance(value, list) and any(not isinstance(item, bool | None) for item in value):
+        raise DecodeError(NO_SCHEMA, "an array whose item type is not in the schema of the table")
     return values.text(value)
 
 
-def _warning(told: Timed, warn: Warn) -> Convert:
-    return lambda value: told(value, warn)
+def _with_warn(convert: TimeConverter, warn: Warn) -> Converter:
+    return lambda value: convert(value, warn)
 
 
 def _unscaled(value: Any) -> int:
     """Big-endian two's complement."""
-    content = values.decoded(value)
+    content = values.decode_base64(value)
     if not content:
-        raise DecodeError(WRONG_VALUE, "a decimal without digits")
+        raise DecodeError(WRONG_VALUE, "a decimal without bytes")
     return int.from_bytes(content, "big", signed=True)
 
 
 def _shifted(number: int | Decimal, scale: int) -> int:
-    """What the digits are without a point. With ``decimal.format=NUMERIC`` decimals are told as numbers."""
+    """The unscaled value of a decimal sent as a number, as with ``decimal.format=NUMERIC``."""
     sign, digits, exponent = Decimal(number).as_tuple()
-    assert isinstance(exponent, int)  # JSON knows no other numbers
+    assert isinstance(exponent, int)  # JSON has no NaN or infinity
     by = exponent + scale
-    if len(digits) + abs(by) > MOST_DIGITS:
+    if len(digits) + abs(by) > MAX_DIGITS:
         raise DecodeError(WRONG_NUMBER, TOO_MANY_DIGITS)
     whole = int("".join(map(str, digits)))
     power: int = 10 ** abs(by)
     if by < 0 and whole % power:
-        raise DecodeError(WRONG_NUMBER, f"more than {scale} digits behind the point")
+        raise DecodeError(WRONG_NUMBER, f"more than {scale} decimal places")
     unscaled = whole // power if by < 0 else whole * power
     return -unscaled if sign else unscaled
 
 
 def _plain(unscaled: int, scale: int) -> str:
-    if abs(scale) + unscaled.bit_length() // 3 > MOST_DIGITS:
+    if abs(scale) + unscaled.bit_length() // 3 > MAX_DIGITS:
         raise DecodeError(WRONG_NUMBER, TOO_MANY_DIGITS)
     if scale <= 0:
         return str(unscaled * 10**-scale)
@@ -174,20 +174,20 @@ def _plain(unscaled: int, scale: int) -> str:
     return f"{'-' if unscaled < 0 else ''}{digits[:-scale]}.{digits[-scale:]}"
 
 
-def _decimal(scale: int, kind: LogicalType) -> Convert:
+def _decimal(scale: int, kind: LogicalType) -> Converter:
     limit = 10**kind.precision if kind.precision else None
 
     def convert(value: Any) -> str:
         is_number = type(value) is int or isinstance(value, Decimal)
         unscaled = _shifted(value, scale) if is_number else _unscaled(value)
         if limit is not None and abs(unscaled) >= limit:
-            raise DecodeError(WRONG_NUMBER, f"more digits than {kind} takes")
+            raise DecodeError(WRONG_NUMBER, f"too many digits for {kind}")
         return f'"{_plain(unscaled, scale)}"'
 
     return convert
 
 
-def _quick_decimal(scale: int, kind: LogicalType) -> Quick | None:
+def _arrow_decimal(scale: int, kind: LogicalType) -> ArrowConverter | None:
     if kind.precision is None:
         return None
     precision = kind.precision
@@ -202,15 +202,15 @@ def _quick_decimal(scale: int, kind: LogicalType) -> Quick | None:
 
 def _variable_decimal(value: Any) -> str:
     if not isinstance(value, dict) or type(value.get("scale")) is not int:
-        raise DecodeError(WRONG_VALUE, "not a decimal with its scale")
+        raise DecodeError(WRONG_VALUE, "not a decimal with a scale")
     return f'"{_plain(_unscaled(value.get("value")), value["scale"])}"'
 
 
-def _bits(length: int | None) -> Convert:
-    """Little-endian bytes as PostgreSQL writes bits: ``0101``, the highest first."""
+def _bits(length: int | None) -> Converter:
+    """Little-endian bytes, written like PostgreSQL bits: ``0101``, the highest bit first."""
 
     def convert(value: Any) -> str:
-        content = values.decoded(value)
+        content = values.decode_base64(value)
         bits = f"{int.from_bytes(content, 'little'):0{length or len(content) * 8}b}"
         if length and len(bits) > length:
             raise DecodeError(WRONG_VALUE, f"more than {length} bits")
@@ -219,8 +219,8 @@ def _bits(length: int | None) -> Convert:
     return convert
 
 
-def _unsigned(warn: Warn) -> Convert:
-    """An unsigned number that was squeezed into a signed one comes as a negative one."""
+def _unsigned(warn: Warn) -> Converter:
+    """An unsigned number that overflowed a signed one is sent as a negative number."""
 
     def convert(value: Any) -> str:
         if type(value) is not int or not -WRAP // 2 <= value < WRAP:
@@ -233,7 +233,7 @@ def _unsigned(warn: Warn) -> Convert:
     return convert
 
 
-def _by_looks(kind: LogicalType, warn: Warn) -> Convert:
+def _converter_of_kind(kind: LogicalType, warn: Warn) -> Converter:
     match kind.kind:
         case Kind.DATE:
             return _texts_only(times.date_of_text, warn)
@@ -246,30 +246,32 @@ def _by_looks(kind: LogicalType, warn: Warn) -> Convert:
         case Kind.TEXT:
             return values.text
         case Kind.JSON:
-            return _of_unknown_members
+            return _unknown_members
         case _:
             return values.converter(kind, warn)
 
 
-def _texts_only(told: Timed, warn: Warn) -> Convert:
+def _texts_only(convert_text: TimeConverter, warn: Warn) -> Converter:
     def convert(value: Any) -> str:
         if not isinstance(value, str):
-            raise DecodeError(NO_SCHEMA, "a time as a number, and the table's schema does not say of which unit")
-        return told(value, warn)
+            raise DecodeError(NO_SCHEMA, "a time as a number whose unit is not in the schema of the table")
+        return convert_text(value, warn)
 
     return convert
 
 
-def _number_or_text(exact: Convert) -> Convert:
-    """Base64 might pass for a number: only what has a point, or came as a number, is certain to be one."""
+def _number_or_text(convert_number: Converter) -> Converter:
+    """Rejects texts that may be base64 of an unscaled value."""
 
     def convert(value: Any) -> str:
         if (
             isinstance(value, str)
-            and value not in values.SPECIAL
+            and value not in values.NON_FINITE
             and not value.lstrip("-").replace(".", "", 1).isdecimal()
         ):
-            raise DecodeError(NO_SCHEMA, "a decimal that is no text of a number, and the schema does not say its scale")
-        return exact(value)
+            raise DecodeError(
+                NO_SCHEMA, "a decimal that is not the text of a number, and its scale is not in the schema of the table"
+            )
+        return convert_number(value)
 
     return convert

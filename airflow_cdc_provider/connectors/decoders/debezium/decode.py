@@ -1,4 +1,4 @@
-"""Debezium's messages → change records: what kind of message it is, and who reads it. Pure."""
+"""Debezium messages → change records: selects the decoder for the kind of message. Pure."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     CONTRADICTION,
     DecodeError,
-    Understood,
-    undecoded_message,
+    PartialDecode,
+    undecoded_record,
 )
 from airflow_cdc_provider.connectors.decoders.common.images import as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
 from airflow_cdc_provider.connectors.decoders.debezium import control_messages
-from airflow_cdc_provider.connectors.decoders.debezium.changes import CODEC, Changes
+from airflow_cdc_provider.connectors.decoders.debezium.changes import CODEC, ChangeDecoder
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import ConnectReader, ConnectValue, key_of
-from airflow_cdc_provider.connectors.decoders.debezium.envelope import block_of, position_of, source_of, table_of
+from airflow_cdc_provider.connectors.decoders.debezium.envelope import position_of, source_block, source_of, table_of
 from airflow_cdc_provider.connectors.decoders.debezium.message_templates import MessageTemplate, MessageTemplates
 from airflow_cdc_provider.connectors.decoders.debezium.options import read_options
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import Placeholders
-from airflow_cdc_provider.connectors.decoders.debezium.positions import PLACES
+from airflow_cdc_provider.connectors.decoders.debezium.positions import POSITIONS
 from airflow_cdc_provider.connectors.decoders.debezium.snapshots import Snapshots
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import TableLayouts
 from airflow_cdc_provider.connectors.decoders.debezium.unwrapped import UnwrappedRows
 from airflow_cdc_provider.connectors.source import Ignored
 
-LEARNT_AT_ONCE = 2
-"""Of a topic, among messages that are decoded together."""
+LEARNED_PER_BATCH = 2
+"""The maximum number of templates learned from one batch, per topic."""
 
 
 class DebeziumDecoder:
     codec = CODEC
     reads_avro = False
-    whole_rows = (
-        "let the connector send whole documents of {table} (capture.mode = change_streams_update_full), into a new "
-        "topic, name it in the YAML, and `airflow cdc resync`"
+    whole_rows_remedy = (
+        "configure the connector to send whole documents of {table} to a new topic "
+        "(capture.mode = change_streams_update_full), name the topic in the YAML, and run `airflow cdc resync`"
     )
 
-    def __init__(self, setting: DecoderSettings) -> None:
-        options = read_options(setting.options)
-        self._setting = setting
+    def __init__(self, settings: DecoderSettings) -> None:
+        options = read_options(settings.options)
+        self._settings = settings
         self._options = options
         self._reader = ConnectReader()
-        layouts, placeholders = TableLayouts(setting, options.full_before), Placeholders(options.unavailable_value)
+        layouts, placeholders = TableLayouts(settings, options.full_before), Placeholders(options.unavailable_value)
         self._layouts = layouts
-        self._changes = Changes(setting, layouts, placeholders)
-        self._looks = MessageTemplates(setting, self._reader, layouts, placeholders)
-        self._rows = UnwrappedRows(setting, layouts, placeholders) if options.unwrapped else None
+        self._changes = ChangeDecoder(settings, layouts, placeholders)
+        self._templates = MessageTemplates(settings, self._reader, layouts, placeholders)
+        self._rows = UnwrappedRows(settings, layouts, placeholders) if options.unwrapped else None
 
     def snapshot_watch(self) -> Snapshots:
         return Snapshots(self._options.blocking_snapshots)
@@ -61,7 +61,7 @@ class DebeziumDecoder:
             if message.value is not None:
                 value = self._reader.read(message.value, message.topic)
             elif self._rows is None:
-                return [Ignored(1)]  # a tombstone: it lets a compacted topic forget the key, whose delete came before
+                return [Ignored(1)]  # a tombstone for log compaction; the delete precedes it
             else:
                 value = ConnectValue(None)
             if self._rows is not None:
@@ -69,80 +69,80 @@ class DebeziumDecoder:
             return self._decode(message, value, key)
         except DecodeError as error:
             table = self._table_of(message.topic)
-            table = table if self._setting.wants(table) else ""
-            told = key.payload if isinstance(key.payload, dict) else {}
-            names = {name: one for name, one in told.items() if isinstance(one, int | str)}
-            known = Understood(table, known=names, width=self._width(table))
-            return [undecoded_message(CODEC, self._setting.epoch, message, str(error), known)]
+            table = table if self._settings.includes(table) else ""
+            members = key.payload if isinstance(key.payload, dict) else {}
+            key_columns = {name: value for name, value in members.items() if isinstance(value, int | str)}
+            known = PartialDecode(table, known=key_columns, width=self._width(table))
+            return [undecoded_record(CODEC, self._settings.epoch, message, str(error), known)]
 
     def decode_many(self, messages: Sequence[Message]) -> Iterator[Item | Block]:
-        """Those of a table that look alike together, behind the others; then the tombstones."""
-        alike: dict[MessageTemplate, list[Message]] = {}
+        """Messages that match a template are decoded in batches, after the others; then tombstones."""
+        matching: dict[MessageTemplate, list[Message]] = {}
         tombstones: list[Message] = []
-        learnt = Counter[str]()
-        look = None
+        learned = Counter[str]()
+        template = None
         for message in messages:
             if message.value is None and self._rows is None:
                 tombstones.append(message)
                 continue
-            if look is None or not look.takes(message):
-                look = self._looks.of(message)
-            if look is None:
-                yield from self._decode_alone(message, learnt)
+            if template is None or not template.matches(message):
+                template = self._templates.find(message)
+            if template is None:
+                yield from self._decode_alone(message, learned)
             else:
-                alike.setdefault(look, []).append(message)
+                matching.setdefault(template, []).append(message)
         keys: set[bytes | None] = set()
-        for look, some in alike.items():
-            found, others = self._looks.read(look, some)
-            if found:
-                yield from self._layouts.announced(look.layout, found[0].first_order_key)
-                yield from found
+        for template, batch in matching.items():
+            blocks, others = self._templates.read(template, batch)
+            if blocks:
+                yield from self._layouts.announce(template.layout, blocks[0].first_order_key)
+                yield from blocks
             for message in others:
-                yield from self._decode_alone(message, learnt)
-            keys |= {one.key for one in some} - {one.key for one in others}
-        unmet = [one for one in tombstones if one.key not in keys]
-        if len(unmet) < len(tombstones):  # where the key of its delete could be read, its own can be
-            yield Ignored(len(tombstones) - len(unmet))
-        for message in unmet:
+                yield from self._decode_alone(message, learned)
+            keys |= {message.key for message in batch} - {message.key for message in others}
+        remaining = [message for message in tombstones if message.key not in keys]
+        if len(remaining) < len(tombstones):  # their keys have been decoded already
+            yield Ignored(len(tombstones) - len(remaining))
+        for message in remaining:
             yield from self.decode(message)
 
-    def _decode_alone(self, message: Message, learnt: Counter[str]) -> list[Item]:
-        """``learnt``: how many messages of each topic have shown by now what others may look like."""
-        found = self.decode(message)
-        if self._rows is None and learnt[message.topic] < LEARNT_AT_ONCE:
-            learnt[message.topic] += 1
-            self._looks.learn(message)
-        return found
+    def _decode_alone(self, message: Message, learned: Counter[str]) -> list[Item]:
+        """``learned``: topic → number of messages of this batch that templates have been learned from."""
+        items = self.decode(message)
+        if self._rows is None and learned[message.topic] < LEARNED_PER_BATCH:
+            learned[message.topic] += 1
+            self._templates.learn(message)
+        return items
 
     def _decode(self, message: Message, value: ConnectValue, key: ConnectValue) -> list[Item]:
         payload = as_row(value.payload, "the value")
         op = payload.get("op")
         if op is None:
-            return control_messages.decode(message, payload, self._setting, self._options)
+            return control_messages.decode(message, payload, self._settings, self._options)
         connector, source = source_of(payload)
         if op == "m":
             if payload.get("before") is not None or payload.get("after") is not None:
-                raise DecodeError(CONTRADICTION, "a logical message with a row")
-            block = block_of(op, payload.get("transaction"), position_of(payload, value.raw), connector, source, "")
-            return [control_messages.logical_message(message, payload, block, self._setting)]
+                raise DecodeError(CONTRADICTION, "a logical message with a before or after image")
+            block = source_block(op, payload.get("transaction"), position_of(payload, value.raw), connector, source, "")
+            return [control_messages.logical_message(message, payload, block, self._settings)]
         table = table_of(connector, source)
-        if not self._setting.wants(table):
+        if not self._settings.includes(table):
             return [Ignored(1, table)]
         try:
             position = position_of(payload, value.raw)
-            block = block_of(op, payload.get("transaction"), position, connector, source, table)
-            return self._changes.of(message, op, value, key, block)
+            block = source_block(op, payload.get("transaction"), position, connector, source, table)
+            return self._changes.decode(message, op, value, key, block)
         except DecodeError as error:
-            known = Understood(table, width=PLACES[connector][1])
-            return [undecoded_message(CODEC, self._setting.epoch, message, str(error), known)]
+            known = PartialDecode(table, width=POSITIONS[connector][1])
+            return [undecoded_record(CODEC, self._settings.epoch, message, str(error), known)]
 
     def _table_of(self, topic: str) -> str:
-        """What the name of a topic tells of the table; good for unwrapped rows, and for messages nobody can read."""
+        """The table in the name of a topic, for unwrapped rows and messages that cannot be decoded."""
         prefix = self._options.topic_prefix
         if prefix:
             return topic.removeprefix(f"{prefix}.") if topic.startswith(f"{prefix}.") else ""
         return topic.partition(".")[2]
 
     def _width(self, table: str) -> int:
-        """Digits of an order key that is behind all others: those of the widest, where the connector is not known."""
-        return max(width for _, width in PLACES.values()) if table else 16
+        """The number of digits for an order key that sorts last: the maximum, since the connector is unknown."""
+        return max(width for _, width in POSITIONS.values()) if table else 16

@@ -1,4 +1,4 @@
-"""MongoDB's documents: extended JSON as text, whole or as what of it changed. Pure."""
+"""MongoDB documents: extended JSON as text, either whole documents or changed fields. Pure."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ class DocumentChange(NamedTuple):
 
 
 def read(operation: Operation, payload: Mapping[str, Any], key: Mapping[str, Any]) -> DocumentChange:
-    """A document is the row (``_id``, ``document``), both as extended JSON. An update without the document must be
-    fetched: what changed in it (``updateDescription``) stands in the position. Where it was looked up when the event
-    was read, it may be newer than the event."""
-    told = key.get("id")
-    if not isinstance(told, str):
+    """A document is the row (``_id``, ``document``), both as extended JSON. If an update lacks the document, the row
+    must be fetched; ``updateDescription`` is kept in the position. A document that the connector looked up may be newer
+    than the event."""
+    id_ = key.get("id")
+    if not isinstance(id_, str):
         raise DecodeError(NO_KEY, "the key has no id")
-    member = encode_basestring(told)
-    canonical_key = f"[{member}]"
-    before, after = _image(member, payload.get("before")), _image(member, payload.get("after"))
+    id_json = encode_basestring(id_)
+    canonical_key = f"[{id_json}]"
+    before, after = _image(id_json, payload.get("before")), _image(id_json, payload.get("after"))
     if operation is Operation.DELETE:
         return DocumentChange(canonical_key, None, before, None)
     if operation is not Operation.UPDATE:
         if after is None:
-            raise DecodeError(CONTRADICTION, f"an event {operation} without a document after it")
+            raise DecodeError(CONTRADICTION, f"{operation} without a document in after")
         return DocumentChange(None, canonical_key, None, after)
     if after is None:
         if payload.get("updateDescription") is None:
-            raise DecodeError(CONTRADICTION, "an update that tells neither a document nor what changed in it")
-        partial = RowImage(f'{{"_id":{member}}}', False)
+            raise DecodeError(CONTRADICTION, "update with neither after nor updateDescription")
+        partial = RowImage(f'{{"_id":{id_json}}}', False)
         return DocumentChange(canonical_key, canonical_key, before, partial, ("*",))
-    later = ("later_image",) if payload.get("updateDescription") is not None else ()
-    return DocumentChange(canonical_key, canonical_key, before, after, (), later)
+    warnings = ("later_image",) if payload.get("updateDescription") is not None else ()
+    return DocumentChange(canonical_key, canonical_key, before, after, (), warnings)
 
 
-def _image(member: str, document: Any) -> RowImage | None:
+def _image(id_json: str, document: Any) -> RowImage | None:
     if document is None:
         return None
     if not isinstance(document, str):
-        raise DecodeError(WRONG_VALUE, "a document that is no text")
+        raise DecodeError(WRONG_VALUE, "a document that is not a string")
     document = extended_json.as_json(document)
     if not isinstance(exact_json.parse(document.encode()), dict):
-        raise DecodeError(WRONG_VALUE, "a document that is none")
-    return RowImage(f'{{"_id":{member},"document":{encode_basestring(document)}}}', True)
+        raise DecodeError(WRONG_VALUE, "a document that is not an object")
+    return RowImage(f'{{"_id":{id_json},"document":{encode_basestring(document)}}}', True)

@@ -1,4 +1,4 @@
-"""An envelope's block of facts beside its rows: which table, which transaction, when, where. Pure."""
+"""The source block of an envelope: table, transaction, time and position. Pure."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_ORDER, WRONG_VALUE, DecodeError
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.common.images import as_row
-from airflow_cdc_provider.connectors.decoders.common.times import moment_of_us
-from airflow_cdc_provider.connectors.decoders.debezium.positions import PLACES, EventPosition, snapshot_of
+from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
+from airflow_cdc_provider.connectors.decoders.debezium.positions import POSITIONS, EventPosition, snapshot_of
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "mysql": ("db", "table"),
@@ -20,7 +20,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "oracle": ("schema", "table"),
     "mongodb": ("db", "collection"),
 }
-"""Connector -> what a table's name is made of: what stands behind the prefix of its default topic."""
+"""Connector → the fields of a table's name, as in its default topic after the prefix."""
 
 ROWS = ("before", "after")
 PARTS = (*ROWS, "source", "op", "transaction")
@@ -28,7 +28,7 @@ SOURCE, BEFORE, AFTER = '"source":', '"before":', '"after":'
 
 
 class SourceBlock(NamedTuple):
-    """``position`` is the envelope as it came, without its rows. ``tx_seq``: place in the transaction."""
+    """``position``: the envelope as received, without its rows. ``tx_seq``: event number in the transaction."""
 
     connector: str
     table: str
@@ -42,11 +42,11 @@ class SourceBlock(NamedTuple):
 
 
 def source_of(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """The connector and its block. Raises DecodeError."""
+    """The connector and its source block. Raises DecodeError."""
     source = as_row(payload.get("source"), "the source block")
     connector = source.get("connector")
-    if not isinstance(connector, str) or connector not in PLACES:
-        raise DecodeError(NO_ORDER, "the source block is of no connector that we know")
+    if not isinstance(connector, str) or connector not in POSITIONS:
+        raise DecodeError(NO_ORDER, "the source block names an unknown connector")
     return connector, source
 
 
@@ -61,7 +61,7 @@ def table_of(connector: str, source: Mapping[str, Any]) -> str:
     return table
 
 
-def block_of(
+def source_block(
     op: Any, transaction: Any, position: str, connector: str, source: Mapping[str, Any], table: str
 ) -> SourceBlock:
     if transaction is not None:
@@ -73,67 +73,67 @@ def block_of(
         _row_id(source) if connector == "oracle" else None,
         _tx_id(connector, source, transaction),
         _total_order(transaction),
-        _committed(connector, source),
+        _commit_time(connector, source),
         position,
         source,
     )
 
 
 def event_position(block: SourceBlock, offset: int, keyless: bool) -> EventPosition:
-    place, _ = PLACES[block.connector]
-    return place(block.source, block.tx_seq, block.snapshot, offset, keyless)
+    read_position, _ = POSITIONS[block.connector]
+    return read_position(block.source, block.tx_seq, block.snapshot, offset, keyless)
 
 
 def _row_id(source: Mapping[str, Any]) -> str | None:
-    told = source.get("row_id")
-    return told if isinstance(told, str) else None
+    row_id = source.get("row_id")
+    return row_id if isinstance(row_id, str) else None
 
 
 def _tx_id(connector: str, source: Mapping[str, Any], transaction: Mapping[str, Any] | None) -> str | None:
-    """PostgreSQL's ids tell a place behind the colon, another one for each event of the transaction."""
-    told = transaction.get("id") if transaction else None
-    if isinstance(told, str):
-        return told.partition(":")[0] if connector == "postgresql" else told
+    """PostgreSQL appends a colon and a position, which differs for each event of a transaction."""
+    tx_id = transaction.get("id") if transaction else None
+    if isinstance(tx_id, str):
+        return tx_id.partition(":")[0] if connector == "postgresql" else tx_id
     match connector:
         case "postgresql" | "oracle":
-            told = source.get("txId")
+            tx_id = source.get("txId")
         case "sqlserver":
-            told = source.get("commit_lsn")
+            tx_id = source.get("commit_lsn")
         case "mongodb":
             number = source.get("txnNumber")
-            told = None if number is None else f"{source.get('lsid')}:{number}"
+            tx_id = None if number is None else f"{source.get('lsid')}:{number}"
         case _:
-            told = source.get("gtid")
-    return str(told) if isinstance(told, str | int) else None
+            tx_id = source.get("gtid")
+    return str(tx_id) if isinstance(tx_id, str | int) else None
 
 
 def _total_order(transaction: Mapping[str, Any] | None) -> int | None:
-    told = transaction.get("total_order") if transaction else None
-    if told is None:
+    order = transaction.get("total_order") if transaction else None
+    if order is None:
         return None
-    if type(told) is not int or not 0 <= told < 1 << 63:
-        raise DecodeError(NO_ORDER, "the transaction block has no total_order that is a place")
-    return told
+    if type(order) is not int or not 0 <= order < 1 << 63:
+        raise DecodeError(NO_ORDER, "the transaction block has an invalid total_order")
+    return order
 
 
-def _committed(connector: str, source: Mapping[str, Any]) -> datetime | None:
-    """For display. A time that no calendar has is left out; the position keeps it."""
+def _commit_time(connector: str, source: Mapping[str, Any]) -> datetime | None:
+    """For display; None outside the years 1 to 9999. The position contains the original value."""
     if connector == "oracle" and type(source.get("commit_ts_ms")) is int:
-        return moment_of_us(source["commit_ts_ms"] * 1000)
+        return datetime_of_us(source["commit_ts_ms"] * 1000)
     us = source.get("ts_us")
     if type(us) is int:
-        return moment_of_us(us)
+        return datetime_of_us(us)
     ms = source.get("ts_ms")
-    return moment_of_us(ms * 1000) if type(ms) is int else None
+    return datetime_of_us(ms * 1000) if type(ms) is int else None
 
 
 def position_of(payload: Mapping[str, Any], raw: str) -> str:
     """The envelope without its rows."""
-    return cut_off(raw) or dumps({name: value for name, value in payload.items() if name not in ROWS})
+    return _text_without_rows(raw) or dumps({name: value for name, value in payload.items() if name not in ROWS})
 
 
-def cut_off(raw: str) -> str | None:
-    """The same, as it stands in the text: connectors write the rows first. None where they did not."""
+def _text_without_rows(raw: str) -> str | None:
+    """The text of the envelope without its rows, which connectors write first; None if they are not first."""
     at = raw.find(SOURCE)
     if (
         at > 0

@@ -1,4 +1,4 @@
-"""Where a row moved to or came from, as the headers of the two halves tell it."""
+"""Message headers that mark the halves of a key change."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from airflow_cdc_provider.connectors.decoders.common.message import Message
 NEW_KEY, OLD_KEY = "__debezium.newkey", "__debezium.oldkey"
 
 
-def moved(message: Message) -> bool:
+def is_key_change(message: Message) -> bool:
     return any(name in (NEW_KEY, OLD_KEY) for name, _ in message.headers)

@@ -1,4 +1,4 @@
-"""Which messages are read together: those that look like one that was read before."""
+"""Selects messages that are decoded in batches: those with the shape of a message decoded before."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
-from airflow_cdc_provider.connectors.decoders.common.exact_json import MOST_BYTES
-from airflow_cdc_provider.connectors.decoders.common.message import FEW, DecoderSettings, Message
+from airflow_cdc_provider.connectors.decoders.common.exact_json import MAX_BYTES
+from airflow_cdc_provider.connectors.decoders.common.message import SMALL_BATCH, DecoderSettings, Message
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import BLANKS, ConnectReader, ConnectValue, key_of
 from airflow_cdc_provider.connectors.decoders.debezium.envelope import NAMES, PARTS, ROWS, source_of, table_of
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import Placeholders
@@ -20,24 +20,24 @@ from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import Tabl
 if TYPE_CHECKING:
     from airflow_cdc_provider.connectors.decoders.debezium.template_events import TemplateEvents
 
-MOST_LOOKS, MOST_LEARNT = 8, 64
-"""Of one topic, the newest first; and how often one is learnt."""
+MAX_TEMPLATES, MAX_LEARNED = 8, 64
+"""Per topic: how many templates are kept, newest first, and how many are learned."""
 CLOSING = b"}"
 
 
 class Frame(NamedTuple):
-    """What stands before and behind the payload, in message after message."""
+    """The bytes before and after the payload, the same in many messages."""
 
-    begin: bytes
+    start: bytes
     end: bytes
 
     def payload(self, data: bytes) -> bytes:
-        return data[len(self.begin) : len(data) - len(self.end)]
+        return data[len(self.start) : len(data) - len(self.end)]
 
 
 @dataclass(frozen=True, eq=False)
 class MessageTemplate:
-    """``mark``: where nothing stands before the payload, the table's name as it stands in the source block."""
+    """``mark``: the JSON text of the table name in the source block if nothing precedes the payload, else empty."""
 
     topic: str
     value: Frame
@@ -46,65 +46,68 @@ class MessageTemplate:
     layout: TableLayout
     events: TemplateEvents
 
-    def takes(self, message: Message) -> bool:
+    def matches(self, message: Message) -> bool:
         value, key = message.value, message.key
         return (
             value is not None
             and key is not None
             and message.topic == self.topic
-            and value.startswith(self.value.begin)
-            and key.startswith(self.key.begin)
+            and value.startswith(self.value.start)
+            and key.startswith(self.key.start)
             and value.endswith(self.value.end)
             and key.endswith(self.key.end)
-            and len(value) <= MOST_BYTES
+            and len(value) <= MAX_BYTES
             and self.mark in value
         )
 
 
 class MessageTemplates:
-    """Learnt from messages that were read one by one."""
+    """Learned from messages that were decoded one by one."""
 
     def __init__(
-        self, setting: DecoderSettings, reader: ConnectReader, layouts: TableLayouts, placeholders: Placeholders
+        self, settings: DecoderSettings, reader: ConnectReader, layouts: TableLayouts, placeholders: Placeholders
     ) -> None:
-        self._setting = setting
+        self._settings = settings
         self._reader = reader
         self._layouts = layouts
         self._placeholders = placeholders
         self._known: dict[str, list[MessageTemplate]] = {}
-        self._learnt: Counter[str] = Counter()
+        self._learned: Counter[str] = Counter()
 
-    def of(self, message: Message) -> MessageTemplate | None:
-        for look in self._known.get(message.topic, ()):
-            if look.takes(message):
-                return look
+    def find(self, message: Message) -> MessageTemplate | None:
+        for template in self._known.get(message.topic, ()):
+            if template.matches(message):
+                return template
         return None
 
-    def read(self, look: MessageTemplate, messages: Sequence[Message]) -> tuple[list[Block], list[Message]]:
-        """The plain ones among them, and the others."""
-        from airflow_cdc_provider.connectors.decoders.debezium.template_events import Text
+    def read(self, template: MessageTemplate, messages: Sequence[Message]) -> tuple[list[Block], list[Message]]:
+        """The blocks, and the messages to be decoded one by one."""
+        from airflow_cdc_provider.connectors.decoders.debezium.template_events import MessageText
 
-        texts = [Text(one, look.value.payload(one.value or b""), look.key.payload(one.key or b"")) for one in messages]
-        found, others = look.events.read(texts)
-        if len(messages) > FEW and len(others) > len(messages) // 2:
-            self._known[look.topic] = [one for one in self._known[look.topic] if one is not look]
-        return [Block(look.layout.table, columns) for columns in found], [one.message for one in others]
+        texts = [
+            MessageText(message, template.value.payload(message.value or b""), template.key.payload(message.key or b""))
+            for message in messages
+        ]
+        batches, others = template.events.read(texts)
+        if len(messages) > SMALL_BATCH and len(others) > len(messages) // 2:
+            self._known[template.topic] = [known for known in self._known[template.topic] if known is not template]
+        return [Block(template.layout.table, columns) for columns in batches], [text.message for text in others]
 
     def learn(self, message: Message) -> None:
-        """So that messages like this one are read together from now on."""
-        if self._learnt[message.topic] >= MOST_LEARNT:
+        """Messages of the shape of ``message`` are decoded in batches from now on, if the shape is supported."""
+        if self._learned[message.topic] >= MAX_LEARNED:
             return
-        self._learnt[message.topic] += 1
+        self._learned[message.topic] += 1
         try:
-            look = self._look(message)
+            template = self._template(message)
         except DecodeError:
             return
-        if look is not None:
-            others = [one for one in self._known.get(message.topic, ()) if one.layout is not look.layout]
-            self._known[message.topic] = [look, *others][:MOST_LOOKS]
+        if template is not None:
+            others = [known for known in self._known.get(message.topic, ()) if known.layout is not template.layout]
+            self._known[message.topic] = [template, *others][:MAX_TEMPLATES]
 
-    def _look(self, message: Message) -> MessageTemplate | None:
-        """None where such messages have to be read one by one."""
+    def _template(self, message: Message) -> MessageTemplate | None:
+        """None if such messages must be decoded one by one."""
         from airflow_cdc_provider.connectors.decoders.debezium.shapes import shape_of
         from airflow_cdc_provider.connectors.decoders.debezium.template_events import TemplateEvents
 
@@ -112,20 +115,20 @@ class MessageTemplates:
             return None
         value = self._reader.read(message.value, message.topic)
         key = self._reader.read(message.key, key_of(message.topic))
-        around_value, around_key = _frame(message.value, value), _frame(message.key, key)
+        value_frame, key_frame = _frame(message.value, value), _frame(message.key, key)
         envelope, names = value.payload, key.payload
-        if around_value is None or around_key is None or not isinstance(envelope, dict) or not isinstance(names, dict):
+        if value_frame is None or key_frame is None or not isinstance(envelope, dict) or not isinstance(names, dict):
             return None
         row: dict[str, Any] = next((envelope[part] for part in ROWS if isinstance(envelope.get(part), dict)), {})
         connector, source = source_of(envelope)
         table = table_of(connector, source)
-        if connector == "mongodb" or not set(PARTS) <= envelope.keys() or not self._setting.wants(table):
+        if connector == "mongodb" or not set(PARTS) <= envelope.keys() or not self._settings.includes(table):
             return None
-        layout = self._layouts.of(table, connector, value, tuple(names))
+        layout = self._layouts.get(table, connector, value, tuple(names))
         if (
-            layout.other_key
-            or not layout.images.as_told
-            or layout.unsure
+            layout.key_differs
+            or not layout.images.as_in_source
+            or layout.ambiguous_nulls
             or not layout.schema.key
             or not {*layout.schema.names, *names} <= row.keys()
         ):
@@ -133,15 +136,15 @@ class MessageTemplates:
         shape = shape_of(envelope, names, layout)
         if shape is None:
             return None
-        named = {name: source[name] for name in NAMES[connector]}
-        events = TemplateEvents(layout, connector, named, self._placeholders, self._setting.epoch, shape)
-        mark = b"" if around_value.begin else encode_basestring(str(source[NAMES[connector][-1]])).encode()
-        return MessageTemplate(message.topic, around_value, around_key, mark, layout, events)
+        table_fields = {name: source[name] for name in NAMES[connector]}
+        events = TemplateEvents(layout, connector, table_fields, self._placeholders, self._settings.epoch, shape)
+        mark = b"" if value_frame.start else encode_basestring(str(source[NAMES[connector][-1]])).encode()
+        return MessageTemplate(message.topic, value_frame, key_frame, mark, layout, events)
 
 
-def _frame(data: bytes, told: ConnectValue) -> Frame | None:
-    """None where something stands behind the payload."""
-    if told.schema is None:
-        return Frame(b"", b"") if told.raw else None
-    end = told.raw.lstrip(BLANKS).encode() + CLOSING
+def _frame(data: bytes, value: ConnectValue) -> Frame | None:
+    """None if the payload is not the last member."""
+    if value.schema is None:
+        return Frame(b"", b"") if value.raw else None
+    end = value.raw.lstrip(BLANKS).encode() + CLOSING
     return Frame(data[: -len(end)], CLOSING) if data.endswith(end) else None

@@ -1,4 +1,4 @@
-"""How a connector writes the values of a column, told by the database's own type and the connector's settings. Pure."""
+"""Semantic types of columns, from the database's type and the connector's settings. Pure."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ TIMESTAMPS = frozenset({"DATETIME", "DATETIME2", "SMALLDATETIME", "TIMESTAMP"})
 DECIMALS = frozenset({"DECIMAL", "NUMERIC", "FIXED", "DEC"})
 MONEY = {"MONEY": (19, 4), "SMALLMONEY": (10, 4)}
 FRACTION_DIGITS = {"DATETIME2": 7, "TIME": 7, "DATETIME": 3, "TIMESTAMP": 6}
-"""What a type means that names no digits; MySQL's mean none."""
+"""The default number of fraction digits; in MySQL it is 0."""
 
 
-def semantic_of(connector: str, told: Mapping[str, Any], options: DebeziumOptions) -> Semantic | None:
-    """``told`` is a column of the schema-change topic. None for types that nobody knows."""
-    name = str(told.get("typeName") or "").upper().replace(" ZEROFILL", "").strip()
+def semantic_of(connector: str, column: Mapping[str, Any], options: DebeziumOptions) -> Semantic | None:
+    """``column``: of the schema-change topic. None for unknown types."""
+    name = str(column.get("typeName") or "").upper().replace(" ZEROFILL", "").strip()
     system = "mysql" if connector == "mariadb" else connector
-    length, scale = _digits(told.get("length")), _digits(told.get("scale"))
+    length, scale = _digits(column.get("length")), _digits(column.get("scale"))
     base = name.partition("(")[0].removesuffix(" UNSIGNED").removesuffix(" SIGNED").strip()
     unsigned = name.endswith(" UNSIGNED")
     if system == "oracle":
@@ -87,20 +87,20 @@ def semantic_of(connector: str, told: Mapping[str, Any], options: DebeziumOption
             return _decimal(20, 0, "precise")
         return Semantic("int64", "", ((s.UNSIGNED, "true"),))
     if base == "BIT" and system == "mysql":
-        many = length or 1
-        return Semantic("boolean") if many == 1 else Semantic("bytes", f"{s.DATA}Bits", ((s.LENGTH, str(many)),))
+        bits = length or 1
+        return Semantic("boolean") if bits == 1 else Semantic("bytes", f"{s.DATA}Bits", ((s.LENGTH, str(bits)),))
     if base == "FLOAT" and system == "mysql":
         return Semantic("double" if (length or 0) > 23 and scale is None else "float")
     if base in BINARY or (base == "TIMESTAMP" and system == "sqlserver"):
         return _binary(options.binaries)
     plain = PLAIN.get(system, {})
-    found = plain.get(f"{base} UNSIGNED") if unsigned else None
-    found = found or plain.get(base)
-    if found is not None:
-        return found
-    missing = FRACTION_DIGITS.get(base, 0) if system == "sqlserver" else 0
+    semantic = plain.get(f"{base} UNSIGNED") if unsigned else None
+    semantic = semantic or plain.get(base)
+    if semantic is not None:
+        return semantic
+    default = FRACTION_DIGITS.get(base, 0) if system == "sqlserver" else 0
     digits = scale if system == "sqlserver" and scale is not None else length
-    return _timed(base, missing if digits is None else digits, system, options)
+    return _timed(base, default if digits is None else digits, system, options)
 
 
 def _digits(value: Any) -> Length:

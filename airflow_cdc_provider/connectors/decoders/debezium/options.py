@@ -1,4 +1,4 @@
-"""The keys of a source that speaks Debezium's JSON."""
+"""The keys of a source that reads Debezium's JSON."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from airflow_cdc_provider.core.spec.definition import doc
 @dataclass(frozen=True)
 class DebeziumOptions:
     topic_prefix: str = doc("The connector's `topic.prefix`.", "")
-    unwrapped: bool = doc("Events went through `ExtractNewRecordState`: values are rows, not envelopes.", False)
+    unwrapped: bool = doc("The connector applies `ExtractNewRecordState`: values are rows, not envelopes.", False)
     full_before: bool = doc(
-        "Before images are whole: REPLICA IDENTITY FULL, or supplemental logging of all columns.",
+        "Before images are complete: REPLICA IDENTITY FULL, or supplemental logging of all columns.",
         False,
     )
     unavailable_value: str = doc("The connector's `unavailable.value.placeholder`.", "__debezium_unavailable_value")
-    time_precision: str = doc("The connector's `time.precision.mode`, for columns told by the schema topic.", "")
+    time_precision: str = doc("The connector's `time.precision.mode`, for columns of the schema-change topic.", "")
     decimals: str = doc("The connector's `decimal.handling.mode`, likewise.", "precise")
     unsigned_bigints: str = doc("The connector's `bigint.unsigned.handling.mode`, likewise.", "long")
     blocking_snapshots: bool = doc(
-        "Operators run blocking snapshots (MySQL, SQL Server, Oracle, MongoDB): a full snapshot behind changes is no "
-        "sign that the connector lost its offsets. PostgreSQL does not need it.",
+        "Operators run blocking snapshots (MySQL, SQL Server, Oracle, MongoDB): a full snapshot after changes does not "
+        "mean that the connector lost its offsets. Not required for PostgreSQL.",
         False,
     )
     binaries: str = doc("The connector's `binary.handling.mode`, likewise.", "bytes")

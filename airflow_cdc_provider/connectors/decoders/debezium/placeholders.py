@@ -1,4 +1,4 @@
-"""The forms in which a connector says that it does not know a value: it was large, did not change, and was not sent."""
+"""Placeholders for values that a connector did not send because they are large and unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.debezium.semantics import DATA, TIME, Semantic
 
 HEX = "hex:"
-TOLD_IN_ARRAYS = frozenset(
+ARRAY_ITEMS = frozenset(
     {
         *(Semantic(kind) for kind in ("int32", "int64", "string", "bytes")),
         Semantic("int32", f"{TIME}Date"),
@@ -21,26 +21,26 @@ TOLD_IN_ARRAYS = frozenset(
         Semantic("string", f"{DATA}Uuid"),
     }
 )
-"""Items of arrays that PostgreSQL's connector has a placeholder for. Any other array it sends as null."""
+"""Item types of arrays that have a placeholder in the PostgreSQL connector. Other unsent arrays are null."""
 
 
-def without_placeholder(semantic: Semantic | None) -> bool:
-    """Whether a null may stand for a value that was not sent."""
+def has_no_placeholder(semantic: Semantic | None) -> bool:
+    """Whether null may mean that the value was not sent."""
     if semantic is None or semantic.type != "array" or semantic.inner is None:
         return False
-    return replace(semantic.inner, parameters=()) not in TOLD_IN_ARRAYS
+    return replace(semantic.inner, parameters=()) not in ARRAY_ITEMS
 
 
 class Placeholders:
-    """``text`` as the connector's option has it."""
+    """``text``: the value of the connector's ``unavailable.value.placeholder``."""
 
     def __init__(self, text: str) -> None:
         raw = bytes.fromhex(text.removeprefix(HEX)) if text.startswith(HEX) else text.encode()
         plain = text if not text.startswith(HEX) else raw.decode("utf-8", "replace")
-        named = str(UUID(bytes=md5(raw, usedforsecurity=False).digest(), version=3))
-        in_base64 = b64encode(raw).decode("ascii")
-        self.texts = frozenset({plain, in_base64, raw.hex(), dumps({plain: plain})})
-        self._lists = ([plain], [named], [in_base64], list(raw))
+        as_uuid = str(UUID(bytes=md5(raw, usedforsecurity=False).digest(), version=3))
+        as_base64 = b64encode(raw).decode("ascii")
+        self.texts = frozenset({plain, as_base64, raw.hex(), dumps({plain: plain})})
+        self._lists = ([plain], [as_uuid], [as_base64], list(raw))
         self._map = {plain: plain}
 
     def known(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -48,11 +48,11 @@ class Placeholders:
         try:
             if self.texts.isdisjoint(row.values()):
                 return row
-        except TypeError:  # lists and maps can be told apart one by one only
+        except TypeError:  # lists and maps are not hashable
             pass
-        return {name: value for name, value in row.items() if not self._is_one(value)}
+        return {name: value for name, value in row.items() if not self._is_placeholder(value)}
 
-    def _is_one(self, value: Any) -> bool:
+    def _is_placeholder(self, value: Any) -> bool:
         if isinstance(value, str):
             return value in self.texts
         if isinstance(value, list):

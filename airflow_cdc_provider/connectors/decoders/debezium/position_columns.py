@@ -1,4 +1,4 @@
-"""Positions of thousands of events at once. ``positions`` reads them one by one, and reads those that this cannot."""
+"""Positions of events as Arrow columns: the batch variant of ``positions``, which is the fallback."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from airflow_cdc_provider.connectors.decoders.common.columns import NotVectorizable, is_number, is_text
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
 from airflow_cdc_provider.connectors.decoders.debezium.positions import (
-    BEHIND_ALL_ROWS,
-    PLACES,
+    AFTER_ALL_ROWS,
+    POSITIONS,
     SEQUENCE,
     ReadPosition,
     file_digits,
@@ -20,16 +20,16 @@ from airflow_cdc_provider.connectors.decoders.debezium.positions import (
 from airflow_cdc_provider.connectors.json_columns import hex_digits
 
 NAMED_SEQUENCE = SEQUENCE.pattern.replace("(\\d", "(?P<last>\\d", 1).replace('|"?(\\d', '|"?(?P<own>\\d', 1)
-MOST_DIGITS = 18
+MAX_DIGITS = 18
 
-Ends = tuple[pa.StringArray, pa.StringArray]
-"""``at`` and ``ordinal`` of each event, as a Place has them."""
+PositionColumns = tuple[pa.StringArray, pa.StringArray]
+"""``at`` and ``ordinal`` of the EventPosition of each event."""
 
 
 @dataclass(frozen=True)
 class SourceColumns:
-    """What is told of events beside their rows. ``source``: the fields of their source blocks. ``total_order``: NULL
-    where the connector does not tell it. ``snapshot`` as a change record says it."""
+    """``source``: the fields of the source blocks. ``total_order``: NULL if unknown. ``snapshot``: as in
+    ``ChangeRecord.snapshot``. ``offsets``: of the messages."""
 
     source: Mapping[str, pa.Array]
     total_order: pa.Array
@@ -37,73 +37,74 @@ class SourceColumns:
     offsets: Sequence[int]
 
 
-def event_positions(connector: str, facts: SourceColumns) -> Ends:
-    """Raises NotVectorizable where an event has none."""
-    quick = QUICK.get(connector)
-    return (quick(facts) if quick else None) or _one_by_one(PLACES[connector][0], facts)
+def event_positions(connector: str, columns: SourceColumns) -> PositionColumns:
+    """Raises NotVectorizable for events without a position."""
+    read_columns = BY_CONNECTOR.get(connector)
+    return (read_columns(columns) if read_columns else None) or _one_by_one(POSITIONS[connector][0], columns)
 
 
-def _one_by_one(tell: ReadPosition, facts: SourceColumns) -> Ends:
-    source = pa.StructArray.from_arrays(list(facts.source.values()), list(facts.source)).to_pylist()
-    told, odd = [], set()
-    columns = zip(source, facts.total_order.to_pylist(), facts.snapshot.to_pylist(), facts.offsets, strict=True)
-    for n, one in enumerate(columns):
+def _one_by_one(read_position: ReadPosition, columns: SourceColumns) -> PositionColumns:
+    source = pa.StructArray.from_arrays(list(columns.source.values()), list(columns.source)).to_pylist()
+    positions, errors = [], set()
+    rows = zip(source, columns.total_order.to_pylist(), columns.snapshot.to_pylist(), columns.offsets, strict=True)
+    for number, row in enumerate(rows):
         try:
-            told.append(tell(*one, False))
+            positions.append(read_position(*row, False))
         except DecodeError:
-            odd.add(n)
-    if odd:
-        raise NotVectorizable(odd)
-    return pa.array([one.at for one in told], pa.string()), pa.array([one.ordinal for one in told], pa.string())
+            errors.add(number)
+    if errors:
+        raise NotVectorizable(errors)
+    at, ordinals = [position.at for position in positions], [position.ordinal for position in positions]
+    return pa.array(at, pa.string()), pa.array(ordinals, pa.string())
 
 
-def _mysql(facts: SourceColumns) -> Ends | None:
-    file, pos, row = (facts.source.get(name) for name in ("file", "pos", "row"))
+def _mysql(columns: SourceColumns) -> PositionColumns | None:
+    file, pos, row = (columns.source.get(name) for name in ("file", "pos", "row"))
     if file is None or pos is None or row is None or not is_text(file) or file.null_count:
         return None
-    if not (_is_place(pos) and _is_place(row, 1 << 32, may_miss=True)):
+    if not (_is_number(pos) and _is_number(row, 1 << 32, nullable=True)):
         return None
     files = file.dictionary_encode()
     try:
-        numbers = [file_digits(one) for one in files.dictionary.to_pylist()]
+        numbers = [file_digits(name) for name in files.dictionary.to_pylist()]
     except DecodeError:
         return None
     digits = pa.array(numbers, pa.string()).take(files.indices)
-    copied = pc.equal(facts.snapshot, "incremental")
-    rows = pc.if_else(copied, BEHIND_ALL_ROWS, pc.fill_null(row, 0).cast(pa.int64()))
+    is_incremental = pc.equal(columns.snapshot, "incremental")
+    rows = pc.if_else(is_incremental, AFTER_ALL_ROWS, pc.fill_null(row, 0).cast(pa.int64()))
     at = pc.binary_join_element_wise(digits, hex_digits(pos, 16), hex_digits(rows, 8), "")
     return at, pa.repeat("", len(at))
 
 
-def _postgresql(facts: SourceColumns) -> Ends | None:
-    sequence, lsn = facts.source.get("sequence"), facts.source.get("lsn")
+def _postgresql(columns: SourceColumns) -> PositionColumns | None:
+    sequence, lsn = columns.source.get("sequence"), columns.source.get("lsn")
     if sequence is None or lsn is None or not is_text(sequence) or sequence.null_count:
         return None
-    told = pc.extract_regex(sequence, f"^{NAMED_SEQUENCE}$")
-    last = told.field("last")
-    if told.null_count or not _is_place(lsn) or pc.max(pc.binary_length(last)).as_py() > MOST_DIGITS:
+    parts = pc.extract_regex(sequence, f"^{NAMED_SEQUENCE}$")
+    last = parts.field("last")
+    if parts.null_count or not _is_number(lsn) or pc.max(pc.binary_length(last)).as_py() > MAX_DIGITS:
         return None
-    before = pc.if_else(pc.equal(last, ""), "0", last).cast(pa.int64())
-    unsaid = pc.equal(before, 0)
-    first = pc.and_(pc.not_equal(facts.snapshot, "none"), unsaid)
-    copied = pc.if_else(pc.equal(facts.snapshot, "initial"), lsn, pa.array(facts.offsets, pa.int64()))
-    ordinal = pc.if_else(first, copied, pc.fill_null(facts.total_order, 0))
-    ended = pc.if_else(unsaid, lsn, before)
-    at = pc.binary_join_element_wise(hex_digits(ended, 16), hex_digits(lsn, 16), "")
-    return pc.if_else(first, "0" * 32, at), hex_digits(ordinal, 16)
+    previous = pc.if_else(pc.equal(last, ""), "0", last).cast(pa.int64())
+    is_unknown = pc.equal(previous, 0)
+    is_snapshot = pc.and_(pc.not_equal(columns.snapshot, "none"), is_unknown)
+    snapshot_ordinal = pc.if_else(pc.equal(columns.snapshot, "initial"), lsn, pa.array(columns.offsets, pa.int64()))
+    ordinal = pc.if_else(is_snapshot, snapshot_ordinal, pc.fill_null(columns.total_order, 0))
+    previous = pc.if_else(is_unknown, lsn, previous)
+    at = pc.binary_join_element_wise(hex_digits(previous, 16), hex_digits(lsn, 16), "")
+    return pc.if_else(is_snapshot, "0" * 32, at), hex_digits(ordinal, 16)
 
 
-QUICK: Mapping[str, Callable[[SourceColumns], Ends | None]] = {
+BY_CONNECTOR: Mapping[str, Callable[[SourceColumns], PositionColumns | None]] = {
     "mysql": _mysql,
     "mariadb": _mysql,
     "postgresql": _postgresql,
 }
 
 
-def _is_place(numbers: pa.Array, limit: int = 1 << 63, may_miss: bool = False) -> bool:
-    if may_miss and pa.types.is_null(numbers.type):
+def _is_number(numbers: pa.Array, limit: int = 1 << 63, nullable: bool = False) -> bool:
+    if nullable and pa.types.is_null(numbers.type):
         return True
-    if not is_number(numbers) or (numbers.null_count and not may_miss):
+    if not is_number(numbers) or (numbers.null_count and not nullable):
         return False
     ends = pc.min_max(numbers).as_py()
     return ends["min"] is None or (ends["min"] >= 0 and ends["max"] < limit)

@@ -1,7 +1,7 @@
-"""What a new schema in the messages of a table says of rows that no message tells. Pure.
+"""Detects unlogged changes from a new schema in the messages of a table. Pure.
 
-A statement that rewrites or relabels rows writes no event; the next message comes with another schema. What that
-schema does not show at all (``ALTER … TYPE … USING`` of one type, say) is listed in docs/guides/event-feeds.md.
+A statement that rewrites rows writes no events, but the next message has another schema. Changes that the schema does
+not show (as ``ALTER … TYPE … USING`` with the same type) are listed in docs/guides/event-feeds.md.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from airflow_cdc_provider.connectors.decoders.debezium.semantics import (
     LENGTH,
     TIME,
     Semantic,
+    from_native,
     logical_type,
-    of_native,
 )
 from airflow_cdc_provider.core.table.schema import Column
 
@@ -25,38 +25,34 @@ FINER: Mapping[str, Collection[str]] = {
     f"{TIME}Timestamp": (f"{TIME}MicroTimestamp", f"{TIME}NanoTimestamp"),
     f"{TIME}MicroTimestamp": (f"{TIME}NanoTimestamp",),
 }
-"""Meanings that hold every value of another one."""
+"""Semantic type → types that can store all its values."""
 
 
 def unlogged_changes(
-    before: Sequence[Column], after: Sequence[Column], defaults: Collection[str] = ()
+    old_columns: Sequence[Column], new_columns: Sequence[Column], defaults: Collection[str] = ()
 ) -> Iterator[str]:
-    """``before``: the columns of the messages, or of the copy, so far; ``after``: those of the new schema.
-    ``defaults``: columns among them that have a default value. Columns that went, or have another logical type, are the
-    business of ``core.evolution``."""
-    held = {column.name: column for column in before if not column.text_of}
-    told = {column.name: column for column in after}
-    if moved := [old for old, new in zip(*_common_orders(held, told), strict=True) if old != new]:
-        yield f"columns {', '.join(moved)} changed places or names"
-    for name, column in told.items():
-        if name in held:
-            yield from _other_values(held[name], column)
+    """Descriptions of the unlogged changes. ``old_columns``: of previous messages, or of the copy. ``defaults``: new
+    columns with a default value. Dropped columns and changes of the logical type are handled by ``core.evolution``."""
+    old = {column.name: column for column in old_columns if not column.text_of}
+    new = {column.name: column for column in new_columns}
+    pairs = zip([name for name in old if name in new], [name for name in new if name in old], strict=True)
+    if moved := [old_name for old_name, new_name in pairs if old_name != new_name]:
+        yield f"columns {', '.join(moved)} changed positions or names"
+    for name, column in new.items():
+        if name in old:
+            yield from _changed_values(old[name], column)
         elif name in defaults or not column.nullable:
-            yield f"rows older than column {name} hold a value that the feed does not tell"
+            yield f"rows older than column {name} have a value in it that the feed does not contain"
 
 
-def _common_orders(held: Mapping[str, Column], told: Mapping[str, Column]) -> tuple[list[str], list[str]]:
-    return [name for name in held if name in told], [name for name in told if name in held]
-
-
-def _other_values(before: Column, after: Column) -> Iterator[str]:
-    old, new = of_native(before.native), of_native(after.native)
+def _changed_values(old_column: Column, new_column: Column) -> Iterator[str]:
+    old, new = from_native(old_column.native), from_native(new_column.native)
     if old is None or new is None or logical_type(old) != logical_type(new):
         return
-    if gone := [label for label in old.labels if new.labels and label not in new.labels]:
-        yield f"column {before.name} lost the labels {', '.join(gone)}"
+    if removed := [label for label in old.labels if new.labels and label not in new.labels]:
+        yield f"column {old_column.name} lost the labels {', '.join(removed)}"
     elif not _keeps_values(old, new):
-        yield f"column {before.name} changed from {before.native} to {after.native}"
+        yield f"column {old_column.name} changed from {old_column.native} to {new_column.native}"
 
 
 def _keeps_values(old: Semantic, new: Semantic) -> bool:
@@ -64,8 +60,8 @@ def _keeps_values(old: Semantic, new: Semantic) -> bool:
         return True
     if (old.number(LENGTH) or 0) > (new.number(LENGTH) or 0):
         return False
-    return _apart_from_sizes(old) == _apart_from_sizes(new)
+    return _without_sizes(old) == _without_sizes(new)
 
 
-def _apart_from_sizes(semantic: Semantic) -> Semantic:
-    return replace(semantic, parameters=tuple(one for one in semantic.parameters if one[0] not in (LENGTH, ALLOWED)))
+def _without_sizes(semantic: Semantic) -> Semantic:
+    return replace(semantic, parameters=tuple(item for item in semantic.parameters if item[0] not in (LENGTH, ALLOWED)))

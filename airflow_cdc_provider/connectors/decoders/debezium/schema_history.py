@@ -1,6 +1,6 @@
-"""Tables as the schema-change topic tells them. Pure.
+"""Table schemas from the schema-change topic. Pure.
 
-It tells the database's own types; how the connector then writes their values is a matter of its settings.
+The topic contains the database's types; how the connector writes their values depends on its settings.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Re
 
 QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 PARTS = {"mysql": 2, "mariadb": 2, "sqlserver": 3, "oracle": 2}
-"""How many of the last parts of an id are the table's name here."""
+"""The number of trailing parts of an id that form the table name."""
 
 
 def table_name(connector: str, change: Mapping[str, Any]) -> str:
-    """From ``"db"."t"``; Oracle names the database first, which its topics do not."""
-    told = change.get("id")
-    parts = [part.replace('""', '"') for part in QUOTED.findall(told)] if isinstance(told, str) else []
-    if not parts or ".".join(f'"{part}"' for part in QUOTED.findall(str(told))) != told:
-        raise DecodeError(WRONG_VALUE, "a table change that does not name its table")
+    """From ``"db"."t"``. For Oracle, the database comes first, which topics do not contain."""
+    id_ = change.get("id")
+    parts = [part.replace('""', '"') for part in QUOTED.findall(id_)] if isinstance(id_, str) else []
+    if not parts or ".".join(f'"{part}"' for part in QUOTED.findall(str(id_))) != id_:
+        raise DecodeError(WRONG_VALUE, "a table change without a valid id")
     return ".".join(parts[-PARTS.get(connector, 2) :])
 
 
-def schema_of(table: str, connector: str, told: Mapping[str, Any], options: DebeziumOptions) -> TableSchema:
-    columns, key = told.get("columns"), told.get("primaryKeyColumnNames") or []
+def schema_of(table: str, connector: str, definition: Mapping[str, Any], options: DebeziumOptions) -> TableSchema:
+    columns, key = definition.get("columns"), definition.get("primaryKeyColumnNames") or []
     if not isinstance(columns, list) or not all(
         isinstance(c, dict) and isinstance(c.get("name"), str) for c in columns
     ):
-        raise DecodeError(WRONG_VALUE, "a table change that does not tell columns")
+        raise DecodeError(WRONG_VALUE, "a table change without valid columns")
     ordered = sorted(columns, key=lambda c: c["position"] if type(c.get("position")) is int else 0)
     names = {column["name"] for column in columns}
     if not isinstance(key, list) or not all(isinstance(name, str) and name in names for name in key):
-        raise DecodeError(WRONG_VALUE, "a table change with a key of columns it does not have")
+        raise DecodeError(WRONG_VALUE, "a table change whose key columns are not among its columns")
     return TableSchema(
         table,
         tuple(_column(connector, column, options) for column in ordered),
@@ -48,10 +48,10 @@ def schema_of(table: str, connector: str, told: Mapping[str, Any], options: Debe
     )
 
 
-def _column(connector: str, told: Mapping[str, Any], options: DebeziumOptions) -> Column:
-    """A type that nobody knows is text, as it comes."""
-    semantic = semantic_of(connector, told, options)
-    may_be_null = told.get("optional") is not False
+def _column(connector: str, column: Mapping[str, Any], options: DebeziumOptions) -> Column:
+    """Values of an unknown type are kept as text."""
+    semantic = semantic_of(connector, column, options)
+    nullable = column.get("optional") is not False
     if semantic is None:
-        return Column(told["name"], LogicalType(Kind.TEXT), may_be_null, str(told.get("typeExpression") or ""))
-    return Column(told["name"], logical_type(semantic), may_be_null, str(semantic))
+        return Column(column["name"], LogicalType(Kind.TEXT), nullable, str(column.get("typeExpression") or ""))
+    return Column(column["name"], logical_type(semantic), nullable, str(semantic))

@@ -1,10 +1,10 @@
-"""What a Connect schema says a value means, as a logical type; and its short text, which a column keeps as ``native``:
+"""Semantic types of Connect schemas, their logical types, and their short text, which is a column's ``native``:
 
     int64 io.debezium.time.MicroTimestamp
     bytes org.apache.kafka.connect.data.Decimal(scale=2,connect.decimal.precision=10)
     array<int32 io.debezium.time.Date>
 
-Without a schema in the messages this text is all that tells milliseconds from microseconds.
+Without a schema in the messages, only this text distinguishes milliseconds from microseconds.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ TIME, DATA = "io.debezium.time.", "io.debezium.data."
 DECIMAL = f"{CONNECT}Decimal"
 SCALE, PRECISION, LENGTH, UNSIGNED = "scale", "connect.decimal.precision", "length", "unsigned"
 ALLOWED = "allowed"
-"""The labels of an enum: percent-encoded in a short text, for they may hold anything."""
+"""The labels of an enum, percent-encoded in the short text since they may contain any character."""
 KEPT = (SCALE, PRECISION, LENGTH, UNSIGNED, ALLOWED)
 LABEL = re.compile(r"(?:[^,\\]|\\.)+")
 SOURCE_TYPE = "__debezium.source.column.type"
-"""A parameter that connectors add where ``column.propagate.source.type`` names the column."""
+"""A parameter that connectors add for columns in ``column.propagate.source.type``."""
 
 NATIVE = re.compile(r"(?P<type>[a-z0-9]+)(?: (?P<name>[\w.]*))?(?:\((?P<parameters>[^()]*)\))?")
 COLLECTION = re.compile(r"(?P<type>array|map)<(?P<inner>.+)>")
 INNER = {"array": "items", "map": "values"}
-"""Where the schema of a collection has that of its members."""
+"""Collection type → the member of its schema that has the schema of its items or values."""
 
 PRIMITIVES: Mapping[str, Kind] = {
     "boolean": Kind.BOOLEAN,
@@ -77,7 +77,7 @@ NAMED: Mapping[str, Kind] = {
 
 @dataclass(frozen=True)
 class Semantic:
-    """``inner``: of the items of an array, or of the values of a map."""
+    """``inner``: the type of the items of an array, or of the values of a map."""
 
     type: str
     name: str = ""
@@ -100,18 +100,18 @@ class Semantic:
         return int(value) if value is not None else None
 
 
-def of_native(native: str) -> Semantic | None:
-    """None where the text is another system's."""
+def from_native(native: str) -> Semantic | None:
+    """None if the text is a type of another system."""
     if collection := COLLECTION.fullmatch(native):
-        inner = of_native(collection["inner"])
+        inner = from_native(collection["inner"])
         return None if inner is None else Semantic(collection["type"], inner=inner)
-    found = NATIVE.fullmatch(native)
-    if found is None or found["type"] not in PRIMITIVES:
+    match = NATIVE.fullmatch(native)
+    if match is None or match["type"] not in PRIMITIVES:
         return None
-    listed = [part.partition("=") for part in (found["parameters"] or "").split(",") if part]
-    if not all(_is_parameter(name, value) for name, _, value in listed):
+    parameters = [part.partition("=") for part in (match["parameters"] or "").split(",") if part]
+    if not all(_is_parameter(name, value) for name, _, value in parameters):
         return None
-    return Semantic(found["type"], found["name"] or "", tuple((name, value) for name, _, value in listed))
+    return Semantic(match["type"], match["name"] or "", tuple((name, value) for name, _, value in parameters))
 
 
 def _is_parameter(name: str, value: str) -> bool:
@@ -120,16 +120,16 @@ def _is_parameter(name: str, value: str) -> bool:
     return name in KEPT and (value.lstrip("-").isdecimal() or value == "true")
 
 
-def of_field(field: Mapping[str, Any]) -> Semantic:
+def from_field(field: Mapping[str, Any]) -> Semantic:
     """A field of a Connect schema as JSON. Raises DecodeError."""
     kind, name = field.get("type"), field.get("name") or ""
     if not isinstance(kind, str) or kind not in PRIMITIVES or not isinstance(name, str):
-        raise DecodeError(NO_SCHEMA, "the embedded schema has a type that Connect does not know")
+        raise DecodeError(NO_SCHEMA, "the embedded schema has a type that Connect does not have")
     if kind in INNER and isinstance(field.get(INNER[kind]), dict):
-        return Semantic(kind, inner=of_field(field[INNER[kind]]))
+        return Semantic(kind, inner=from_field(field[INNER[kind]]))
     given = field.get("parameters") or {}
     if not isinstance(given, dict):
-        raise DecodeError(NO_SCHEMA, "the embedded schema has parameters that are none")
+        raise DecodeError(NO_SCHEMA, "the embedded schema has parameters that are not an object")
     parameters = [
         (known, quote(given[known], safe="") if known == ALLOWED else given[known])
         for known in KEPT
@@ -137,10 +137,10 @@ def of_field(field: Mapping[str, Any]) -> Semantic:
     ]
     if "UNSIGNED" in str(given.get(SOURCE_TYPE, "")).upper():
         parameters.append((UNSIGNED, "true"))
-    made = Semantic(kind, name, tuple(parameters))
-    if of_native(str(made)) != made:
-        raise DecodeError(NO_SCHEMA, "the embedded schema has a name or a parameter that cannot be read")
-    return made
+    semantic = Semantic(kind, name, tuple(parameters))
+    if from_native(str(semantic)) != semantic:
+        raise DecodeError(NO_SCHEMA, "the embedded schema has an invalid name or parameter")
+    return semantic
 
 
 def logical_type(semantic: Semantic) -> LogicalType:

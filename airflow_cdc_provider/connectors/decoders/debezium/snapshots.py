@@ -1,10 +1,10 @@
-"""Which full snapshots the messages of Debezium belong to, from their source blocks alone. Pure.
+"""Detects the full snapshots that Debezium messages belong to, from their source blocks. Pure.
 
-A blocking snapshot that an operator asked for has the markers of the connector's own. PostgreSQL tells them apart: the
-connector still has the end of the transaction before, which it has not when it starts without offsets.
+A blocking snapshot, started by an operator, has the same markers as a snapshot that the connector starts itself. For
+PostgreSQL they can be distinguished: a connector that starts without offsets lacks the end of the previous transaction.
 
-A topic tells when each message was written. In files the connector's own clock does, and the table stands for the
-topic: one file may hold several.
+The time of a message is that of its topic. In files it is that of the connector, and the table is used instead of the
+topic, since a file may contain several.
 """
 
 from __future__ import annotations
@@ -17,41 +17,42 @@ from airflow_cdc_provider.connectors.decoders.common import exact_json
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.decoders.debezium.envelope import table_of
-from airflow_cdc_provider.connectors.decoders.debezium.positions import INITIAL, PLACES
-from airflow_cdc_provider.core.log.snapshots import CHANGES, SourceSnapshot, joined
+from airflow_cdc_provider.connectors.decoders.debezium.positions import INITIAL_MARKERS, POSITIONS
+from airflow_cdc_provider.core.log.snapshots import CHANGES, SourceSnapshot, merge_snapshots
 
 SOURCE = b'"source":'
 SNAPSHOT = re.compile(rb'"snapshot"\s*:\s*(?:"([a-z_]+)"|(true|false))')
 TABLE = re.compile(rb'"(?:name|db|schema|table|collection)"\s*:\s*"[^"]*"')
 WRITTEN = re.compile(rb'"ts_ms"\s*:\s*(\d+)')
 LAST = "last"
-MOST_REMEMBERED = 1024
+MAX_CACHED = 1024
 
 
-class _Place(NamedTuple):
-    """Of a message in a snapshot; without source where it says nothing of snapshots."""
+class _BlockSnapshot(NamedTuple):
+    """The snapshot that a source block belongs to. ``source`` is empty if the block has no snapshot information.
+    ``snapshot``: the position of the snapshot, ``CHANGES``, or empty for a snapshot of an operator."""
 
     source: str = ""
     table: str = ""
-    place: str = ""
+    snapshot: str = ""
 
 
-UNSURE = _Place()
+UNKNOWN = _BlockSnapshot()
 
 
 class Snapshots:
-    """Those of the messages it was shown. ``blocking``: full snapshots behind changes are an operator's."""
+    """The snapshots of observed messages. ``blocking``: full snapshots after changes are started by operators."""
 
     def __init__(self, blocking: bool) -> None:
         self._blocking = blocking
-        self._places: dict[bytes, _Place] = {}
-        self._found: dict[tuple[str | bytes, str], SourceSnapshot] = {}
+        self._blocks: dict[bytes, _BlockSnapshot] = {}
+        self._snapshots: dict[tuple[str | bytes, str], SourceSnapshot] = {}
 
     @property
-    def found(self) -> tuple[SourceSnapshot, ...]:
-        return joined(self._found.values())
+    def snapshots(self) -> tuple[SourceSnapshot, ...]:
+        return merge_snapshots(self._snapshots.values())
 
-    def show(self, message: Message) -> None:
+    def observe(self, message: Message) -> None:
         at = message.value.rfind(SOURCE) if message.value else -1
         if message.value is None or at < 0:
             return
@@ -60,54 +61,53 @@ class Snapshots:
         marker = SNAPSHOT.search(block)
         if marker is None:
             return
-        is_row = (marker[1] or marker[2]).decode() in INITIAL or marker[2] == b"true"
-        topic, at_ms = (message.topic, message.at_ms) if message.at_ms else _in_a_file(message.value, block, end)
-        streamed = self._found.get((topic, CHANGES))
+        is_row = (marker[1] or marker[2]).decode() in INITIAL_MARKERS or marker[2] == b"true"
+        topic, at_ms = (message.topic, message.at_ms) if message.at_ms else _topic_of_file(message.value, block, end)
+        streamed = self._snapshots.get((topic, CHANGES))
         if not is_row and streamed is not None and streamed.at_ms <= at_ms:
             return
-        source, table, place = self._place_of(block, is_row)
-        if not source or (is_row and not place):
+        source, table, snapshot = self._of_block(block, is_row)
+        if not source or (is_row and not snapshot):
             return
-        known = self._found.get((topic, place))
+        known = self._snapshots.get((topic, snapshot))
         ended = marker[1] == LAST.encode()
         if known is None or (ended and not known.ended) or at_ms < known.at_ms:
             name = topic if isinstance(topic, str) else table
-            one = SourceSnapshot(source, name, place, at_ms, ended, is_row and b'"postgresql"' in block)
-            self._found[topic, place] = joined([one, *([known] if known else [])])[0]
+            new = SourceSnapshot(source, name, snapshot, at_ms, ended, is_row and b'"postgresql"' in block)
+            self._snapshots[topic, snapshot] = merge_snapshots([new, *([known] if known else [])])[0]
 
-    def _place_of(self, block: bytes, is_row: bool) -> _Place:
-        if block not in self._places:
-            if len(self._places) >= MOST_REMEMBERED:
-                self._places.clear()
-            self._places[block] = self._read(block, is_row)
-        return self._places[block]
+    def _of_block(self, block: bytes, is_row: bool) -> _BlockSnapshot:
+        if block not in self._blocks:
+            if len(self._blocks) >= MAX_CACHED:
+                self._blocks.clear()
+            self._blocks[block] = self._read(block, is_row)
+        return self._blocks[block]
 
-    def _read(self, block: bytes, is_row: bool) -> _Place:
+    def _read(self, block: bytes, is_row: bool) -> _BlockSnapshot:
         try:
             source = exact_json.parse_text(exact_json.text_of(block.strip()))
-            if not isinstance(source, dict) or source.get("connector") not in PLACES:
-                return UNSURE
+            if not isinstance(source, dict) or source.get("connector") not in POSITIONS:
+                return UNKNOWN
             if source.get("snapshot") == "incremental" or not (source.get("table") or source.get("collection")):
-                return UNSURE
+                return UNKNOWN
             table = table_of(source["connector"], source)
-            return _Place(str(source.get("name") or ""), table, self._snapshot(source) if is_row else CHANGES)
-        except DecodeError:  # the decoder says what is wrong with the message
-            return UNSURE
+            return _BlockSnapshot(str(source.get("name") or ""), table, self._snapshot(source) if is_row else CHANGES)
+        except DecodeError:  # the decoder reports it
+            return UNKNOWN
 
     def _snapshot(self, source: Mapping[str, Any]) -> str:
-        """Empty where it is an operator's."""
+        """The position of the snapshot; empty if an operator started it."""
         connector = source["connector"]
         if connector == "mongodb":
             return "" if self._blocking else f"{source.get('ts_ms')}:{source.get('ord')}"
-        place, _ = PLACES[connector]
-        at, ordinal = place(source, None, "initial", 0, False)
+        read_position, _ = POSITIONS[connector]
+        at, ordinal = read_position(source, None, "initial", 0, False)
         if connector == "postgresql":
             return f"{at}{ordinal}" if not at.strip("0") else ""
         return "" if self._blocking else f"{at}{ordinal}"
 
 
-def _in_a_file(value: bytes, block: bytes, end: int) -> tuple[bytes, int]:
-    """What the table is called in the source block, and when the connector wrote the message; 0 where it does not say
-    so."""
+def _topic_of_file(value: bytes, block: bytes, end: int) -> tuple[bytes, int]:
+    """The table as named in the source block, and the time at which the connector wrote the message; 0 if unknown."""
     written = WRITTEN.search(value, end)
     return b" ".join(TABLE.findall(block)), int(written[1]) if written else 0

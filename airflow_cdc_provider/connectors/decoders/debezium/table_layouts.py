@@ -1,32 +1,38 @@
-"""How the rows of a table become images: by the schema in the message, else by one that somebody described. Pure."""
+"""How the rows of a table become images: by the schema in the message, or else by a declared one. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from airflow_cdc_provider.connectors.decoders.common.column_texts import Quick
+from airflow_cdc_provider.connectors.decoders.common.column_mapping import (
+    ColumnMapping,
+    map_columns,
+    mapped_images,
+    source_columns,
+)
+from airflow_cdc_provider.connectors.decoders.common.column_texts import ArrowConverter
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_KEY, NO_SCHEMA, DecodeError
 from airflow_cdc_provider.connectors.decoders.common.images import RowImages
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings
 from airflow_cdc_provider.connectors.decoders.common.values import only_text
-from airflow_cdc_provider.connectors.decoders.common.wanted_columns import ColumnReading, as_described, readings
-from airflow_cdc_provider.connectors.decoders.debezium import converters, semantics
+from airflow_cdc_provider.connectors.decoders.debezium import semantics
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import ConnectValue
-from airflow_cdc_provider.connectors.decoders.debezium.placeholders import without_placeholder
+from airflow_cdc_provider.connectors.decoders.debezium.converters import arrow_converter, column_semantic, converter
+from airflow_cdc_provider.connectors.decoders.debezium.placeholders import has_no_placeholder
 from airflow_cdc_provider.connectors.decoders.debezium.schema_changes import unlogged_changes
 from airflow_cdc_provider.connectors.decoders.debezium.semantics import Semantic
 from airflow_cdc_provider.connectors.source import HoleFound
 from airflow_cdc_provider.core.log.change_log import UNLOGGED
-from airflow_cdc_provider.core.spec.selection import selects
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
 
 REGIMES: Mapping[str, Regime] = {"oracle": Regime.DOUBLE}
-"""Oracle checks keys at the end of a statement: two rows may hold one meanwhile."""
+"""Oracle checks keys at the end of a statement: until then, two rows may have the same key."""
 
-WHOLE_BEFORE = frozenset({"mysql", "mariadb", "sqlserver", "mongodb"})
-"""Connectors whose before images are whole; those of the others show NULL for what they do not know."""
+FULL_BEFORE = frozenset({"mysql", "mariadb", "sqlserver", "mongodb"})
+"""Connectors with complete before images; others send null for unknown values."""
 
 ID, DOCUMENT = "_id", "document"
 DOCUMENT_COLUMNS = (
@@ -37,16 +43,16 @@ DOCUMENT_COLUMNS = (
 
 @dataclass(frozen=True)
 class TableLayout:
-    """``quick``: in the order of the columns. ``other_key``: the key is not the one that the connector splits changes
-    of, so an update may change it. ``unsure``: columns whose null in an update may be a value that was not sent."""
+    """``arrow_converters``: in the order of the columns. ``key_differs``: from the message key, so that an update may
+    change it. ``ambiguous_nulls``: columns whose null in an update may mean that the value was not sent."""
 
     table: str
     images: RowImages
-    quick: tuple[Quick | None, ...]
-    whole_before: bool
-    other_key: bool
+    arrow_converters: tuple[ArrowConverter | None, ...]
+    full_before: bool
+    key_differs: bool
     key_names: frozenset[str]
-    unsure: frozenset[str] = frozenset()
+    ambiguous_nulls: frozenset[str] = frozenset()
 
     @property
     def schema(self) -> TableSchema:
@@ -54,36 +60,37 @@ class TableLayout:
 
 
 class TableLayouts:
-    """One layout per table, schema text and key; made once, each announced once."""
+    """One layout per table, schema text and key; each schema is announced once."""
 
-    def __init__(self, setting: DecoderSettings, full_before: bool) -> None:
-        self._setting = setting
+    def __init__(self, settings: DecoderSettings, full_before: bool) -> None:
+        self._settings = settings
         self._full_before = full_before
-        self._made: dict[tuple[str, str, tuple[str, ...], bool], TableLayout] = {}
+        self._layouts: dict[tuple[str, str, tuple[str, ...], bool], TableLayout] = {}
         self._announced: set[str] = set()
-        self._shown: dict[str, Sequence[Column]] = {}
+        self._last_columns: dict[str, Sequence[Column]] = {}
         self._unlogged: dict[str, list[str]] = {}
 
-    def of(
+    def get(
         self,
         table: str,
         connector: str,
-        told: ConnectValue,
+        value: ConnectValue,
         key: Sequence[str],
         is_row: bool = False,
-        anew: bool = False,
+        in_snapshot: bool = False,
     ) -> TableLayout:
-        """``told``: the message's value. ``key``: the names in its key. ``is_row``: the value is a row, no envelope.
-        ``anew``: the message belongs to a full snapshot, which tells all older rows again. Raises DecodeError where
-        nobody knows the columns."""
-        names = (table, told.text, tuple(key), is_row)
-        made = self._made.get(names)
-        if made is None:
-            made = self._made[names] = self._make(table, connector, told, tuple(key), is_row, anew)
-        return made
+        """``key``: the column names in the message key. ``is_row``: the value is a row, not an envelope.
+        ``in_snapshot``: the message belongs to a full snapshot, which contains all existing rows. Raises DecodeError if
+        the columns are unknown."""
+        cache_key = (table, value.text, tuple(key), is_row)
+        layout = self._layouts.get(cache_key)
+        if layout is None:
+            layout = self._create(table, connector, value, tuple(key), is_row, in_snapshot)
+            self._layouts[cache_key] = layout
+        return layout
 
-    def announced(self, layout: TableLayout, order_key: str) -> list[TableSchema | HoleFound]:
-        """The schema, the first time; before it, what it says of rows that no message tells."""
+    def announce(self, layout: TableLayout, order_key: str) -> list[TableSchema | HoleFound]:
+        """The schema, the first time, preceded by a hole if it shows unlogged changes."""
         items: list[TableSchema | HoleFound] = []
         if reasons := self._unlogged.pop(layout.table, []):
             items.append(HoleFound(layout.table, UNLOGGED, order_key, "; ".join(reasons)))
@@ -92,71 +99,73 @@ class TableLayouts:
             items.append(layout.schema)
         return items
 
-    def _make(
-        self, table: str, connector: str, told: ConnectValue, key: tuple[str, ...], is_row: bool, anew: bool
+    def _create(
+        self, table: str, connector: str, value: ConnectValue, key: tuple[str, ...], is_row: bool, in_snapshot: bool
     ) -> TableLayout:
         warnings: list[str] = []
-        known, rule = self._setting.known(table), self._setting.rule(table)
+        known, rule = self._settings.schema(table), self._settings.rule(table)
         if connector == "mongodb" and not is_row:
             schema = TableSchema(table, DOCUMENT_COLUMNS, (ID,))
             images = RowImages(schema, [only_text, only_text], warnings=warnings)
             return TableLayout(table, images, (None, None), True, False, frozenset(schema.key))
-        if told.schema is None:
+        if value.schema is None:
             if known is None:
-                raise DecodeError(NO_SCHEMA, f"no schema in the message, and none is known of {table}")
-            columns = as_described(rule, known.columns, _meant)
-            made = readings(rule, columns, known.key, lambda c: converters.of_column(c, warnings.append), warnings)
+                raise DecodeError(NO_SCHEMA, f"the message has no schema, and the schema of {table} is unknown")
+            columns = source_columns(rule, known.columns, _logical_type)
+            mappings = map_columns(rule, columns, known.key, lambda c: converter(c, warnings.append), warnings)
             schema = known
         else:
-            row = fields_of(told.schema) if is_row else row_fields(told.schema)
-            fields = [
-                (field["field"], semantics.of_field(field), field.get("optional", True) is not False) for field in row
-            ]
-            kept = [one for one in fields if not self._left_out(table, one[0])]
-            columns = [Column(name, semantics.logical_type(s), may, str(s)) for name, s, may in kept]
-            self._judge(table, columns, {one["field"] for one in row if "default" in one}, anew)
-            in_force = known.key if known else key
-            made = readings(rule, columns, in_force, lambda c: converters.of_column(c, warnings.append), warnings)
-            wanted = tuple(one.column for one in made)
-            schema = TableSchema(table, wanted, in_force, REGIMES.get(connector, Regime.SINGLE))
+            fields = fields_of(value.schema) if is_row else row_fields(value.schema)
+            all_columns = [_column(field) for field in fields]
+            columns = [column for column in all_columns if not self._settings.excludes(table, column.name)]
+            defaults = {field["field"] for field in fields if "default" in field}
+            self._find_unlogged_changes(table, columns, defaults, in_snapshot)
+            effective_key = known.key if known else key
+            mappings = map_columns(rule, columns, effective_key, lambda c: converter(c, warnings.append), warnings)
+            target_columns = tuple(mapping.column for mapping in mappings)
+            schema = TableSchema(table, target_columns, effective_key, REGIMES.get(connector, Regime.SINGLE))
             if known and shape(known) == shape(schema) and not any(unlogged_changes(known.columns, columns)):
                 schema = known
         if Regime.DOUBLE in (REGIMES.get(connector), known.regime if known else None):
             schema = replace(schema, regime=Regime.DOUBLE)
         missing = [name for name in schema.key if name not in schema.names]
         if missing:
-            raise DecodeError(NO_KEY, f"the key column {missing[0]} is no column of {table}")
-        converts, as_told = [one.convert for one in made], all(one.as_told for one in made)
-        images = RowImages(schema, converts, lambda name: self._left_out(table, name), warnings, as_told)
-        meanings = {column.name: converters.semantic_of_column(column) for column in columns}
-        whole = connector in WHOLE_BEFORE or self._full_before or not schema.key
-        names = frozenset(schema.key)
-        quick = tuple(_quick(one, meanings) for one in made)
-        unsure = frozenset[str]()
-        if connector == "postgresql" and not whole:
-            unsure = frozenset(name for name, meaning in meanings.items() if without_placeholder(meaning))
-        return TableLayout(table, images, quick, whole, bool(key) and names != set(key), names, unsure)
+            raise DecodeError(NO_KEY, f"the key column {missing[0]} is not a column of {table}")
+        images = mapped_images(schema, mappings, partial(self._settings.excludes, table), warnings)
+        column_semantics = {column.name: column_semantic(column) for column in columns}
+        full_before = connector in FULL_BEFORE or self._full_before or not schema.key
+        key_names = frozenset(schema.key)
+        arrow_converters = tuple(_arrow_converter(mapping, column_semantics) for mapping in mappings)
+        ambiguous_nulls = frozenset[str]()
+        if connector == "postgresql" and not full_before:
+            ambiguous_nulls = frozenset(name for name, s in column_semantics.items() if has_no_placeholder(s))
+        key_differs = bool(key) and key_names != set(key)
+        return TableLayout(table, images, arrow_converters, full_before, key_differs, key_names, ambiguous_nulls)
 
-    def _judge(self, table: str, columns: Sequence[Column], defaults: Collection[str], anew: bool) -> None:
-        """Beside the columns that were shown last, or those of the copy."""
-        held = self._setting.held(table)
-        if held is not None and not anew:
-            found = unlogged_changes(self._shown.get(table, held.columns), columns, defaults)
-            self._unlogged.setdefault(table, []).extend(found)
-        self._shown[table] = columns
-
-    def _left_out(self, table: str, name: str) -> bool:
-        rule = self._setting.rule(table)
-        return rule is not None and not selects(rule, name)
+    def _find_unlogged_changes(
+        self, table: str, columns: Sequence[Column], defaults: Collection[str], in_snapshot: bool
+    ) -> None:
+        """Compared with the columns of previous messages, or else with those of the copy."""
+        copy_schema = self._settings.copy_schema(table)
+        if copy_schema is not None and not in_snapshot:
+            changes = unlogged_changes(self._last_columns.get(table, copy_schema.columns), columns, defaults)
+            self._unlogged.setdefault(table, []).extend(changes)
+        self._last_columns[table] = columns
 
 
-def _quick(one: ColumnReading, meanings: Mapping[str, Semantic | None]) -> Quick | None:
-    meaning = meanings[one.column.name] if one.as_told else None
-    return None if meaning is None else converters.quick_of(meaning)
+def _column(field: Mapping[str, Any]) -> Column:
+    semantic = semantics.from_field(field)
+    nullable = field.get("optional", True) is not False
+    return Column(field["field"], semantics.logical_type(semantic), nullable, str(semantic))
 
 
-def _meant(column: Column) -> LogicalType | None:
-    semantic = semantics.of_native(column.native)
+def _arrow_converter(mapping: ColumnMapping, column_semantics: Mapping[str, Semantic | None]) -> ArrowConverter | None:
+    semantic = column_semantics[mapping.column.name] if mapping.as_in_source else None
+    return None if semantic is None else arrow_converter(semantic)
+
+
+def _logical_type(column: Column) -> LogicalType | None:
+    semantic = semantics.from_native(column.native)
     return None if semantic is None else semantics.logical_type(semantic)
 
 
@@ -165,17 +174,19 @@ def shape(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]
 
 
 def row_fields(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The columns that the schema of an envelope tells."""
+    """The columns in the schema of an envelope."""
     for field in fields_of(schema):
         if field["field"] in ("after", "before"):
             return fields_of(field)
-    raise DecodeError(NO_SCHEMA, "the embedded schema has no row")
+    raise DecodeError(NO_SCHEMA, "the embedded schema has neither before nor after")
 
 
 def fields_of(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
     fields = schema.get("fields")
-    if not isinstance(fields, list) or not all(isinstance(f, dict) and isinstance(f.get("field"), str) for f in fields):
+    if not isinstance(fields, list) or not all(
+        isinstance(field, dict) and isinstance(field.get("field"), str) for field in fields
+    ):
         raise DecodeError(NO_SCHEMA, "the embedded schema has no fields")
     if len({field["field"] for field in fields}) != len(fields):
-        raise DecodeError(NO_SCHEMA, "the embedded schema names a field twice")
+        raise DecodeError(NO_SCHEMA, "the embedded schema has a duplicate field")
     return fields

@@ -1,4 +1,4 @@
-"""The images of events that are read together: what their rows tell, and what they do not."""
+"""The images of events that are decoded in batches: known and unknown values."""
 
 from __future__ import annotations
 
@@ -16,31 +16,30 @@ from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import Tabl
 def images_of(
     rows: RowPairs, layout: TableLayout, placeholders: pa.StringArray, messages: Sequence[bytes]
 ) -> ImageColumns:
-    """Raises NotVectorizable, with rows."""
+    """Raises NotVectorizable with rows."""
     texts, unknown = {}, {}
-    for column, quick in zip(layout.schema.columns, layout.quick, strict=True):
+    for column, convert_array in zip(layout.schema.columns, layout.arrow_converters, strict=True):
         values = rows.columns[column.name]
         require_true_zeros(values, messages, rows.change_of)
-        hidden = _hidden(values, column.name, layout, placeholders)
-        if layout.whole_before:  # what did not change is as it was
-            told_before = pc.fill_null(pc.invert(hidden.take(rows.twin)), False)
-            values = pc.if_else(pc.and_(hidden, told_before), values.take(rows.twin), values)
-            hidden = pc.and_not(hidden, told_before)
-        elif column.name not in layout.schema.key:  # what shows NULL before a change need not have been NULL
-            hidden = pc.or_(hidden, pc.and_(rows.is_before, values.is_null()))
-        if pc.any(hidden).as_py():
-            values = pc.if_else(hidden, pa.scalar(None, values.type), values)
-            unknown[column.name] = hidden
+        is_unknown = _is_placeholder(values, column.name, layout, placeholders)
+        if layout.full_before:  # unsent values are unchanged
+            known_before = pc.fill_null(pc.invert(is_unknown.take(rows.previous)), False)
+            values = pc.if_else(pc.and_(is_unknown, known_before), values.take(rows.previous), values)
+            is_unknown = pc.and_not(is_unknown, known_before)
+        elif column.name not in layout.schema.key:  # a null may stand for an unknown value
+            is_unknown = pc.or_(is_unknown, pc.and_(rows.is_before, values.is_null()))
+        if pc.any(is_unknown).as_py():
+            values = pc.if_else(is_unknown, pa.scalar(None, values.type), values)
+            unknown[column.name] = is_unknown
         convert = layout.images.converters[column.name]
-        texts[column.name] = json_texts(values, convert, quick, layout.images.warnings)
+        texts[column.name] = json_texts(values, convert, convert_array, layout.images.warnings)
     return ImageColumns(texts, unknown)
 
 
-def _hidden(values: pa.Array, name: str, layout: TableLayout, placeholders: pa.StringArray) -> pa.BooleanArray:
-    """Where a placeholder stands."""
+def _is_placeholder(values: pa.Array, name: str, layout: TableLayout, placeholders: pa.StringArray) -> pa.BooleanArray:
     if not is_text(values):
         return pa.repeat(pa.scalar(False), len(values))
-    found = pc.is_in(values, placeholders)
+    matches = pc.is_in(values, placeholders)
     if name in layout.schema.key:
-        require(pc.invert(found))
-    return found
+        require(pc.invert(matches))
+    return matches

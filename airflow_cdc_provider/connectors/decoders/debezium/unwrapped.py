@@ -1,8 +1,8 @@
-"""Rows that went through ``ExtractNewRecordState``: no envelope, no row before, and no place but the topic's. Pure.
+"""Rows after ``ExtractNewRecordState``: no envelope, no before image, and only the offset as a position. Pure.
 
     order key = epoch 8 · offset 16 · phase 2
 
-A key stays in its partition, so offsets order its changes, as long as the topic keeps its number of partitions.
+The changes of a key are in one partition and ordered by offset, as long as the number of partitions does not change.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     NO_SCHEMA,
     UNKNOWN_OPERATION,
     DecodeError,
-    Understood,
-    undecoded_message,
+    PartialDecode,
+    undecoded_record,
 )
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.common.images import RowImage, as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
-from airflow_cdc_provider.connectors.decoders.common.times import moment_of_us
+from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
 from airflow_cdc_provider.connectors.decoders.debezium.changes import CODEC
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import ConnectValue
-from airflow_cdc_provider.connectors.decoders.debezium.converters import of_semantic
+from airflow_cdc_provider.connectors.decoders.debezium.converters import semantic_converter
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import Placeholders
-from airflow_cdc_provider.connectors.decoders.debezium.semantics import of_field
+from airflow_cdc_provider.connectors.decoders.debezium.semantics import from_field
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import TableLayouts, fields_of
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.positions import epoch_prefix
 
 ADDED = "__"
-"""How the names of added fields begin; columns of the row itself do not."""
+"""The prefix of added fields, which columns of the row do not have."""
 OPERATIONS = {
     "c": Operation.UPSERT,
     "u": Operation.UPSERT,
@@ -45,59 +45,64 @@ OPERATIONS = {
 
 
 class UnwrappedRows:
-    def __init__(self, setting: DecoderSettings, layouts: TableLayouts, placeholders: Placeholders) -> None:
-        self._setting = setting
+    def __init__(self, settings: DecoderSettings, layouts: TableLayouts, placeholders: Placeholders) -> None:
+        self._settings = settings
         self._layouts = layouts
         self._placeholders = placeholders
 
     def decode(self, message: Message, value: ConnectValue, key: ConnectValue, table: str) -> list[Item]:
         if not table:
-            raise DecodeError(NO_KEY, "the topic does not tell which table it is of")
-        if not self._setting.wants(table):
+            raise DecodeError(NO_KEY, "the name of the topic does not contain a table")
+        if not self._settings.includes(table):
             return [Ignored(1, table)]
-        gone = value.payload is None
-        known = Understood(table, "delete" if gone else "", tail=f"{message.offset:016x}{'00' if gone else '01'}")
+        is_delete = value.payload is None
+        tail = f"{message.offset:016x}{'00' if is_delete else '01'}"
+        known = PartialDecode(table, "delete" if is_delete else "", tail=tail)
         try:
             return self._row(message, value, key, table)
         except DecodeError as error:
-            return [undecoded_message(CODEC, self._setting.epoch, message, str(error), known)]
+            return [undecoded_record(CODEC, self._settings.epoch, message, str(error), known)]
 
     def _row(self, message: Message, value: ConnectValue, key: ConnectValue, table: str) -> list[Item]:
-        """A value that is null is a delete, where deletes are not rewritten to rows; without key it deletes nothing."""
-        names = {} if key.payload is None else as_row(key.payload, "the key")
+        """A null value is a delete, unless deletes are rewritten to rows; without a key it is ignored."""
+        key_row = {} if key.payload is None else as_row(key.payload, "the key")
         row = None if value.payload is None else as_row(value.payload, "the value")
-        if row is None and not names:
+        if row is None and not key_row:
             return [Ignored(1)]
         schema = value if value.schema is None else ConnectValue(None, _without_added(value.schema), value.text)
-        if row is None and not self._setting.known(table):
-            return [self._deleted_by_key(message, key, names, table)]
-        layout = self._layouts.of(table, "", schema, tuple(names), is_row=True)
+        if row is None and not self._settings.schema(table):
+            return [self._delete_by_key(message, key, key_row, table)]
+        layout = self._layouts.get(table, "", schema, tuple(key_row), is_row=True)
         images = layout.images
         added = {
-            name: one for name, one in (row or {}).items() if name.startswith(ADDED) and name not in images.schema.names
+            name: field
+            for name, field in (row or {}).items()
+            if name.startswith(ADDED) and name not in images.schema.names
         }
         operation = _operation(row, added)
-        kept = {name: one for name, one in (row or names).items() if name not in added}
-        kept = dict(self._placeholders.known(kept))
-        if operation is Operation.DELETE:  # what shows NULL need not be NULL
-            kept = {name: one for name, one in kept.items() if one is not None or name in images.schema.key}
-        image = images.image(kept)
-        told = images.key(kept if all(name in kept for name in images.schema.key) else names)
-        record = self._record(message, table, images.schema_id, operation, added, told, image)
-        record.warnings = images.warned()
-        return [*self._layouts.announced(layout, record.order_key), record]
+        columns = {name: column for name, column in (row or key_row).items() if name not in added}
+        columns = dict(self._placeholders.known(columns))
+        if operation is Operation.DELETE:  # a null may stand for an unknown value
+            columns = {name: item for name, item in columns.items() if item is not None or name in images.schema.key}
+        image = images.image(columns)
+        row_key = images.key(columns if all(name in columns for name in images.schema.key) else key_row)
+        record = self._record(message, table, images.schema_id, operation, added, row_key, image)
+        record.warnings = images.take_warnings()
+        return [*self._layouts.announce(layout, record.order_key), record]
 
-    def _deleted_by_key(
-        self, message: Message, key: ConnectValue, names: Mapping[str, Any], table: str
+    def _delete_by_key(
+        self, message: Message, key: ConnectValue, key_row: Mapping[str, Any], table: str
     ) -> ChangeRecord:
-        """The table is known by its rows' schemas only, and this one has none: the key's own must say what it is."""
+        """For a table whose schema is only in the rows: a delete has none, so the key is decoded by its own schema."""
         if key.schema is None:
-            raise DecodeError(NO_SCHEMA, f"a delete without a schema, and none is known of {table}")
-        made = {field["field"]: of_semantic(of_field(field), unsupported) for field in fields_of(key.schema)}
-        if made.keys() != names.keys():
-            raise DecodeError(NO_KEY, "a key of other columns than its schema has")
-        told = f"[{','.join('null' if one is None else made[name](one) for name, one in names.items())}]"
-        return self._record(message, table, "", Operation.DELETE, {}, told, None)
+            raise DecodeError(NO_SCHEMA, f"a delete without a schema, and the schema of {table} is unknown")
+        converters = {
+            field["field"]: semantic_converter(from_field(field), _no_warnings) for field in fields_of(key.schema)
+        }
+        if converters.keys() != key_row.keys():
+            raise DecodeError(NO_KEY, "the columns of the key differ from its schema")
+        parts = ["null" if part is None else converters[name](part) for name, part in key_row.items()]
+        return self._record(message, table, "", Operation.DELETE, {}, f"[{','.join(parts)}]", None)
 
     def _record(
         self,
@@ -109,20 +114,20 @@ class UnwrappedRows:
         key: str | None,
         image: RowImage | None,
     ) -> ChangeRecord:
-        gone = operation is Operation.DELETE
-        order_key = f"{epoch_prefix(self._setting.epoch)}{message.offset:016x}{'00' if gone else '01'}"
+        is_delete = operation is Operation.DELETE
+        order_key = f"{epoch_prefix(self._settings.epoch)}{message.offset:016x}{'00' if is_delete else '01'}"
         at_ms = next((added[name] for name in ("__source_ts_ms", "__ts_ms") if type(added.get(name)) is int), None)
         return ChangeRecord(
             table,
             operation,
             order_key,
             schema_id,
-            key_before=key if gone else None,
-            key=None if gone else key,
-            before=image.text if image and gone else None,
-            after=image.text if image and not gone else None,
-            after_complete=image.complete if image and not gone else False,
-            commit_ts=moment_of_us(at_ms * 1000) if at_ms is not None else None,
+            key_before=key if is_delete else None,
+            key=None if is_delete else key,
+            before=image.text if image and is_delete else None,
+            after=image.text if image and not is_delete else None,
+            after_complete=image.complete if image and not is_delete else False,
+            commit_ts=datetime_of_us(at_ms * 1000) if at_ms is not None else None,
             position=dumps({**added, "channel": message.channel, "offset": message.offset}),
             event_id=f"{message.channel}:{message.offset}",
             snapshot="initial" if operation is Operation.READ else "none",
@@ -136,7 +141,7 @@ def _operation(row: Mapping[str, Any] | None, added: Mapping[str, Any]) -> Opera
     if deleted not in (None, "false", False):
         raise DecodeError(CONTRADICTION, "__deleted is neither true nor false")
     if not isinstance(op, str | None) or op not in OPERATIONS:
-        raise DecodeError(UNKNOWN_OPERATION, "__op is none that we know")
+        raise DecodeError(UNKNOWN_OPERATION, "__op is not a known operation")
     return OPERATIONS[op]
 
 
@@ -144,9 +149,11 @@ def _without_added(schema: Mapping[str, Any]) -> dict[str, Any]:
     fields = schema.get("fields")
     if not isinstance(fields, list):
         return dict(schema)
-    kept = [one for one in fields if not (isinstance(one, dict) and str(one.get("field")).startswith(ADDED))]
-    return {**schema, "fields": kept}
+    row_fields = [
+        field for field in fields if not (isinstance(field, dict) and str(field.get("field")).startswith(ADDED))
+    ]
+    return {**schema, "fields": row_fields}
 
 
-def unsupported(_code: str) -> None:
-    """Warnings are about rows, and here is none."""
+def _no_warnings(_code: str) -> None:
+    """Warnings are about columns of a row, and a delete by key has none."""

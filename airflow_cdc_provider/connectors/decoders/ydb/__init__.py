@@ -1,1 +1,1 @@
-"""YDB changefeeds: its own JSON, the form that looks like Debezium's, and the one that looks like DynamoDB Streams."""
+"""YDB changefeeds in the formats JSON, DEBEZIUM_JSON and DYNAMODB_STREAMS_JSON."""

@@ -1,6 +1,6 @@
-"""DEBEZIUM_JSON of a changefeed, old and new. Pure.
+"""DEBEZIUM_JSON of a changefeed, in its old and new forms. Pure.
 
-It has neither schema nor table name, its source block a virtual timestamp; the key stands in the message's key.
+The format has neither schema nor table name. The source block has a virtual timestamp; the message key has the key.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
 )
 from airflow_cdc_provider.connectors.decoders.common.images import RowImage, RowImages, as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
-from airflow_cdc_provider.connectors.decoders.ydb.inferred_rows import guessed, marked
-from airflow_cdc_provider.connectors.decoders.ydb.positions import moment_of
-from airflow_cdc_provider.connectors.decoders.ydb.records import EVERYTHING, Change
+from airflow_cdc_provider.connectors.decoders.ydb.inferred_rows import guess_images, mark_guessed
+from airflow_cdc_provider.connectors.decoders.ydb.positions import virtual_timestamp
+from airflow_cdc_provider.connectors.decoders.ydb.records import ALL_COLUMNS, RowChange
 from airflow_cdc_provider.connectors.decoders.ydb.tables import FeedTables
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 
@@ -28,49 +28,50 @@ ROW_MEMBERS = frozenset({"before", "after"})
 Row = Mapping[str, Any]
 
 
-class DebeziumForm:
-    def __init__(self, setting: DecoderSettings, tables: FeedTables) -> None:
-        self._setting = setting
+class DebeziumJson:
+    def __init__(self, settings: DecoderSettings, tables: FeedTables) -> None:
+        self._settings = settings
         self._tables = tables
 
     def decode(self, message: Message, value: Row, table: str) -> list[Item]:
-        """Raises DecodeError where not even the place is clear."""
+        """Raises DecodeError if not even the position can be decoded."""
         payload = as_row(value["payload"], "the payload")
         source = as_row(payload.get("source"), "the source block")
-        told = payload.get("ts")
-        if told is None and source.get("step") is not None:
-            told = [source["step"], source.get("txId")]
-        facts = {name: one for name, one in value.items() if name != "payload"}
-        facts |= {name: one for name, one in payload.items() if name not in ROW_MEMBERS}
-        change = Change(self._setting.epoch, message, table, moment_of(told), facts)
+        ts = payload.get("ts")
+        if ts is None and source.get("step") is not None:
+            ts = [source["step"], source.get("txId")]
+        metadata = {name: member for name, member in value.items() if name != "payload"}
+        metadata |= {name: member for name, member in payload.items() if name not in ROW_MEMBERS}
+        change = RowChange(self._settings.epoch, message, table, virtual_timestamp(ts), metadata)
         images, op = None, ""
         row: dict[str, Any] = {}
         try:
             letter = payload.get("op")
             if not isinstance(letter, str) or letter not in OPERATIONS:
-                raise DecodeError(UNKNOWN_OPERATION, "op is none that we know")
+                raise DecodeError(UNKNOWN_OPERATION, "op is not a known operation")
             op = Operation.DELETE if letter == "d" else Operation.UPSERT
-            known = self._tables.knows(table)
-            images = self._tables.images(table) if known else _guessed(table, message, payload)
+            known = self._tables.has_schema(table)
+            images = self._tables.images(table) if known else _guess_images(table, message, payload)
             row = _key_row(message, payload, images)
             record = _row(letter, payload, row, images, change, source.get("snapshot") is True)
-            return [*self._tables.announced(images.schema), record if known else marked(record)]
+            return [*self._tables.announce(images.schema), record if known else mark_guessed(record)]
         except DecodeError as error:
             after = payload.get("after")
             return [change.unreadable(str(error), op, images, {**row, **(after if isinstance(after, dict) else {})})]
 
 
-def _guessed(table: str, message: Message, payload: Row) -> RowImages:
+def _guess_images(table: str, message: Message, payload: Row) -> RowImages:
     key = exact_json.parse(message.key) if message.key is not None else None
-    told = key.get("payload") if isinstance(key, dict) else None
-    return guessed(table, told if isinstance(told, dict) else {}, *(payload.get(name) for name in ("before", "after")))
+    members = key.get("payload") if isinstance(key, dict) else None
+    rows = (payload.get(name) for name in ("before", "after"))
+    return guess_images(table, members if isinstance(members, dict) else {}, *rows)
 
 
 def _key_row(message: Message, payload: Row, images: RowImages) -> dict[str, Any]:
-    """From the key of the message; without one, from an image."""
+    """From the message key; without one, from an image."""
     if message.key is not None:
-        told = as_row(exact_json.parse(message.key), "the key")
-        row = as_row(told.get("payload"), "the key's payload")
+        key = as_row(exact_json.parse(message.key), "the key")
+        row = as_row(key.get("payload"), "the payload of the key")
     else:
         row = next((payload[name] for name in ("after", "before") if isinstance(payload.get(name), dict)), {})
     missing = [name for name in images.schema.key if name not in row]
@@ -79,23 +80,23 @@ def _key_row(message: Message, payload: Row, images: RowImages) -> dict[str, Any
     return {name: row[name] for name in images.schema.key}
 
 
-def _row(letter: str, payload: Row, key_row: Row, images: RowImages, change: Change, scanned: bool) -> ChangeRecord:
-    """``s`` is a reset; where there are images, they say what it led to. Without any, the row must be fetched."""
+def _row(letter: str, payload: Row, key_row: Row, images: RowImages, change: RowChange, scanned: bool) -> ChangeRecord:
+    """``s`` is a reset, whose result is in the images. Without an after image, the row must be fetched."""
     key = images.key(key_row)
-    then, now = _image("before", payload, key_row, images), _image("after", payload, key_row, images)
+    before, after = _image("before", payload, key_row, images), _image("after", payload, key_row, images)
     if letter == "d":
-        if now is not None:
-            raise DecodeError(CONTRADICTION, "a delete with a row after it")
-        return change.record(Operation.DELETE, images, key, then)
+        if after is not None:
+            raise DecodeError(CONTRADICTION, "a delete with an after image")
+        return change.record(Operation.DELETE, images, key, before)
     if letter == "r" or scanned:
-        if now is None:
-            raise DecodeError(CONTRADICTION, "a row that was read, without the row")
-        return change.record(Operation.READ, images, key, None, now, snapshot="scan")
-    if now is None:
-        return change.record(Operation.UPSERT, images, key, then, images.image(key_row), EVERYTHING)
+        if after is None:
+            raise DecodeError(CONTRADICTION, "a read without an after image")
+        return change.record(Operation.READ, images, key, None, after, snapshot="scan")
+    if after is None:
+        return change.record(Operation.UPSERT, images, key, before, images.image(key_row), ALL_COLUMNS)
     if letter == "c":
-        return change.record(Operation.INSERT, images, key, None, now)
-    return change.record(Operation.UPDATE if then else Operation.UPSERT, images, key, then, now)
+        return change.record(Operation.INSERT, images, key, None, after)
+    return change.record(Operation.UPDATE if before else Operation.UPSERT, images, key, before, after)
 
 
 def _image(name: str, payload: Row, key_row: Row, images: RowImages) -> RowImage | None:

@@ -1,7 +1,7 @@
 """DYNAMODB_STREAMS_JSON of a changefeed. Pure.
 
-Items have no common columns. Where nobody describes the table, its columns are the key's and ``document``: the whole
-item as it came, every value tagged with its type.
+Items have no common columns. Without a declared schema, the columns are those of the key and ``document``: the whole
+item as received, with every value tagged with its type.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     WRONG_NUMBER,
     WRONG_VALUE,
     DecodeError,
-    Understood,
-    undecoded_message,
+    PartialDecode,
+    undecoded_record,
 )
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.common.images import RowImage, as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
-from airflow_cdc_provider.connectors.decoders.common.times import moment_of_us
+from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
 from airflow_cdc_provider.connectors.decoders.ydb.positions import DIGITS, sequence_tail
-from airflow_cdc_provider.connectors.decoders.ydb.records import CODEC, EVERYTHING
+from airflow_cdc_provider.connectors.decoders.ydb.records import ALL_COLUMNS, CODEC
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.positions import epoch_prefix
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
@@ -40,58 +40,59 @@ TAGS = frozenset({"S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"})
 Attributes = Mapping[str, Any]
 
 
-class DynamoForm:
-    def __init__(self, setting: DecoderSettings) -> None:
-        self._setting = setting
+class DynamoDbJson:
+    def __init__(self, settings: DecoderSettings) -> None:
+        self._settings = settings
         self._announced: set[str] = set()
 
     def decode(self, message: Message, value: Mapping[str, Any], table: str) -> list[Item]:
-        """Raises DecodeError where not even the place is clear."""
+        """Raises DecodeError if not even the position can be decoded."""
         body = as_row(value["dynamodb"], "dynamodb")
         name = value.get("eventName")
         if not isinstance(name, str) or name not in NAMES:
-            raise DecodeError(UNKNOWN_OPERATION, "eventName is none that we know")
+            raise DecodeError(UNKNOWN_OPERATION, "eventName is not a known operation")
         op = NAMES[name]
         tail = sequence_tail(body.get("SequenceNumber"), "00" if op is Operation.DELETE else "01")
-        facts = {one: told for one, told in value.items() if one != "dynamodb"}
-        position = dumps({**facts, **{one: told for one, told in body.items() if one not in ROW_MEMBERS}})
+        metadata = {member: content for member, content in value.items() if member != "dynamodb"}
+        metadata |= {member: content for member, content in body.items() if member not in ROW_MEMBERS}
+        position = dumps(metadata)
         try:
             return self._row(message, op, body, table, tail, position, value.get("eventID"))
         except DecodeError as error:
-            known = Understood(table, op.value, position=position, tail=tail, width=DIGITS)
-            return [undecoded_message(CODEC, self._setting.epoch, message, str(error), known)]
+            known = PartialDecode(table, op.value, position=position, tail=tail, width=DIGITS)
+            return [undecoded_record(CODEC, self._settings.epoch, message, str(error), known)]
 
     def _row(
         self, message: Message, op: Operation, body: Attributes, table: str, tail: str, position: str, event_id: Any
     ) -> list[Item]:
         keys = as_row(body.get("Keys"), "Keys")
-        schema = self._setting.known(table) or _schema(table, keys)
+        schema = self._settings.schema(table) or _schema(table, keys)
         if not keys or set(keys) != set(schema.key):
-            raise DecodeError(NO_KEY, "Keys are not the key's columns")
+            raise DecodeError(NO_KEY, "Keys does not match the key columns of the table")
         key = f"[{','.join(_value(keys[name], schema.column(name)) for name in schema.key)}]"
-        then, now = (_image(body.get(name), schema) for name in ("OldImage", "NewImage"))
-        gone = op is Operation.DELETE
-        if gone and now is not None:
-            raise DecodeError(CONTRADICTION, "a REMOVE with a new image")
+        before, after = (_image(body.get(name), schema) for name in ("OldImage", "NewImage"))
+        is_delete = op is Operation.DELETE
+        if is_delete and after is not None:
+            raise DecodeError(CONTRADICTION, "a REMOVE with NewImage")
         refetch: tuple[str, ...] = ()
-        if not gone and now is None:
-            now, refetch = _image(keys, schema, whole=False), EVERYTHING
-        if not gone and (refetch or (op is Operation.UPDATE and then is None)):
+        if not is_delete and after is None:
+            after, refetch = _image(keys, schema, whole=False), ALL_COLUMNS
+        if not is_delete and (refetch or (op is Operation.UPDATE and before is None)):
             op = Operation.UPSERT
-        made_at_ms = body.get("ApproximateCreationDateTime")
+        created_at_ms = body.get("ApproximateCreationDateTime")
         record = ChangeRecord(
             table,
             op,
-            epoch_prefix(self._setting.epoch) + tail,
+            epoch_prefix(self._settings.epoch) + tail,
             schema.schema_id,
-            key_before=key if gone or op is Operation.UPDATE else None,
-            key=None if gone else key,
-            before=then.text if then else None,
-            after=now.text if now else None,
-            before_complete=then is not None,
-            after_complete=now.complete if now else False,
+            key_before=key if is_delete or op is Operation.UPDATE else None,
+            key=None if is_delete else key,
+            before=before.text if before else None,
+            after=after.text if after else None,
+            before_complete=before is not None,
+            after_complete=after.complete if after else False,
             refetch=refetch,
-            commit_ts=moment_of_us(made_at_ms * 1000) if type(made_at_ms) is int else None,
+            commit_ts=datetime_of_us(created_at_ms * 1000) if type(created_at_ms) is int else None,
             position=position,
             event_id=event_id if isinstance(event_id, str) else f"{message.channel}:{message.offset}",
         )
@@ -103,18 +104,18 @@ class DynamoForm:
 
 def _schema(table: str, keys: Attributes) -> TableSchema:
     columns = [
-        Column(name, LogicalType(KEY_KINDS.get(_tagged(one)[0], Kind.TEXT)), False) for name, one in keys.items()
+        Column(name, LogicalType(KEY_KINDS.get(_untag(value)[0], Kind.TEXT)), False) for name, value in keys.items()
     ]
     return TableSchema(table, (*columns, Column(DOCUMENT, LogicalType(Kind.JSON))), tuple(keys))
 
 
-def _image(told: Any, schema: TableSchema, whole: bool = True) -> RowImage | None:
-    """An attribute that an item does not have is NULL; ``whole``: the item is told, not its key alone."""
-    if told is None:
+def _image(attributes: Any, schema: TableSchema, whole: bool = True) -> RowImage | None:
+    """An attribute that an item lacks is NULL. ``whole``: ``attributes`` is an item, not only its key."""
+    if attributes is None:
         return None
-    item = as_row(told, "an image")
-    for one in item.values():
-        _tagged(one)
+    item = as_row(attributes, "an image")
+    for value in item.values():
+        _untag(value)
     members = []
     for column in schema.columns:
         if column.name in item:
@@ -126,46 +127,46 @@ def _image(told: Any, schema: TableSchema, whole: bool = True) -> RowImage | Non
     return RowImage("{" + ",".join(members) + "}", whole)
 
 
-def _tagged(told: Any) -> tuple[str, Any]:
-    if not isinstance(told, dict) or len(told) != 1:
-        raise DecodeError(WRONG_VALUE, "a value without its type")
-    ((tag, value),) = told.items()
+def _untag(tagged: Any) -> tuple[str, Any]:
+    if not isinstance(tagged, dict) or len(tagged) != 1:
+        raise DecodeError(WRONG_VALUE, "a value without a type tag")
+    ((tag, value),) = tagged.items()
     if tag not in TAGS:
-        raise DecodeError(WRONG_VALUE, "a value of an unknown type")
+        raise DecodeError(WRONG_VALUE, "a value with an unknown type tag")
     return tag, value
 
 
-def _value(told: Any, column: Column) -> str:
-    tag, value = _tagged(told)
+def _value(tagged: Any, column: Column) -> str:
+    tag, value = _untag(tagged)
     if tag == "NULL":
         return "null"
     if tag in ("SS", "NS", "BS", "L", "M"):
         if column.type.kind not in (Kind.JSON, Kind.TEXT):
-            raise DecodeError(WRONG_VALUE, "a set, list or map in a column of single values")
-        return encode_basestring(dumps(told))
+            raise DecodeError(WRONG_VALUE, "a set, list or map in a scalar column")
+        return encode_basestring(dumps(tagged))
     if tag == "N":
         return _number(value, column.type)
-    return values.converter(column.type, _unheard)(value)
+    return values.converter(column.type, _no_warnings)(value)
 
 
 def _number(value: Any, kind: LogicalType) -> str:
-    """Numbers come as text, of up to 38 digits."""
+    """Numbers are sent as text of up to 38 digits."""
     if not isinstance(value, str):
-        raise DecodeError(WRONG_VALUE, "a number that is no text")
+        raise DecodeError(WRONG_VALUE, "a number that is not a string")
     if kind.kind in (Kind.TEXT, Kind.JSON):
         return encode_basestring(value)
     if kind.kind is Kind.DECIMAL:
-        return values.converter(kind, _unheard)(value)
+        return values.converter(kind, _no_warnings)(value)
     try:
         number = Decimal(value)
     except InvalidOperation as error:
         raise DecodeError(WRONG_NUMBER, "not a number") from error
     if kind.kind in (Kind.INT16, Kind.INT32, Kind.INT64):
         if not number.is_finite() or number != number.to_integral_value():
-            raise DecodeError(WRONG_NUMBER, "not a whole number")
+            raise DecodeError(WRONG_NUMBER, "not an integer")
         return values.integer(kind.kind)(int(number))
-    return values.converter(kind, _unheard)(number)
+    return values.converter(kind, _no_warnings)(number)
 
 
-def _unheard(_code: str) -> None:
-    """Nothing here warns: what does not fit is refused."""
+def _no_warnings(_code: str) -> None:
+    """The converters used here raise and never warn."""

@@ -1,6 +1,6 @@
-"""A row of a feed whose table nobody knows, as it looks by itself: for people, never for a copy. Pure.
+"""Rows of a feed whose table has no known schema, decoded by their JSON types: for display, never for a copy. Pure.
 
-A feed names no key columns, so they are numbered; which columns a row lacks, nobody can tell.
+A feed does not name key columns, so they are numbered. Which columns a row lacks cannot be determined.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from airflow_cdc_provider.connectors.decoders.common.images import RowImages
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
-LOOKS = {bool: Kind.BOOLEAN, int: Kind.INT64, Decimal: Kind.FLOAT64, dict: Kind.JSON, list: Kind.JSON}
+KINDS = {bool: Kind.BOOLEAN, int: Kind.INT64, Decimal: Kind.FLOAT64, dict: Kind.JSON, list: Kind.JSON}
 GUESSED = "schema_guessed"
 
 
-def numbered(key: Any) -> dict[str, Any]:
-    """The values of a key, each under a name of its own."""
-    return {f"key_{place}": value for place, value in enumerate(key, 1)} if isinstance(key, list) else {}
+def number_key(key: Any) -> dict[str, Any]:
+    """The values of a key, with generated names."""
+    return {f"key_{number}": value for number, value in enumerate(key, 1)} if isinstance(key, list) else {}
 
 
-def guessed(table: str, key: Mapping[str, Any], *rows: Any) -> RowImages:
-    """Of this key, and these rows where they are any. Values stand as the feed tells them."""
-    told = dict(key)
+def guess_images(table: str, key: Mapping[str, Any], *rows: Any) -> RowImages:
+    """For the given key and rows; rows that are not objects are ignored. Values are not converted."""
+    values = dict(key)
     for row in rows:
         if isinstance(row, dict):
-            told |= {name: value for name, value in row.items() if told.get(name) is None}
-    columns = tuple(Column(name, LogicalType(LOOKS.get(type(value), Kind.TEXT))) for name, value in told.items())
+            values |= {name: value for name, value in row.items() if values.get(name) is None}
+    columns = tuple(Column(name, LogicalType(KINDS.get(type(value), Kind.TEXT))) for name, value in values.items())
     return RowImages(TableSchema(table, columns, tuple(key)), [dumps] * len(columns))
 
 
-def marked(record: ChangeRecord) -> ChangeRecord:
+def mark_guessed(record: ChangeRecord) -> ChangeRecord:
     return replace(record, before_complete=False, after_complete=False, warnings=(*record.warnings, GUESSED))

@@ -1,4 +1,4 @@
-"""YDB's own JSON: changes of rows, barriers, schemas. Pure."""
+"""Format JSON of a changefeed: row changes, barriers, schemas. Pure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.common.images import RowImages, as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
-from airflow_cdc_provider.connectors.decoders.ydb.inferred_rows import guessed, marked, numbered
+from airflow_cdc_provider.connectors.decoders.ydb.inferred_rows import guess_images, mark_guessed, number_key
 from airflow_cdc_provider.connectors.decoders.ydb.options import FeedMode, YdbOptions
-from airflow_cdc_provider.connectors.decoders.ydb.positions import GONE, Moment, moment_of
-from airflow_cdc_provider.connectors.decoders.ydb.records import EVERYTHING, Change
+from airflow_cdc_provider.connectors.decoders.ydb.positions import DELETED, VirtualTimestamp, virtual_timestamp
+from airflow_cdc_provider.connectors.decoders.ydb.records import ALL_COLUMNS, RowChange
 from airflow_cdc_provider.connectors.decoders.ydb.tables import FeedTables, feed_schema
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.log.positions import epoch_prefix
@@ -31,99 +31,100 @@ ROW_MEMBERS = frozenset({"key", *KINDS, *IMAGES})
 Row = Mapping[str, Any]
 
 
-class JsonForm:
-    def __init__(self, setting: DecoderSettings, options: YdbOptions, tables: FeedTables) -> None:
-        self._setting = setting
+class YdbJson:
+    def __init__(self, settings: DecoderSettings, options: YdbOptions, tables: FeedTables) -> None:
+        self._settings = settings
         self._mode = options.mode
         self._tables = tables
 
     def decode(self, message: Message, value: Row, table: str) -> list[Item]:
-        """Raises DecodeError where not even the place is clear."""
+        """Raises DecodeError if not even the position can be decoded."""
         if "resolved" in value:
             return [self._barrier(message, value, table)]
-        moment = moment_of(value.get("ts"))
+        timestamp = virtual_timestamp(value.get("ts"))
         if "tableChanges" in value:
-            return self._schema(message, value, table, moment)
-        facts = {name: one for name, one in value.items() if name not in ROW_MEMBERS}
-        change = Change(self._setting.epoch, message, table, moment, facts)
+            return self._schema(message, value, table, timestamp)
+        metadata = {name: member for name, member in value.items() if name not in ROW_MEMBERS}
+        change = RowChange(self._settings.epoch, message, table, timestamp, metadata)
         images, row, op = None, dict[str, Any](), ""
         try:
             kind = _kind(value)
             op = Operation.DELETE if kind == "erase" else Operation.UPSERT
             key = value.get("key")
-            known = self._tables.knows(table)
+            known = self._tables.has_schema(table)
             if known:
                 images = self._tables.images(table)
             else:
-                images = guessed(table, numbered(key), *(value.get(part) for part in (kind, *IMAGES)))
+                images = guess_images(table, number_key(key), *(value.get(part) for part in (kind, *IMAGES)))
             if not isinstance(key, list):
-                raise DecodeError(NO_KEY, "the key is no array")
+                raise DecodeError(NO_KEY, "the key is not an array")
             row = images.key_row(key)
-            told = self._row(kind, value, row, images, change)
-            return [*self._tables.announced(images.schema), told if known else marked(told)]
+            record = self._row(kind, value, row, images, change)
+            return [*self._tables.announce(images.schema), record if known else mark_guessed(record)]
         except DecodeError as error:
-            row = {**row, **{name: one for part in (*KINDS, *IMAGES[:1]) for name, one in _members(value, part)}}
+            for part in (*KINDS, *IMAGES[:1]):
+                row = {**row, **_members(value, part)}
             return [change.unreadable(str(error), op, images, row)]
 
-    def _row(self, kind: str, value: Row, key_row: Row, images: RowImages, change: Change) -> ChangeRecord:
-        """An image is the whole row but its key. Without one, an update tells the columns it names; where it can name
-        none (KEYS_ONLY, OLD_IMAGE), the row must be fetched. An empty one names none, unless the feed is known to be of
-        updates: to take it for a row of nothing would empty the row."""
+    def _row(self, kind: str, value: Row, key_row: Row, images: RowImages, change: RowChange) -> ChangeRecord:
+        """An image is the whole row without its key. An update without an image contains the changed columns; in the
+        modes KEYS_ONLY and OLD_IMAGE it contains none, and the row must be fetched. Only in the mode UPDATES can an
+        update be empty: in others, taking it for a row without values would set the columns to NULL."""
         key = images.key(key_row)
-        given = as_row(value[kind], kind)
+        columns = as_row(value[kind], kind)
         old = None if value.get("oldImage") is None else {**key_row, **as_row(value["oldImage"], "oldImage")}
-        then = images.image(old) if old is not None else None
+        before = images.image(old) if old is not None else None
         if kind == "erase":
-            if given or value.get("newImage") is not None:
-                raise DecodeError(CONTRADICTION, "an erase that tells a row after it")
-            return change.record(Operation.DELETE, images, key, then)
+            if columns or value.get("newImage") is not None:
+                raise DecodeError(CONTRADICTION, "an erase with columns or newImage")
+            return change.record(Operation.DELETE, images, key, before)
         if value.get("newImage") is not None:
-            if given:
-                raise DecodeError(CONTRADICTION, f"{kind} names columns beside an image")
-            now = images.image({**key_row, **as_row(value["newImage"], "newImage")})
-            return change.record(self._arrival(old is not None), images, key, then, now)
-        if kind == "reset" and old is None and (given or self._mode is FeedMode.UPDATES):
-            return change.record(Operation.REPLACE, images, key, None, images.image({**key_row, **given}))
-        if given or (self._mode is FeedMode.UPDATES and old is None):
-            now = images.image({**key_row, **given})
-            return change.record(Operation.UPSERT, images, key, then, now)
-        return change.record(Operation.UPSERT, images, key, then, images.image(key_row), EVERYTHING)
+            if columns:
+                raise DecodeError(CONTRADICTION, f"{kind} with both columns and newImage")
+            after = images.image({**key_row, **as_row(value["newImage"], "newImage")})
+            return change.record(self._operation(old is not None), images, key, before, after)
+        if kind == "reset" and old is None and (columns or self._mode is FeedMode.UPDATES):
+            return change.record(Operation.REPLACE, images, key, None, images.image({**key_row, **columns}))
+        if columns or (self._mode is FeedMode.UPDATES and old is None):
+            after = images.image({**key_row, **columns})
+            return change.record(Operation.UPSERT, images, key, before, after)
+        return change.record(Operation.UPSERT, images, key, before, images.image(key_row), ALL_COLUMNS)
 
-    def _arrival(self, had_row: bool) -> Operation:
+    def _operation(self, had_row: bool) -> Operation:
         if had_row:
             return Operation.UPDATE
         return Operation.INSERT if self._mode is FeedMode.NEW_AND_OLD_IMAGES else Operation.UPSERT
 
     def _barrier(self, message: Message, value: Row, table: str) -> ChangeRecord:
-        """Everything older is in this partition already. The barrier of a table is the least of all partitions'."""
+        """The partition contains all older changes. The barrier of a table is the minimum over its partitions."""
         if value["resolved"] is None:
             raise DecodeError(NO_ORDER, "a barrier without a virtual timestamp")
-        moment = moment_of(value["resolved"])
-        record = self._control(message, table, moment, Operation.BARRIER)
+        timestamp = virtual_timestamp(value["resolved"])
+        record = self._control(message, table, timestamp, Operation.BARRIER)
         record.after = dumps({**value, "channel": message.channel})
         return record
 
-    def _schema(self, message: Message, value: Row, table: str, moment: Moment) -> list[Item]:
-        """Every partition tells it: its place is the same in all of them, so it counts once."""
+    def _schema(self, message: Message, value: Row, table: str, timestamp: VirtualTimestamp) -> list[Item]:
+        """Every partition contains the schema record, at the same position, so that it counts once."""
         changes = value["tableChanges"]
         if not isinstance(changes, list) or len(changes) != 1:
-            raise DecodeError(WRONG_VALUE, "a schema record that is not about one table")
-        told = as_row(as_row(changes[0], "the change").get("table"), "the table")
-        schema = feed_schema(table, told)
-        record = self._control(message, table, moment, Operation.SCHEMA)
+            raise DecodeError(WRONG_VALUE, "a schema record that does not have exactly one table")
+        definition = as_row(as_row(changes[0], "the change").get("table"), "the table")
+        schema = feed_schema(table, definition)
+        record = self._control(message, table, timestamp, Operation.SCHEMA)
         record.schema_id, record.after = schema.schema_id, canonical(to_plain(schema))
         record.position = dumps({**value, "channel": message.channel, "offset": message.offset})
-        record.event_id = f"{table}:schema:{dumps(told.get('schemaVersion'))}"
-        return [*self._tables.announced(schema), record]
+        record.event_id = f"{table}:schema:{dumps(definition.get('schemaVersion'))}"
+        return [*self._tables.announce(schema), record]
 
-    def _control(self, message: Message, table: str, moment: Moment, op: Operation) -> ChangeRecord:
+    def _control(self, message: Message, table: str, timestamp: VirtualTimestamp, op: Operation) -> ChangeRecord:
         return ChangeRecord(
             table,
             op,
-            epoch_prefix(self._setting.epoch) + moment.tail(0 if moment.step else message.offset, GONE),
+            epoch_prefix(self._settings.epoch) + timestamp.tail(0 if timestamp.step else message.offset, DELETED),
             "",
-            tx_id=moment.tx_id,
-            commit_ts=moment.commit_ts,
+            tx_id=timestamp.tx_id,
+            commit_ts=timestamp.commit_ts,
             position=dumps({"channel": message.channel, "offset": message.offset}),
             event_id=f"{message.channel}:{message.offset}",
         )
@@ -134,10 +135,10 @@ def _kind(value: Row) -> str:
     if len(kinds) > 1:
         raise DecodeError(CONTRADICTION, f"both {kinds[0]} and {kinds[1]}")
     if not kinds:
-        raise DecodeError(UNKNOWN_OPERATION, "neither update nor reset nor erase")
+        raise DecodeError(UNKNOWN_OPERATION, "none of update, reset and erase")
     return kinds[0]
 
 
-def _members(value: Row, name: str) -> list[tuple[str, Any]]:
+def _members(value: Row, name: str) -> Row:
     part = value.get(name)
-    return list(part.items()) if isinstance(part, dict) else []
+    return part if isinstance(part, dict) else {}

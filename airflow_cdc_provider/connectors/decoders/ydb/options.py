@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.spec.definition import doc
 
 
 class FeedMode(StrEnum):
-    """What a feed tells of a changed row. UNKNOWN: every record says it by itself, as far as it can."""
+    """``MODE`` of a feed. UNKNOWN: inferred from each record as far as possible."""
 
     UNKNOWN = ""
     KEYS_ONLY = "KEYS_ONLY"
@@ -25,7 +25,7 @@ class FeedMode(StrEnum):
 @dataclass(frozen=True)
 class YdbOptions:
     mode: FeedMode = doc("The feed's `MODE`.", FeedMode.UNKNOWN)
-    table: str = doc("Table of the feed; by default the topic's path without its last part.", "")
+    table: str = doc("Table of the feed; by default the path of the topic without its last part.", "")
 
 
 def read_options(options: Mapping[str, Any]) -> YdbOptions:

@@ -1,9 +1,9 @@
-"""Where in a feed a record stands, and its order key.
+"""Positions in a feed, and order keys.
 
     order key = epoch 8 · step 16 · transaction 16 · offset 16 · phase 2, all digits hex
 
-Step and transaction are the virtual timestamp, which orders all partitions; they are 0 where the feed has none, and
-then only the records of one partition, so of one key, are in order. In the form of DynamoDB Streams:
+Step and transaction are the virtual timestamp, which orders all partitions. They are 0 if the feed has none; then only
+the records of a partition, and so of a key, are ordered. In the format DYNAMODB_STREAMS_JSON:
 
     order key = epoch 8 · depth of the shard 4 (always 0) · sequence number 40, in decimal digits · phase 2
 """
@@ -14,16 +14,16 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_ORDER, DecodeError
-from airflow_cdc_provider.connectors.decoders.common.times import moment_of_us
+from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
 
 DIGITS = 50
 LIMIT = 1 << 64
 SEQUENCE_DIGITS = 40
-GONE, THERE = "00", "01"
+DELETED, PRESENT = "00", "01"
 
 
-class Moment(NamedTuple):
-    """A virtual timestamp. ``step`` is the coordinator's time in milliseconds."""
+class VirtualTimestamp(NamedTuple):
+    """``step``: the time of the coordinator in milliseconds."""
 
     step: int = 0
     transaction: int = 0
@@ -34,24 +34,24 @@ class Moment(NamedTuple):
 
     @property
     def commit_ts(self) -> datetime | None:
-        return moment_of_us(self.step * 1000) if self.step else None
+        return datetime_of_us(self.step * 1000) if self.step else None
 
     def tail(self, offset: int, phase: str) -> str:
         return f"{self.step:016x}{self.transaction:016x}{offset:016x}{phase}"
 
 
-def moment_of(told: Any) -> Moment:
-    """``[step, txId]``, or nothing."""
-    if told is None:
-        return Moment()
-    if isinstance(told, list) and len(told) == 2:
-        step, transaction = told
+def virtual_timestamp(value: Any) -> VirtualTimestamp:
+    """From ``[step, txId]``, or from None. Raises DecodeError."""
+    if value is None:
+        return VirtualTimestamp()
+    if isinstance(value, list) and len(value) == 2:
+        step, transaction = value
         if type(step) is type(transaction) is int and 0 <= step < LIMIT and 0 <= transaction < LIMIT:
-            return Moment(step, transaction)
-    raise DecodeError(NO_ORDER, "a virtual timestamp that is none")
+            return VirtualTimestamp(step, transaction)
+    raise DecodeError(NO_ORDER, "an invalid virtual timestamp")
 
 
-def sequence_tail(told: Any, phase: str) -> str:
-    if not isinstance(told, str) or not (told.isascii() and told.isdecimal() and len(told) <= SEQUENCE_DIGITS):
-        raise DecodeError(NO_ORDER, "a sequence number that is none")
-    return f"0000{told:0>{SEQUENCE_DIGITS}}{phase}"
+def sequence_tail(number: Any, phase: str) -> str:
+    if not isinstance(number, str) or not (number.isascii() and number.isdecimal() and len(number) <= SEQUENCE_DIGITS):
+        raise DecodeError(NO_ORDER, "an invalid sequence number")
+    return f"0000{number:0>{SEQUENCE_DIGITS}}{phase}"

@@ -1,82 +1,77 @@
-"""Change records of a feed, put together. Pure."""
+"""Builds the change records of a feed. Pure."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_cdc_provider.connectors.decoders.common.dead_letters import Understood, undecoded_message
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import PartialDecode, undecoded_record
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.common.images import RowImage, RowImages
 from airflow_cdc_provider.connectors.decoders.common.message import Message
-from airflow_cdc_provider.connectors.decoders.ydb.positions import GONE, THERE, Moment
+from airflow_cdc_provider.connectors.decoders.ydb.positions import DELETED, PRESENT, VirtualTimestamp
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.positions import epoch_prefix
 
 CODEC = "ydb changefeed"
-EVERYTHING = ("*",)
+ALL_COLUMNS = ("*",)
 
 
-class Change:
-    """One change of one row, before its images are read. ``facts`` are what the record tells beside the row."""
+class RowChange:
+    """A change of a row, before its images are decoded. ``metadata``: the members of the message other than rows."""
 
-    def __init__(self, epoch: int, message: Message, table: str, moment: Moment, facts: Mapping[str, Any]) -> None:
+    def __init__(
+        self, epoch: int, message: Message, table: str, timestamp: VirtualTimestamp, metadata: Mapping[str, Any]
+    ) -> None:
         self._epoch = epoch
         self._message = message
         self._table = table
-        self._moment = moment
-        self._position = dumps({**facts, "channel": message.channel, "offset": message.offset})
+        self._timestamp = timestamp
+        self._position = dumps({**metadata, "channel": message.channel, "offset": message.offset})
 
     def record(
         self,
         op: Operation,
         images: RowImages,
         key: str | None,
-        then: RowImage | None = None,
-        now: RowImage | None = None,
+        before: RowImage | None = None,
+        after: RowImage | None = None,
         refetch: tuple[str, ...] = (),
         snapshot: str = "none",
     ) -> ChangeRecord:
-        """All fields by place: this runs once per row."""
-        gone = op is Operation.DELETE
-        has_before = gone or op is Operation.UPDATE
-        message, moment = self._message, self._moment
+        """Positional arguments, since this runs once per row."""
+        is_delete = op is Operation.DELETE
+        has_before = is_delete or op is Operation.UPDATE
+        message, timestamp = self._message, self._timestamp
         return ChangeRecord(
             self._table,
             op,
-            epoch_prefix(self._epoch) + moment.tail(message.offset, GONE if gone else THERE),
+            epoch_prefix(self._epoch) + timestamp.tail(message.offset, DELETED if is_delete else PRESENT),
             images.schema_id,
             key if has_before else None,
-            None if gone else key,
-            then.text if then else None,
-            now.text if now else None,
-            then.complete if then else False,
-            now.complete if now else False,
+            None if is_delete else key,
+            before.text if before else None,
+            after.text if after else None,
+            before.complete if before else False,
+            after.complete if after else False,
             refetch,
             None,
             None,
             None,
-            moment.tx_id,
+            timestamp.tx_id,
             None,
-            moment.commit_ts,
+            timestamp.commit_ts,
             self._position,
             f"{message.channel}:{message.offset}",
             snapshot,
-            images.warned(),
+            images.take_warnings(),
         )
 
     def unreadable(self, reason: str, op: str, images: RowImages | None, row: Mapping[str, Any]) -> ChangeRecord:
-        """``row``: every value that might be one of its columns."""
-        phase = GONE if op == Operation.DELETE else THERE
-        tail = self._moment.tail(self._message.offset, phase)
-        known = Understood(self._table, op, position=self._position, tail=tail)
+        """``row``: all values of the message that may be columns of the row."""
+        phase = DELETED if op == Operation.DELETE else PRESENT
+        tail = self._timestamp.tail(self._message.offset, phase)
+        known = PartialDecode(self._table, op, position=self._position, tail=tail)
         if images is not None:
-            left = images.salvage(row)
-            images.warned()
-            values = {name: json.loads(text) for name, text in left.known.items()}
-            schema_id = images.schema_id
-            known = Understood(
-                self._table, op, left.key, values, left.columns, schema_id, position=self._position, tail=tail
-            )
-        return undecoded_message(CODEC, self._epoch, self._message, reason, known)
+            known = images.salvage(row, known)
+        return undecoded_record(CODEC, self._epoch, self._message, reason, known)

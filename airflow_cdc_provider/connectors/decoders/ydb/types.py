@@ -1,4 +1,4 @@
-"""YDB's types as logical types, and how a feed writes their values. Pure."""
+"""YDB types as logical types, and converters for the values in a feed. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow_cdc_provider.connectors.decoders.common import column_texts, times, values
-from airflow_cdc_provider.connectors.decoders.common.column_texts import Quick
+from airflow_cdc_provider.connectors.decoders.common.column_texts import ArrowConverter
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     WRONG_NUMBER,
     WRONG_TIME,
@@ -16,7 +16,7 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     DecodeError,
 )
 from airflow_cdc_provider.connectors.decoders.common.times import Warn
-from airflow_cdc_provider.connectors.decoders.common.values import Convert, decimal_type
+from airflow_cdc_provider.connectors.decoders.common.values import Converter, decimal_type
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 
 BY_NAME: Mapping[str, Kind] = {
@@ -52,7 +52,7 @@ TO_MICROSECONDS = len("2022-02-22T00:00:00.000000Z")
 PER_UNIT_US = {"datetime64": 1_000_000, "timestamp64": 1}
 
 
-def bare(native: str) -> str:
+def base_type(native: str) -> str:
     """``Optional<Uint64>`` and ``Uint64?`` are Uint64."""
     name = native.strip().lower()
     while name.endswith("?") or name.startswith("optional<"):
@@ -61,18 +61,18 @@ def bare(native: str) -> str:
 
 
 def logical_type(native: str) -> LogicalType:
-    """What has no counterpart is text, as the feed writes it."""
-    name = bare(native)
+    """A type without a counterpart is text, as written in the feed."""
+    name = base_type(native)
     if name == "uint64":
         return decimal_type(20, 0)
-    if found := DECIMAL.fullmatch(name):
-        return decimal_type(int(found[1]), int(found[2]))
+    if match := DECIMAL.fullmatch(name):
+        return decimal_type(int(match[1]), int(match[2]))
     return LogicalType(BY_NAME.get(name, Kind.TEXT))
 
 
-def converter(column: Column, warn: Warn) -> Convert:
-    """By the column's own type in YDB; where that was not told, by what it is in the copy."""
-    name = bare(column.native)
+def converter(column: Column, warn: Warn) -> Converter:
+    """By the YDB type of the column; if that is unknown, by its type in the copy."""
+    name = base_type(column.native)
     if name in UNSIGNED:
         return _unsigned(UNSIGNED[name], column.type)
     if name == "int8":
@@ -81,7 +81,7 @@ def converter(column: Column, warn: Warn) -> Convert:
         case Kind.DATE:
             return _number_or_text(times.date_of_days, times.date_of_text, warn)
         case Kind.TIMESTAMPTZ:
-            return _moments(PER_UNIT_US.get(name, 0), warn)
+            return _timestamps(PER_UNIT_US.get(name, 0), warn)
         case Kind.TIMESTAMP:
             return lambda value: times.timestamp_of_text(value, warn)
         case Kind.DECIMAL:
@@ -94,28 +94,28 @@ def converter(column: Column, warn: Warn) -> Convert:
             return values.converter(column.type, warn)
 
 
-def quick_of(column: Column) -> Quick | None:
-    """The same as ``converter`` for many values, where they can be told together."""
-    name, kind = bare(column.native), column.type
+def arrow_converter(column: Column) -> ArrowConverter | None:
+    """As ``converter``, for Arrow columns; None if the type is not supported."""
+    name, kind = base_type(column.native), column.type
     if name in UNSIGNED:
-        return column_texts.whole(0, UNSIGNED[name] - 1, quotes=kind.kind is Kind.DECIMAL)
+        return column_texts.integers_between(0, UNSIGNED[name] - 1, quotes=kind.kind is Kind.DECIMAL)
     if name == "int8":
-        return column_texts.whole(-SIGNED_BYTE, SIGNED_BYTE - 1)
+        return column_texts.integers_between(-SIGNED_BYTE, SIGNED_BYTE - 1)
     if kind.kind is Kind.TIMESTAMPTZ:
-        return column_texts.moments(PER_UNIT_US[name], "Z") if name in PER_UNIT_US else column_texts.iso_moments
+        return column_texts.timestamps(PER_UNIT_US[name], "Z") if name in PER_UNIT_US else column_texts.iso_timestamps
     if kind.kind is Kind.DECIMAL and kind.precision is not None and kind.scale is not None:
         return column_texts.decimals(kind.precision, kind.scale)
-    return None if kind.kind is Kind.JSON else column_texts.of_kind(kind.kind)
+    return None if kind.kind is Kind.JSON else column_texts.converter_of_kind(kind.kind)
 
 
-def _unsigned(limit: int, kind: LogicalType) -> Convert:
+def _unsigned(limit: int, kind: LogicalType) -> Converter:
     form = '"{}"' if kind.kind is Kind.DECIMAL else "{}"
 
     def convert(value: Any) -> str:
         if type(value) is not int:
-            raise DecodeError(WRONG_VALUE, "not a whole number")
+            raise DecodeError(WRONG_VALUE, "not an integer")
         if not 0 <= value < limit:
-            raise DecodeError(WRONG_NUMBER, "a number that its unsigned type does not take")
+            raise DecodeError(WRONG_NUMBER, "a number out of range for its unsigned type")
         return form.format(value)
 
     return convert
@@ -123,29 +123,31 @@ def _unsigned(limit: int, kind: LogicalType) -> Convert:
 
 def _byte(value: Any) -> str:
     if type(value) is not int:
-        raise DecodeError(WRONG_VALUE, "not a whole number")
+        raise DecodeError(WRONG_VALUE, "not an integer")
     if not -SIGNED_BYTE <= value < SIGNED_BYTE:
-        raise DecodeError(WRONG_NUMBER, "a number that Int8 does not take")
+        raise DecodeError(WRONG_NUMBER, "a number out of range for Int8")
     return str(value)
 
 
-def _number_or_text(of_number: Callable[[int, Warn], str], of_text: Callable[[str, Warn], str], warn: Warn) -> Convert:
+def _number_or_text(
+    of_number: Callable[[int, Warn], str], of_text: Callable[[str, Warn], str], warn: Warn
+) -> Converter:
     return lambda value: of_number(value, warn) if type(value) is int else of_text(value, warn)
 
 
-def _moments(unit_us: int, warn: Warn) -> Convert:
-    """ISO text, always UTC; the wide types are numbers of their units."""
+def _timestamps(unit_us: int, warn: Warn) -> Converter:
+    """ISO text, always UTC; the 64-bit types are numbers of their units."""
 
     def convert(value: Any) -> str:
         if type(value) is int:
             if not unit_us:
-                raise DecodeError(WRONG_TIME, "a time as a number, of a type that is told as text")
+                raise DecodeError(WRONG_TIME, "a time as a number, although its type is sent as text")
             return times.timestamp_of_us(value * unit_us, warn, "Z")
         if isinstance(value, str) and len(value) <= TO_MICROSECONDS:
             try:
                 moment = datetime.fromisoformat(value)
             except ValueError:
-                return times.timestamptz_of_text(value, warn)  # beyond the calendar, or no time at all
+                return times.timestamptz_of_text(value, warn)  # outside the calendar, or invalid
             if moment.tzinfo is None or moment.tzinfo is UTC:
                 return f'"{moment.replace(tzinfo=None).isoformat()}Z"'
         return times.timestamptz_of_text(value, warn)

@@ -1,1 +1,1 @@
-"""Any SQL table with a timestamp of its last change, over SQLAlchemy."""
+"""SQL tables that have a timestamp of the last change, polled over SQLAlchemy."""

@@ -1,4 +1,4 @@
-"""Which tables there are, and of what columns."""
+"""Read tables and columns from the catalogue."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 @dataclass(frozen=True)
 class PolledTable:
-    """A table as the database shows it. ``types``: column -> SQLAlchemy's type. ``nullable``: columns that may hold
-    NULL."""
+    """``types``: column -> SQLAlchemy type. ``nullable``: nullable columns."""
 
     namespace: str
     name: str
@@ -25,11 +24,11 @@ class PolledTable:
 
 
 def read_catalogue(connection: sa.Connection, schemas: Sequence[str], table: str = "") -> dict[str, PolledTable]:
-    """``schema.table`` -> table; all of these schemas, or only the one that is named. A few queries, whatever their
-    number."""
+    """``schema.table`` -> table of these schemas; only ``table`` if it is set. The number of queries is independent of
+    the number of tables."""
     inspector = sa.inspect(connection)
     namespaces = list(schemas) or [inspector.default_schema_name or ""]
-    found: dict[str, PolledTable] = {}
+    tables: dict[str, PolledTable] = {}
     for namespace in namespaces:
         names = None
         if table:
@@ -38,34 +37,34 @@ def read_catalogue(connection: sa.Connection, schemas: Sequence[str], table: str
             names = [table.removeprefix(f"{namespace}.")]
         columns = inspector.get_multi_columns(schema=namespace or None, filter_names=names)
         keys = inspector.get_multi_pk_constraint(schema=namespace or None, filter_names=names)
-        for place, told in columns.items():
-            name = place[1]
-            key = tuple(keys[place]["constrained_columns"]) if place in keys else ()
-            made = _described(namespace, name, told, key, connection.dialect.name)
-            found[made.schema.table] = made
-    return found
+        for schema_and_name, reflected in columns.items():
+            name = schema_and_name[1]
+            key = tuple(keys[schema_and_name]["constrained_columns"]) if schema_and_name in keys else ()
+            polled = _polled_table(namespace, name, reflected, key, connection.dialect.name)
+            tables[polled.schema.table] = polled
+    return tables
 
 
-def index_leads(connection: sa.Connection, table: PolledTable, column: str) -> bool:
-    """Whether an index begins with the column."""
+def has_index_on(connection: sa.Connection, table: PolledTable, column: str) -> bool:
+    """Whether an index starts with the column."""
     indexes = sa.inspect(connection).get_indexes(table.name, schema=table.namespace or None)
-    leading = [one["column_names"][0] for one in indexes if one["column_names"]]
+    leading = [index["column_names"][0] for index in indexes if index["column_names"]]
     return column in (*leading, *table.schema.key[:1])
 
 
-def _described(namespace: str, name: str, told: Sequence[Any], key: tuple[str, ...], system: str) -> PolledTable:
+def _polled_table(
+    namespace: str, name: str, reflected: Sequence[Any], key: tuple[str, ...], system: str
+) -> PolledTable:
     columns = tuple(
-        Column(one["name"], logical_type(one["type"], system), bool(one["nullable"]), _native(one["type"]))
-        for one in told
+        Column(
+            column["name"], logical_type(column["type"], system), bool(column["nullable"]), native=repr(column["type"])
+        )
+        for column in reflected
     )
     return PolledTable(
         namespace,
         name,
         TableSchema(f"{namespace}.{name}" if namespace else name, columns, key),
-        {one["name"]: one["type"] for one in told},
-        frozenset(one["name"] for one in told if one["nullable"]),
+        {column["name"]: column["type"] for column in reflected},
+        frozenset(column["name"] for column in reflected if column["nullable"]),
     )
-
-
-def _native(kind: Type) -> str:
-    return repr(kind)

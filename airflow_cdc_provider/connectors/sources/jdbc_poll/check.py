@@ -1,36 +1,36 @@
-"""Every obstacle at once, each with its cure."""
+"""Report every problem of the source at once, each with its remedy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, index_leads, read_catalogue
+from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, has_index_on, read_catalogue
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
-from airflow_cdc_provider.connectors.sources.jdbc_poll.select import SPELLED, Selectable
+from airflow_cdc_provider.connectors.sources.jdbc_poll.select import EXACT_TEXT, TableQueries
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Kind
 
-NOT_CAST = frozenset({Kind.FLOAT32, Kind.FLOAT64, Kind.BYTES})
-MOMENTS = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+INEXACT_IN_MYSQL = frozenset({Kind.FLOAT32, Kind.FLOAT64, Kind.BYTES})
+TIMESTAMPS = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
-def stamp_of(described: PolledTable, options: JdbcPollOptions) -> str:
-    """The column that tells of changes. Raises CheckFailed (SRC062) where the table has no such moment."""
+def timestamp_column_of(described: PolledTable, options: JdbcPollOptions) -> str:
+    """The column with the time of the last change. Raises CheckFailed (SRC062) if the table has no such timestamp."""
     table = described.schema.table
     name = options.timestamp_columns.get(table, options.timestamp_column)
     if name not in described.schema.names:
-        raise CheckFailed(_no_column(table, name, "no such column"))
+        raise CheckFailed(_no_timestamp_column(table, name, "no such column"))
     kind = described.schema.column(name).type.kind
-    if kind not in MOMENTS:
-        raise CheckFailed(_no_column(table, name, f"a column of type {kind}"))
+    if kind not in TIMESTAMPS:
+        raise CheckFailed(_no_timestamp_column(table, name, f"a column of type {kind}"))
     return name
 
 
 def find_problems(database: Database, tables: Sequence[TableTask]) -> list[Problem]:
-    """Raises SourceUnavailable where the database cannot be reached; a refused login is one of the problems."""
+    """Raises SourceUnavailable if the database cannot be reached. A refused login is one of the problems."""
     problems: list[Problem] = []
     options = database.options
     try:
@@ -41,106 +41,106 @@ def find_problems(database: Database, tables: Sequence[TableTask]) -> list[Probl
             for task in tables:
                 described = catalogue[task.table]
                 try:
-                    stamp = stamp_of(described, options)
+                    column = timestamp_column_of(described, options)
                 except CheckFailed as error:
                     problems += error.problems
                     continue
-                selectable = Selectable(described, task.schema, stamp, options.offset, database.system)
-                problems += _key_problems(selectable)
-                if not index_leads(connection, described, stamp):
-                    problems.append(_no_index(described, stamp))
+                queries = TableQueries(described, task.schema, column, options.offset, database.system)
+                problems += _paging_problems(queries)
+                if not has_index_on(connection, described, column):
+                    problems.append(_no_index(described, column))
                 if options.key_audit is None and task.rule.on_delete is not OnDelete.IGNORE:
-                    problems.append(_deletes_unseen(task.table))
+                    problems.append(_deletes_undetected(task.table))
     except CheckFailed as error:
         problems += error.problems
     return problems
 
 
-def refuse(selectable: Selectable, database: Database) -> None:
-    """Raises CheckFailed where the table cannot be read page by page."""
-    problems = list(_key_problems(selectable))
+def require_pageable(queries: TableQueries) -> None:
+    """Raises CheckFailed if the table cannot be read page by page."""
+    problems = list(_paging_problems(queries))
     if problems:
         raise CheckFailed(*problems)
 
 
-def _key_problems(selectable: Selectable) -> Iterator[Problem]:
-    schema = selectable.schema
+def _paging_problems(queries: TableQueries) -> Iterator[Problem]:
+    schema = queries.schema
     if not schema.key:
         yield Problem(
             "SRC063",
-            f"{schema.table} has no key: which row of the target a changed row is cannot be told",
+            f"{schema.table} has no key, so changed rows cannot be matched to rows of the target",
             where=schema.table,
             found="no primary key",
             allowed="a primary key, or `key` in the table's rule",
-            do="name columns that are unique and not NULL under `key`",
+            do="list columns that are unique and not NULL under `key`",
         )
-    yield from _spelled(selectable)
-    nullable = [name for name in schema.key if name in selectable.described.nullable]
+    yield from _inexact_casts(queries)
+    nullable = [name for name in schema.key if name in queries.described.nullable]
     if nullable:
         yield Problem(
             "SRC063",
-            f"the key of {schema.table} may be NULL: pages of rows have no order by it",
+            f"the key of {schema.table} is nullable, so it does not order the pages",
             where=schema.table,
             found=", ".join(nullable),
             allowed="key columns that are declared NOT NULL",
-            do="declare them so, or name others under `key`",
+            do="declare them NOT NULL, or list other columns under `key`",
         )
 
 
-def _spelled(selectable: Selectable) -> Iterator[Problem]:
-    """Other systems print dates and numbers as their settings say."""
-    source, system = selectable.described.schema, selectable.system
+def _inexact_casts(queries: TableQueries) -> Iterator[Problem]:
+    """The texts of dates and numbers in other systems depend on settings."""
+    source, system = queries.described.schema, queries.system
     mysql = system in ("mysql", "mariadb")
-    for column in selectable.schema.columns:
-        asked = column.text_of or (column.name if selectable.is_cast(column.name) else "")
-        if not asked or (system in SPELLED and not (mysql and source.column(asked).type.kind in NOT_CAST)):
+    for column in queries.schema.columns:
+        name = column.text_of or (column.name if queries.is_cast(column.name) else "")
+        if not name or (system in EXACT_TEXT and not (mysql and source.column(name).type.kind in INEXACT_IN_MYSQL)):
             continue
         yield Problem(
             "SRC105",
-            f"column {asked} of {source.table} has no exact text",
-            where=f"{source.table}.{asked}",
+            f"column {name} of {source.table} has no exact text",
+            where=f"{source.table}.{name}",
             found=f"`{'on_unrepresentable' if column.text_of else 'columns.cast'}` of {column.native or system}",
-            allowed="columns of PostgreSQL; of MySQL and MariaDB all but floating numbers and bytes",
-            do="remove it, or leave the column out",
+            allowed="columns of PostgreSQL; of MySQL and MariaDB all but floating-point numbers and bytes",
+            do="remove the option, or exclude the column",
         )
 
 
-def _no_column(table: str, name: str, found: str) -> Problem:
+def _no_timestamp_column(table: str, name: str, found: str) -> Problem:
     return Problem(
         "SRC062",
-        f"nothing tells which rows of {table} were changed",
+        f"{table} has no timestamp column {name}",
         where=f"{table}.{name}",
         found=found,
-        allowed="a column of date and time that every change sets",
-        do=f"name one under `timestamp_columns` of the source: `{table}: …`",
+        allowed="a timestamp column that every change sets",
+        do=f"set one under `timestamp_columns` of the source: `{table}: …`",
     )
 
 
 def _no_table(name: str) -> Problem:
     return Problem(
         "SRC062",
-        "`timestamp_columns` names a table that is not there, or is hidden",
+        "`timestamp_columns` names a table that does not exist, or is hidden",
         where=name,
-        do="mend the name (`schema.table`), or add its schema to `schemas`",
+        do="correct the name (`schema.table`), or add its schema to `schemas`",
     )
 
 
-def _no_index(described: PolledTable, stamp: str) -> Problem:
+def _no_index(described: PolledTable, column: str) -> Problem:
     table = described.schema.table
     return Problem(
         "SRC064",
-        f"no index of {table} begins with {stamp}: every question about changes reads the whole table",
-        where=f"{table}.{stamp}",
+        f"no index of {table} starts with {column}: every poll reads the whole table",
+        where=f"{table}.{column}",
         found="no index",
-        do=f"CREATE INDEX ON {table} ({stamp}) where the table is large; copies are right without it, and slow",
+        do=f"CREATE INDEX ON {table} ({column}) if the table is large; copies are correct without it, but slow",
     )
 
 
-def _deletes_unseen(table: str) -> Problem:
+def _deletes_undetected(table: str) -> Problem:
     return Problem(
         "SRC065",
         f"rows that are deleted from {table} stay in the target",
         where=table,
         found="no `key_audit` under `source`",
-        do="key_audit: 1d under `source`; where no row is ever deleted: on_delete: ignore in the table's rule",
+        do="key_audit: 1d under `source`; if rows are never deleted: on_delete: ignore in the table's rule",
     )

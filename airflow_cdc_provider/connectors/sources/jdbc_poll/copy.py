@@ -1,8 +1,8 @@
-"""A copy of a whole table, in shares that any process can read, any number of times.
+"""A full copy of a table, in splits that any process can read, any number of times.
 
-Not exact by itself: shares are read one beside the other while others write. It stands where the source's clock stood
-before the first was read; what was planned to be read earlier says nothing new, and all that was committed since is in
-an interval that is planned later.
+The copy alone is not exact: splits are read in parallel under concurrent writes. Its floor is the source's clock before
+the first read. Rounds that were planned earlier contain nothing newer, and everything that is committed later is in a
+round that is planned later.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from airflow_cdc_provider.connectors.key_ranges import ROWS_AT_ONCE, KeyRange, k
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.sources.jdbc_poll.identities import read_identities
-from airflow_cdc_provider.connectors.sources.jdbc_poll.rows import Rows
-from airflow_cdc_provider.connectors.sources.jdbc_poll.select import Selectable
-from airflow_cdc_provider.connectors.sources.polling.intervals import Clock, anchor
+from airflow_cdc_provider.connectors.sources.jdbc_poll.rows import RowConverter
+from airflow_cdc_provider.connectors.sources.jdbc_poll.select import TableQueries
+from airflow_cdc_provider.connectors.sources.polling.intervals import IntervalPlanner, copy_anchor
 from airflow_cdc_provider.core.log.positions import Position
 
 if TYPE_CHECKING:
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_copy(database: Database, selectable: Selectable, epoch: int, sealed: Position, cores: int) -> Iterator[Copy]:
+def open_copy(database: Database, queries: TableQueries, epoch: int, sealed: Position, cores: int) -> Iterator[Copy]:
     """``sealed`` is the end of the last sealed window."""
+    table = queries.schema.table
     with database.session() as connection:
-        identity = read_identities(connection, {selectable.schema.table: selectable.described})
+        identity = read_identities(connection, {table: queries.described}).get(table)
         now = database.now(connection)
-        rows, least, most = connection.execute(selectable.extent()).one()
-    stands = anchor(sealed, selectable.schema.table, epoch, Clock(now, database.options))
-    shares = key_ranges(rows, least, most, cores, selectable.where)
-    told = identity.get(selectable.schema.table)
-    yield Copy(stands.floor, stands.position, selectable.schema, SplitRead(shares), int(rows), identity=told)
+        rows, least, most = connection.execute(queries.extent()).one()
+    anchor = copy_anchor(sealed, table, epoch, IntervalPlanner(now, database.options))
+    splits = key_ranges(rows, least, most, cores, queries.where)
+    yield Copy(anchor.floor, anchor.position, queries.schema, SplitRead(splits), int(rows), identity=identity)
 
 
-def read_split(database: Database, selectable: Selectable, part: KeyRange) -> Iterator[pa.Table]:
-    """Rows in the table's types, as they come. ``selectable`` has the filter of ``part``."""
-    rows = Rows(selectable)
+def read_split(database: Database, queries: TableQueries, split: KeyRange) -> Iterator[pa.Table]:
+    """Rows in the table's types, streamed. ``queries`` has the row filter of ``split``."""
+    converter = RowConverter(queries)
     with database.session(autocommit=False) as connection:
         streamed = connection.execution_options(stream_results=True, max_row_buffer=ROWS_AT_ONCE)
-        with streamed.execute(selectable.rows(part.low, part.high)) as found:
-            for some in found.partitions(ROWS_AT_ONCE):
-                yield rows.table(some)
+        with streamed.execute(queries.rows(split.low, split.high)) as result:
+            for rows in result.partitions(ROWS_AT_ONCE):
+                yield converter.table(rows)

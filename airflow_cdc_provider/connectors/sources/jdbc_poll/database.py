@@ -1,4 +1,4 @@
-"""Sessions with a database, and its errors in our words."""
+"""Open sessions with a database, and map its errors."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     "mariadb": ("SET time_zone = '+00:00'",),
     "oracle": ("ALTER SESSION SET TIME_ZONE = '+00:00'",),
 }
-"""Values come as they are stored, in UTC; rows that the user may not see are an error and no smaller table."""
+"""Values are read as stored, in UTC. Row-level security raises an error instead of filtering rows."""
 
 PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306, "oracle": 1521, "mssql": 1433}
-"""Where a connection that names no port leads to."""
+"""Default ports."""
 
-NAMES_DATABASE = frozenset({"host", "service_name", "sid", "instance", "unix_socket"})
-"""Extras of a connection that say which server or database it leads to."""
+IDENTITY_EXTRAS = frozenset({"host", "service_name", "sid", "instance", "unix_socket"})
+"""Extras of a connection that select the server or the database."""
 
 FORBIDDEN = frozenset({"42501", "28000", "28P01"})
 FORBIDDEN_NUMBERS = frozenset({1044, 1045, 1142, 1143, 1227})
-"""What PostgreSQL and MySQL say where a right is missing: SQLSTATE, and error numbers."""
+"""Errors for missing permissions: SQLSTATEs of PostgreSQL, error numbers of MySQL."""
 
 
 class Database:
-    """Opens sessions; keeps none."""
+    """Opens sessions, without a pool."""
 
     def __init__(self, info: ConnectionInfo, options: JdbcPollOptions) -> None:
         self.info = info
         self.options = options
 
     @property
-    def place(self) -> str:
-        """Where errors say it happened."""
+    def location(self) -> str:
+        """``where`` of problems."""
         return f"{self.info.host}:{self.info.port or ''}/{self.info.schema} as {self.info.login}"
 
     @cached_property
@@ -80,7 +80,7 @@ class Database:
                     "the driver of the source is not installed",
                     where="`driver` under `source`",
                     found=f"{self.options.driver}: {_first_line(error)}",
-                    do="install its Python package here and on the executors, or mend the name",
+                    do="install its Python package on workers and executors, or correct the name",
                 )
             ) from error
 
@@ -90,7 +90,7 @@ class Database:
 
     @contextmanager
     def session(self, autocommit: bool = True) -> Iterator[sa.Connection]:
-        """A session in UTC. Rows that come as they are asked for need a transaction."""
+        """A session in UTC. Streamed results require a transaction, that is ``autocommit=False``."""
         with self.errors(), self.engine.connect() as connection:
             if autocommit:
                 connection = connection.execution_options(isolation_level="AUTOCOMMIT")
@@ -107,18 +107,18 @@ class Database:
 
     def now(self, connection: sa.Connection) -> datetime:
         """The server's clock, in UTC."""
-        told = connection.exec_driver_sql(CLOCKS.get(self.system, "SELECT CURRENT_TIMESTAMP")).scalar_one()
-        moment = datetime.fromisoformat(told) if isinstance(told, str) else told
-        if moment.tzinfo is not None:
-            return moment.astimezone(UTC)
+        value = connection.exec_driver_sql(CLOCKS.get(self.system, "SELECT CURRENT_TIMESTAMP")).scalar_one()
+        now = datetime.fromisoformat(value) if isinstance(value, str) else value
+        if now.tzinfo is not None:
+            return now.astimezone(UTC)
         offset = timedelta(0) if self.system in CLOCKS else self.options.offset
-        return moment.replace(tzinfo=UTC) - offset
+        return now.replace(tzinfo=UTC) - offset
 
     def identity(self) -> dict[str, str]:
-        """From the connection: no statement names a server on every database. A database that is no URL's path, such
-        as a service of Oracle, stands in the extras."""
+        """From the connection, because no statement identifies the server on every system. A database that is not in
+        the path of the URL, such as an Oracle service, is in the extras."""
         url = self.engine.url
-        query = {name: value for name, value in url.query.items() if name in NAMES_DATABASE and isinstance(value, str)}
+        query = {name: value for name, value in url.query.items() if name in IDENTITY_EXTRAS and isinstance(value, str)}
         port = url.port or PORTS.get(self.system)
         host = (url.host or "").lower() + (f":{port}" if url.host and port else "")
         return {"system": self.system, "host": host, "database": url.database or "", **query}
@@ -130,15 +130,15 @@ class Database:
         found = f"{state} {_first_line(original or error)}".strip()
         if UNTRUSTED.search(found):
             authority = "`sslrootcert`" if self.options.driver in POSTGRES else '`"ssl": {"ca": …}`'
-            return untrusted(self.place, self.info.connection_id, found, authority)
+            return untrusted(self.location, self.info.connection_id, found, authority)
         if state in FORBIDDEN or number in FORBIDDEN_NUMBERS:
-            do = f"grant SELECT on the tables to {self.info.login}, or mend the connection {self.info.connection_id}"
-            return CheckFailed(Problem("SRC010", "a right is missing", where=self.place, found=found, do=do))
+            do = f"grant SELECT on the tables to {self.info.login}, or correct connection {self.info.connection_id}"
+            return CheckFailed(Problem("SRC010", "the user lacks a permission", self.location, found, do=do))
         what = "the database failed, or cannot be reached"
-        return SourceUnavailable(Problem("CON013", what, where=self.place, found=found, do="try again"))
+        return SourceUnavailable(Problem("CON013", what, where=self.location, found=found, do="try again"))
 
 
 def _first_line(error: BaseException) -> str:
-    """What the server says; further lines may quote values."""
+    """Further lines of the server's message may quote values."""
     text = str(getattr(getattr(error, "diag", None), "message_primary", None) or error).strip()
     return text.splitlines()[0][:300] if text else type(error).__name__

@@ -1,5 +1,5 @@
-"""What the extra of a connection may say to the driver of a polled database. A driver that is not known here is told
-nothing: its options may load code, run statements or read files."""
+"""Allowed extras of a connection, per driver of a polled database. None are allowed for an unknown driver: its options
+may load code, run statements or read files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_cdc_provider.core.connections import mysql_access, postgres_access
-from airflow_cdc_provider.core.connections.allowed_extras import followed, refused
+from airflow_cdc_provider.core.connections.allowed_extras import allowed_options, option_not_allowed
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.tls import not_verified
 from airflow_cdc_provider.core.errors import Problem
@@ -24,20 +24,20 @@ ODBC_ALLOWED = frozenset(
     {ODBC_DRIVER, ODBC_TRUST, "ApplicationIntent", "Encrypt", "HostNameInCertificate", "MultiSubnetFailover"}
 )
 DRIVER_NAME = re.compile(r"[A-Za-z][\w .()-]*")
-"""The name of an installed driver; a path would be a library to load."""
+"""The name of an installed driver, not the path of a library."""
 WORD = re.compile(r"[\w.$*-]+")
 
 
 @dataclass(frozen=True)
 class Extra:
-    """``query`` goes into the URL, ``arguments`` to the driver itself."""
+    """``query`` is part of the URL, ``arguments`` are passed to the driver."""
 
     query: Mapping[str, str] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_extra(driver: str, connection: ConnectionInfo) -> Extra:
-    """Raises CheckFailed (CON040) where the extra says what is not allowed."""
+    """Raises CheckFailed (CON040) if the extra has a key or value that is not allowed."""
     if driver in POSTGRES:
         return Extra({name: str(value) for name, value in postgres_access.libpq_parameters(connection).items()})
     if driver in MYSQL:
@@ -45,7 +45,7 @@ def read_extra(driver: str, connection: ConnectionInfo) -> Extra:
         return Extra(arguments={"ssl": tls.context()} if tls else {})
     if driver in ODBC:
         return Extra(_odbc(connection))
-    given = followed(connection, frozenset({"service_name"}) if driver in ORACLE else frozenset())
+    given = allowed_options(connection, frozenset({"service_name"}) if driver in ORACLE else frozenset())
     return Extra({name: _word(connection, name, value) for name, value in given.items()})
 
 
@@ -60,18 +60,22 @@ def unverified(driver: str, connection: ConnectionInfo) -> list[Problem]:
 
 
 def _odbc(connection: ConnectionInfo) -> dict[str, str]:
-    given = followed(connection, ODBC_ALLOWED)
-    told = {name: _word(connection, name, value) for name, value in given.items() if name != ODBC_DRIVER}
-    if told.get(ODBC_TRUST, "no") not in ("yes", "no"):
-        raise refused(connection, f"{ODBC_TRUST} that is neither yes nor no", f"{ODBC_TRUST}: yes, {ODBC_TRUST}: no")
+    given = allowed_options(connection, ODBC_ALLOWED)
+    parameters = {name: _word(connection, name, value) for name, value in given.items() if name != ODBC_DRIVER}
+    if parameters.get(ODBC_TRUST, "no") not in ("yes", "no"):
+        raise option_not_allowed(
+            connection, f"{ODBC_TRUST} that is neither yes nor no", f"{ODBC_TRUST}: yes, {ODBC_TRUST}: no"
+        )
     if ODBC_DRIVER in given:
         if not DRIVER_NAME.fullmatch(str(given[ODBC_DRIVER])):
-            raise refused(connection, "a driver that is no name", "driver: ODBC Driver 18 for SQL Server")
-        told[ODBC_DRIVER] = str(given[ODBC_DRIVER])
-    return told
+            raise option_not_allowed(connection, "a driver that is not a name", "driver: ODBC Driver 18 for SQL Server")
+        parameters[ODBC_DRIVER] = str(given[ODBC_DRIVER])
+    return parameters
 
 
 def _word(connection: ConnectionInfo, name: str, value: Any) -> str:
     if not WORD.fullmatch(str(value)):
-        raise refused(connection, f"{name} that is no single word", f"{name}: letters, digits, `_`, `.`, `$`, `*`, `-`")
+        raise option_not_allowed(
+            connection, f"{name} that is not one word", f"{name}: letters, digits, `_`, `.`, `$`, `*`, `-`"
+        )
     return str(value)

@@ -1,7 +1,7 @@
-"""What the catalogue of a polled database says of its tables, apart from names and types of columns.
+"""Read the identities of polled tables and their columns from the catalogue.
 
-PostgreSQL shows the most. Others show where a column stands: a column that is dropped behind all others and added again
-with its old type is the same to them.
+PostgreSQL has the most detail. Other systems have the ordinal positions of columns, so a last column that is dropped
+and added again with its old type keeps its identity.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTabl
 from airflow_cdc_provider.connectors.sources.jdbc_poll.types import Type
 from airflow_cdc_provider.connectors.sources.postgres.catalog import DOMAINS
 from airflow_cdc_provider.connectors.sources.postgres.identities import read_identities as read_postgres
-from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogColumn as PostgresTable
+from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable as PostgresTable
 from airflow_cdc_provider.core.table.identity import ColumnIdentity, TableIdentity, TablePartition
 
 OIDS = """
@@ -30,8 +30,8 @@ SELECT table_name, column_name, ordinal_position, data_type, column_type, charac
 FROM information_schema.columns WHERE table_schema = %(namespace)s
 """
 
-NUMBERED = frozenset({"mssql"})
-"""Systems whose positions of columns are numbers that are never used again within a table."""
+NEVER_REUSED = frozenset({"mssql"})
+"""Systems whose ordinal positions of columns are never reused within a table."""
 POSITIONS = """
 SELECT table_name, column_name, ordinal_position FROM information_schema.columns WHERE table_schema = :namespace
 """
@@ -39,7 +39,7 @@ SELECT table_name, column_name, ordinal_position FROM information_schema.columns
 INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 TEXTS = frozenset({"tinytext", "text", "mediumtext", "longtext"})
 BLOBS = frozenset({"tinyblob", "blob", "mediumblob", "longblob"})
-LISTED = frozenset({"enum", "set"})
+LABELLED = frozenset({"enum", "set"})
 
 
 def read_identities(connection: sa.Connection, described: Mapping[str, PolledTable]) -> dict[str, TableIdentity]:
@@ -49,8 +49,8 @@ def read_identities(connection: sa.Connection, described: Mapping[str, PolledTab
         case "mysql" | "mariadb":
             return _mysql(connection, described)
         case system:
-            numbers = read_numbers(connection, described) if system in NUMBERED else {}
-            return {name: plain_identity(table, numbers.get(name)) for name, table in described.items()}
+            numbers = read_numbers(connection, described) if system in NEVER_REUSED else {}
+            return {name: reflected_identity(table, numbers.get(name)) for name, table in described.items()}
 
 
 def read_numbers(connection: sa.Connection, described: Mapping[str, PolledTable]) -> dict[str, dict[str, int]]:
@@ -62,17 +62,17 @@ def read_numbers(connection: sa.Connection, described: Mapping[str, PolledTable]
     return numbers
 
 
-def plain_identity(table: PolledTable, numbers: Mapping[str, int] | None) -> TableIdentity:
-    """By what SQLAlchemy says of the columns. Without ``numbers`` by their places."""
+def reflected_identity(table: PolledTable, numbers: Mapping[str, int] | None) -> TableIdentity:
+    """From SQLAlchemy's column types. Columns are numbered in their order if ``numbers`` is None."""
     columns = {
         name: ColumnIdentity(
-            numbers.get(name, 0) if numbers else place,
+            numbers.get(name, 0) if numbers else position,
             type(kind).__name__,
             in_rows=True,
             length=getattr(kind, "length", None),
             labels=_labels(kind),
         )
-        for place, (name, kind) in enumerate(table.types.items(), 1)
+        for position, (name, kind) in enumerate(table.types.items(), 1)
     }
     return _identity(table.schema.table, columns, positional=numbers is None)
 
@@ -84,31 +84,31 @@ def _mysql(connection: sa.Connection, described: Mapping[str, PolledTable]) -> d
             table, name = f"{namespace}.{row[0]}", row[1]
             if table in described and name in described[table].types:
                 columns[table][name] = _mysql_column(described[table].types[name], *row[2:])
-    return {name: _identity(name, told, positional=True) for name, told in columns.items()}
+    return {name: _identity(name, identities, positional=True) for name, identities in columns.items()}
 
 
 def _mysql_column(
     kind: Type,
-    place: int,
+    position: int,
     data_type: str,
     column_type: str,
     charset: str | None,
-    room: int | None,
-    computed: str | None,
+    size: int | None,
+    expression: str | None,
 ) -> ColumnIdentity:
-    """A value has the same text in each size of integers, texts and blobs: they are one type of another length. BINARY
-    fills its values up to its length."""
+    """All integer types print a value alike, as all text and all blob types do, so they count as one type of different
+    lengths. BINARY pads its values to its length."""
     name = data_type.lower()
-    family = next(
-        (one for one, names in (("integer", INTEGERS), ("text", TEXTS), ("blob", BLOBS)) if name in names), name
-    )
+    families = (("integer", INTEGERS), ("text", TEXTS), ("blob", BLOBS))
+    family = next((family for family, names in families if name in names), name)
     output = (
         column_type
         if name == "binary"
         else " ".join((family, *(["unsigned"] if "unsigned" in column_type else []), *([charset] if charset else [])))
     )
-    length = None if name in LISTED or room is None else int(room)
-    return ColumnIdentity(place, output, in_rows=True, length=length, labels=_labels(kind), expression=computed or "")
+    length = None if name in LABELLED or size is None else int(size)
+    labels = _labels(kind)
+    return ColumnIdentity(position, output, in_rows=True, length=length, labels=labels, expression=expression or "")
 
 
 def _identity(table: str, columns: Mapping[str, ColumnIdentity], positional: bool) -> TableIdentity:
@@ -121,7 +121,7 @@ def _labels(kind: Type) -> tuple[str, ...]:
 
 
 class _Session:
-    """What the queries of a PostgreSQL source run on: their parameters are those of the drivers."""
+    """Runs the queries of the PostgreSQL source, which have parameters in the driver's style."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
@@ -137,16 +137,16 @@ def _postgres(connection: sa.Connection, described: Mapping[str, PolledTable]) -
         for name, oid in session.execute(OIDS, {"tables": list(described)})
     ]
     domains = {oid: (base, typmod) for oid, base, typmod in session.execute(DOMAINS, {})}
-    return {name: _as_polled(one) for name, one in read_postgres(session, tables, domains).items()}
+    return {name: _as_polled(identity) for name, identity in read_postgres(session, tables, domains).items()}
 
 
-def _as_polled(told: TableIdentity) -> TableIdentity:
-    """Rows older than a column get no value by a poll, so the rows are asked. A partition that left and came back is
-    another one: its rows may be others, with old timestamps."""
-    columns = {name: replace(one, filled=False, in_rows=True) for name, one in told.columns.items()}
-    return replace(told, columns=columns, partitions=dict(_partitions(told)))
+def _as_polled(identity: TableIdentity) -> TableIdentity:
+    """A poll does not find the value of a new column in old rows, so ``in_rows`` is set. A partition that is detached
+    and attached again gets another identity, because it may have other rows with old timestamps."""
+    columns = {name: replace(column, filled=False, in_rows=True) for name, column in identity.columns.items()}
+    return replace(identity, columns=columns, partitions=dict(_partitions(identity)))
 
 
-def _partitions(told: TableIdentity) -> Iterator[tuple[str, TablePartition]]:
-    for oid, partition in told.partitions.items():
+def _partitions(identity: TableIdentity) -> Iterator[tuple[str, TablePartition]]:
+    for oid, partition in identity.partitions.items():
         yield (f"{oid}@{partition.joined}" if partition.joined else oid), partition

@@ -1,4 +1,4 @@
-"""The YAML keys of a source of SQL tables that are polled by a timestamp."""
+"""The YAML keys of a source that polls SQL tables by a timestamp."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ class JdbcPollOptions(PollingOptions):
     driver: str = doc(
         "SQLAlchemy's name of the system and its driver: `postgresql+psycopg`, `mysql+pymysql`, `mssql+pyodbc`, …"
     )
-    timestamp_column: str = doc("Column that tells when a row was changed last, in every table that names no other.")
+    timestamp_column: str = doc("Column with the time of a row's last change, in tables not in `timestamp_columns`.")
     schemas: tuple[str, ...] = doc(
-        "Schemas whose tables can be copied; by default the one that a session begins in.", tuple, filled=True
+        "Schemas whose tables can be copied; by default the default schema of a session.", tuple, non_empty=True
     )
     time_zone: str = doc(
-        "What timestamps without zone are written in: `UTC` or an offset (`+02:00`); where clocks are set forward in "
-        "summer, the offset of the winter.",
+        "Time zone of timestamps without time zone: `UTC` or an offset (`+02:00`); with daylight saving time, the "
+        "offset of the winter.",
         "UTC",
     )
 
     @staticmethod
-    def misfits(source: Source) -> Iterator[tuple[str, str, str, str, str]]:
-        """Code, key, what is wrong with it, what was found, what is allowed."""
+    def option_conflicts(source: Source) -> Iterator[tuple[str, str, str, str, str]]:
+        """Code, key, problem, found, allowed."""
         zone = source.options.get("time_zone", "UTC")
         if zone != "UTC" and not OFFSET.fullmatch(zone):
             allowed = "`UTC`, or an offset from `-14:59` to `+14:59`"
-            yield "DEF053", "time_zone", "a zone without fixed offset", str(zone), allowed
+            yield "DEF053", "time_zone", "a time zone without fixed offset", str(zone), allowed
 
     @property
     def offset(self) -> timedelta:
-        found = OFFSET.fullmatch(self.time_zone)
-        if not found:
+        match = OFFSET.fullmatch(self.time_zone)
+        if not match:
             return timedelta(0)
-        length = timedelta(hours=int(found[2]), minutes=int(found[3]))
-        return length if found[1] == "+" else -length
+        length = timedelta(hours=int(match[2]), minutes=int(match[3]))
+        return length if match[1] == "+" else -length
 
 
 def read_options(options: Mapping[str, Any]) -> JdbcPollOptions:

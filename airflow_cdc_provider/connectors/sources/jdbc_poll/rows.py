@@ -1,4 +1,4 @@
-"""From rows of a driver to those of a page, and of a copy. Pure."""
+"""Convert rows of a driver to those of a page, and of a copy. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
-from airflow_cdc_provider.connectors.sources.jdbc_poll.select import SPELLED, Selectable
-from airflow_cdc_provider.connectors.sources.jdbc_poll.values import in_utc, plain
+from airflow_cdc_provider.connectors.sources.jdbc_poll.select import EXACT_TEXT, TableQueries
+from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value, in_utc
 from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
 from airflow_cdc_provider.connectors.sources.polling.pages import Row
-from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, lacking, or_none, unrepresentable_row
-from airflow_cdc_provider.core.errors import BadRecordMet, CheckFailed, Problem
+from airflow_cdc_provider.connectors.unrepresentable import (
+    Unrepresentable,
+    none_if_unrepresentable,
+    text_if_unrepresentable,
+    unrepresentable_row,
+)
+from airflow_cdc_provider.core.errors import BadRecordFound, CheckFailed, Problem
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
 if TYPE_CHECKING:
@@ -22,23 +27,23 @@ if TYPE_CHECKING:
 FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
 
 
-class Rows:
-    """Makes rows out of what ``Selectable.page`` and ``Selectable.rows`` select."""
+class RowConverter:
+    """Converts the results of ``TableQueries.page`` and ``TableQueries.rows``."""
 
-    def __init__(self, selectable: Selectable) -> None:
-        schema, source = selectable.schema, selectable.described.schema
+    def __init__(self, queries: TableQueries) -> None:
+        schema, source = queries.schema, queries.described.schema
         self._schema = schema
-        self._spelled = selectable.system in SPELLED
+        self._has_exact_text = queries.system in EXACT_TEXT
         self._members = [f"{encode_basestring(column.name)}:" for column in schema.columns]
         self._readers = [_reader(schema, column) for column in schema.columns]
         self._key_columns = [(schema.column(name).type, self._readers[schema.names.index(name)]) for name in schema.key]
-        self._stamp_type = source.column(selectable.stamp).type
-        self._offset = selectable.offset
+        self._timestamp_type = source.column(queries.timestamp_column).type
+        self._offset = queries.offset
 
     def page_row(self, values: Sequence[Any]) -> Row:
-        """Raises CheckFailed (CPY009) where it holds what no target can: this table waits, the others do not."""
+        """Raises CheckFailed (CPY009) for a value that no target can store, which stops this table and no other."""
         width = len(self._readers)
-        stamp, taken = values[-2], values[-1]
+        timestamp, selected = values[-2], values[-1]
         try:
             key = self._key(values[width : width + len(self._key_columns)])
             texts = [
@@ -48,12 +53,12 @@ class Rows:
                 )
             ]
         except Unrepresentable as error:
-            raise CheckFailed(self._lacking(values, error)) from error
-        image = f"{{{','.join(texts)}}}" if taken else ""
-        return Row(self._stamp(stamp), key, image, not taken)
+            raise CheckFailed(self._unrepresentable(values, error)) from error
+        image = f"{{{','.join(texts)}}}" if selected else ""
+        return Row(self._timestamp(timestamp), key, image, not selected)
 
     def table(self, rows: Iterable[Sequence[Any]]) -> pa.Table:
-        """Rows of a copy, in the table's types. Raises BadRecordMet (CPY009)."""
+        """Rows of a copy, in the table's types. Raises BadRecordFound (CPY009)."""
         import pyarrow as pa
 
         columns = list(zip(*rows, strict=True))
@@ -63,18 +68,18 @@ class Rows:
             try:
                 arrays.append(pa.array([read(value) for value in values], arrow_type(column.type)))
             except Unrepresentable as error:
-                problem = unrepresentable_row(self._schema, [column.name], str(error), self._spelled)
-                raise BadRecordMet(problem) from error
+                problem = unrepresentable_row(self._schema, [column.name], str(error), self._has_exact_text)
+                raise BadRecordFound(problem) from error
         return pa.table(arrays, schema=arrow_schema(self._schema))
 
-    def _lacking(self, values: Sequence[Any], error: Unrepresentable) -> Problem:
+    def _unrepresentable(self, values: Sequence[Any], error: Unrepresentable) -> Problem:
         columns = []
         for column, read, value in zip(self._schema.columns, self._readers, values, strict=False):
             try:
                 read(value)
             except Unrepresentable:
                 columns.append(column.name)
-        return unrepresentable_row(self._schema, columns or self._schema.key, str(error), self._spelled)
+        return unrepresentable_row(self._schema, columns or self._schema.key, str(error), self._has_exact_text)
 
     def _key(self, values: Sequence[Any]) -> str:
         parts = [
@@ -82,28 +87,28 @@ class Rows:
         ]
         return f"[{','.join(parts)}]"
 
-    def _stamp(self, value: Any) -> datetime | None:
-        moment = plain(self._stamp_type, value)
-        if moment is None:
+    def _timestamp(self, value: Any) -> datetime | None:
+        timestamp = column_value(self._timestamp_type, value)
+        if timestamp is None:
             return None
-        return in_utc(moment) - self._offset if self._stamp_type.kind is Kind.TIMESTAMP else in_utc(moment)
+        return in_utc(timestamp) - self._offset if self._timestamp_type.kind is Kind.TIMESTAMP else in_utc(timestamp)
 
 
 def _reader(schema: TableSchema, column: Column) -> Callable[[Any], Any]:
-    held = schema.column(column.text_of) if column.text_of else column
+    source = schema.column(column.text_of) if column.text_of else column
 
     def read(value: Any) -> Any:
-        return plain(held.type, value)
+        return column_value(source.type, value)
 
     if column.text_of:
-        return lacking(read)
+        return text_if_unrepresentable(read)
     if schema.has_text_of(column.name):
-        return or_none(read)
+        return none_if_unrepresentable(read)
     if column.name in schema.key and column.type.kind in FLOATS:
         return _unsigned_zero
     return read
 
 
 def _unsigned_zero(value: Any) -> float | None:
-    """To a database 0.0 and -0.0 are one key."""
+    """In a database 0.0 and -0.0 are the same key."""
     return None if value is None else float(value) + 0.0

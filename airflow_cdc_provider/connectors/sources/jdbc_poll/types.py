@@ -1,6 +1,6 @@
-"""Types of a database, as SQLAlchemy names them, as logical types. Pure.
+"""Map SQLAlchemy types to logical types. Pure.
 
-What has no exact counterpart is text, as the database itself writes it: documents, arrays, intervals, times of day.
+A type without exact counterpart is text, as the database prints it: arrays, intervals, times of day.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sqlalchemy.dialects import mysql
 
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType
 
-MOST_DIGITS = 38
+MAX_PRECISION = 38
 Type = sa.types.TypeEngine[Any]
 
 
@@ -28,7 +28,7 @@ def logical_type(kind: Type, system: str) -> LogicalType:
             return LogicalType(Kind.FLOAT64)
         case sa.Numeric():
             precision, scale = kind.precision, kind.scale or 0
-            if precision and 0 <= scale <= precision <= MOST_DIGITS:
+            if precision and 0 <= scale <= precision <= MAX_PRECISION:
                 return LogicalType(Kind.DECIMAL, precision, scale)
             return LogicalType(Kind.TEXT)
         case sa.Date():
@@ -45,20 +45,20 @@ def logical_type(kind: Type, system: str) -> LogicalType:
             return LogicalType(Kind.TEXT)
 
 
-def comes_as_text(kind: Type) -> bool:
-    """The driver's own value is the text; all others of kind text or document are asked for as text."""
+def is_text_in_driver(kind: Type) -> bool:
+    """Whether the driver returns the text. All other columns of kind TEXT or JSON are cast to text."""
     return isinstance(kind, sa.String) and not isinstance(kind, mysql.SET)
 
 
 def is_zoned(kind: Type, system: str) -> bool:
-    """MySQL keeps its type TIMESTAMP in UTC, and shows it in the session's zone, which is UTC."""
+    """MySQL stores TIMESTAMP in UTC, and returns it in the session's time zone, which is UTC."""
     if system in ("mysql", "mariadb"):
         return isinstance(kind, sa.TIMESTAMP)
     return bool(getattr(kind, "timezone", False))
 
 
-def is_told_zoned(kind: Type, system: str) -> bool:
-    """Values go to the database with their zone; without it they are in UTC."""
+def binds_zone(kind: Type, system: str) -> bool:
+    """Whether query parameters of the type have a time zone. Those without are in UTC."""
     return system not in ("mysql", "mariadb", "sqlite") and is_zoned(kind, system)
 
 

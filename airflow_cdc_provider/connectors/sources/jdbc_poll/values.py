@@ -1,4 +1,4 @@
-"""Values of a driver as columns of a copy, and canonical values back in a query. Pure."""
+"""Convert a driver's values to those of columns, and canonical values to query parameters. Pure."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ YEAR_DIGITS = 4
 EXACT = Context(prec=76, rounding=ROUND_HALF_UP)
 
 
-def plain(kind: LogicalType, value: Any) -> Any:
-    """The value as Arrow takes it for a column of this kind, and as ``polling.canonical`` writes it. Raises
-    Unrepresentable for a value that the kind has not."""
+def column_value(kind: LogicalType, value: Any) -> Any:
+    """The Python value that Arrow and ``polling.canonical`` accept for a column of this kind. Raises Unrepresentable
+    for a value that the kind does not have."""
     if value is None:
         return None
     match kind.kind:
@@ -36,11 +36,11 @@ def plain(kind: LogicalType, value: Any) -> Any:
         case Kind.DECIMAL:
             return _decimal(kind, value)
         case Kind.DATE:
-            return date.fromisoformat(_within(value)) if isinstance(value, str) else value
+            return date.fromisoformat(_require_representable(value)) if isinstance(value, str) else value
         case Kind.TIMESTAMP:
-            return _moment(value).replace(tzinfo=None)
+            return _timestamp(value).replace(tzinfo=None)
         case Kind.TIMESTAMPTZ:
-            return in_utc(_moment(value))
+            return in_utc(_timestamp(value))
         case Kind.BYTES:
             return bytes(value)
         case _:
@@ -48,7 +48,8 @@ def plain(kind: LogicalType, value: Any) -> Any:
 
 
 def parameter(kind: LogicalType, value: Any, zoned: bool) -> Any:
-    """A canonical value, as ``json.loads`` gives it, for a query. ``zoned``: times take their zone along."""
+    """A query parameter from a canonical value, as ``json.loads`` returns it. ``zoned``: timestamps keep their time
+    zone."""
     match kind.kind:
         case Kind.DECIMAL:
             return Decimal(value)
@@ -57,8 +58,8 @@ def parameter(kind: LogicalType, value: Any, zoned: bool) -> Any:
         case Kind.TIMESTAMP:
             return datetime.fromisoformat(value)
         case Kind.TIMESTAMPTZ:
-            moment = datetime.fromisoformat(value)
-            return moment if zoned else moment.replace(tzinfo=None)
+            timestamp = datetime.fromisoformat(value)
+            return timestamp if zoned else timestamp.replace(tzinfo=None)
         case Kind.BYTES:
             return b64decode(value)
         case Kind.UUID:
@@ -67,8 +68,8 @@ def parameter(kind: LogicalType, value: Any, zoned: bool) -> Any:
             return value
 
 
-def in_utc(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+def in_utc(timestamp: datetime) -> datetime:
+    return timestamp.replace(tzinfo=UTC) if timestamp.tzinfo is None else timestamp.astimezone(UTC)
 
 
 def _decimal(kind: LogicalType, value: Any) -> Decimal:
@@ -84,12 +85,12 @@ def _text(value: Any) -> str:
     return f"{value:f}" if isinstance(value, Decimal) and value.is_finite() else str(value)
 
 
-def _moment(value: datetime | str) -> datetime:
-    return datetime.fromisoformat(_within(value)) if isinstance(value, str) else value
+def _timestamp(value: datetime | str) -> datetime:
+    return datetime.fromisoformat(_require_representable(value)) if isinstance(value, str) else value
 
 
-def _within(text: str) -> str:
-    """The server's own text of a date or time, where the calendar has it."""
+def _require_representable(text: str) -> str:
+    """``text`` is the server's text of a date or timestamp."""
     if text in ("infinity", "-infinity"):
         raise Unrepresentable(INFINITE, text)
     if text.endswith(" BC") or text.find("-") > YEAR_DIGITS:

@@ -1,7 +1,7 @@
-"""Which values an ALTER TABLE may have changed without telling a row, by its text. Pure.
+"""Values that an ALTER TABLE may have changed without row events, by the text of the statement. Pure.
 
-The binlog carries the statement, and no row of what it rewrites. A new type that is not known to keep every value
-counts as one that does not.
+The binlog contains the statement, and none of the rows that it rewrites. A change of type counts as a change of values
+unless it is known to keep every value.
 """
 
 from __future__ import annotations
@@ -9,25 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from airflow_cdc_provider.connectors.sources.mysql.column_types import ColumnType, column_type, keeps_values
-from airflow_cdc_provider.connectors.sources.mysql.tokens import Token, Tokens, split_at_commas, tokens_of
+from airflow_cdc_provider.connectors.sources.mysql.column_types import column_type, keeps_values
+from airflow_cdc_provider.connectors.sources.mysql.tokens import Token, Tokens, split_at_commas, tokenize
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
-NO_COLUMN = frozenset(
+NOT_COLUMNS = frozenset(
     {"INDEX", "KEY", "UNIQUE", "PRIMARY", "FULLTEXT", "SPATIAL", "VECTOR", "CONSTRAINT", "FOREIGN", "CHECK"}
     | {"PARTITION", "PERIOD", "SYSTEM"}
 )
-"""What ADD and DROP may be about beside a column."""
-ABOUT_VALUES = frozenset({"ADD", "CHANGE", "MODIFY", "RENAME", "CONVERT"})
+"""Words after ADD and DROP that introduce something other than a column."""
+VALUE_CLAUSES = frozenset({"ADD", "CHANGE", "MODIFY", "RENAME", "CONVERT"})
 ACTIONS = (["CASCADE"], ["SET", "NULL"], ["SET", "DEFAULT"])
-"""What a foreign key may do to rows, ``ON DELETE`` and ``ON UPDATE`` of others."""
-BLACKHOLE = "the engine BLACKHOLE keeps no rows"
+"""Actions of a foreign key, ``ON DELETE`` and ``ON UPDATE``, that change rows."""
+BLACKHOLE = "the engine BLACKHOLE stores no rows"
 TEXTS = frozenset({Kind.TEXT, Kind.JSON})
-WIDEST = "utf8mb4"
+UNICODE = "utf8mb4"
+"""A conversion to this character set keeps every text."""
 
 
 def clauses_of(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
-    """Of a statement ``ALTER … TABLE name …``, split at its outer commas."""
+    """The clauses of ``ALTER … TABLE name …``, which are separated by commas."""
     words = [token.word for token in tokens]
     at = words.index("TABLE") + 1
     at += 2 if words[at : at + 2] == ["IF", "EXISTS"] else 0
@@ -36,73 +37,73 @@ def clauses_of(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
 
 
 def may_change(clauses: Sequence[Tokens]) -> bool:
-    """Whether any of them is about values at all."""
-    return any(clause[0].word in ABOUT_VALUES or _keeps_nothing(clause) for clause in clauses)
+    """Whether any clause may change values or columns."""
+    return any(clause[0].word in VALUE_CLAUSES or _is_blackhole(clause) for clause in clauses)
 
 
 def unlogged_changes(
-    clauses: Sequence[Tokens], ignoring: bool, strict: bool, held: TableSchema | None
+    clauses: Sequence[Tokens], ignoring: bool, strict: bool, target: TableSchema | None
 ) -> Iterator[str]:
-    """What may have changed of a copy with the columns of ``held``, in words; None where the copy is being made, and
-    may hold rows from before the statement and from behind it. ``ignoring``: ALTER IGNORE, which removes rows.
-    ``strict``: the session refused values that do not fit."""
+    """Descriptions of the changes that a copy with the columns of ``target`` may lack. ``target`` is None during the
+    first copy, which may read rows from before and after the statement. ``ignoring``: ALTER IGNORE, which removes rows.
+    ``strict``: the session rejected values that do not fit."""
     if ignoring:
         yield "rows with equal keys may have been removed (ALTER IGNORE)"
     for clause in clauses:
-        yield from _foreign_key(clause)
-        if held is None:
-            yield from _under_the_copy(clause)
+        yield from _foreign_key_changes(clause)
+        if target is None:
+            yield from _changes_during_copy(clause)
         else:
-            yield from _of_columns(clause, strict, held)
+            yield from _column_changes(clause, strict, target)
 
 
-def _of_columns(clause: Tokens, strict: bool, held: TableSchema) -> Iterator[str]:
+def _column_changes(clause: Tokens, strict: bool, target: TableSchema) -> Iterator[str]:
     words = [token.word for token in clause]
     match words[0]:
         case "ADD":
             for definition in _added_definitions(clause):
-                yield from _added(definition, held)
+                yield from _added(definition, target)
         case "RENAME" if words[1:2] == ["COLUMN"] and len(clause) > 4:
-            yield from _renamed(clause[2].name, clause[4].name, held)
+            yield from _renamed(clause[2].name, clause[4].name, target)
         case "CHANGE":
             rest = _without_filler(clause[1:])
-            yield from _renamed(rest[0].name, rest[1].name, held)
-            yield from _redefined(rest[1:], strict, held)
+            yield from _renamed(rest[0].name, rest[1].name, target)
+            yield from _redefined(rest[1:], strict, target)
         case "MODIFY":
-            yield from _redefined(_without_filler(clause[1:]), strict, held)
-        case "CONVERT" if WIDEST not in [token.name.lower() for token in clause]:
-            if any(column.type.kind in TEXTS for column in held.columns):
+            yield from _redefined(_without_filler(clause[1:]), strict, target)
+        case "CONVERT" if UNICODE not in [token.name.lower() for token in clause]:
+            if any(column.type.kind in TEXTS for column in target.columns):
                 yield "texts were converted to another character set"
-        case _ if _keeps_nothing(clause):
+        case _ if _is_blackhole(clause):
             yield BLACKHOLE
 
 
-def _foreign_key(clause: Tokens) -> Iterator[str]:
+def _foreign_key_changes(clause: Tokens) -> Iterator[str]:
     words = [token.word for token in clause]
     for at, word in enumerate(words):
-        acts = word == "ON" and words[at + 1 : at + 2] in (["DELETE"], ["UPDATE"])
-        if acts and any(words[at + 2 : at + 2 + len(action)] == action for action in ACTIONS):
-            yield "a foreign key with CASCADE or SET NULL changes rows, and the binlog does not tell these changes"
+        has_action = word == "ON" and words[at + 1 : at + 2] in (["DELETE"], ["UPDATE"])
+        if has_action and any(words[at + 2 : at + 2 + len(action)] == action for action in ACTIONS):
+            yield "a foreign key with CASCADE or SET NULL changes rows, and the binlog does not contain these changes"
             return
 
 
-def _under_the_copy(clause: Tokens) -> Iterator[str]:
+def _changes_during_copy(clause: Tokens) -> Iterator[str]:
     match [token.word for token in clause[:2]]:
         case ["ADD", *_]:
             for definition in _added_definitions(clause):
                 yield from _added(definition, TableSchema("", (), ()))
         case ["RENAME", what] if what != "COLUMN":
             return
-        case ["DROP", *_] if _without_filler(clause[1:])[0].word in NO_COLUMN:
+        case ["DROP", *_] if _without_filler(clause[1:])[0].word in NOT_COLUMNS:
             return
         case [("CHANGE" | "MODIFY" | "RENAME" | "CONVERT" | "DROP") as word, *_]:
             yield f"the table was altered ({word} …) while it was copied"
-        case _ if _keeps_nothing(clause):
+        case _ if _is_blackhole(clause):
             yield BLACKHOLE
 
 
 def added_columns(clauses: Sequence[Tokens]) -> Iterator[str]:
-    """Names of the columns that are added and not generated, in small letters."""
+    """Names of added columns that are not generated, in lower case."""
     for clause in clauses:
         for definition in _added_definitions(clause):
             if not _is_generated(definition):
@@ -110,24 +111,24 @@ def added_columns(clauses: Sequence[Tokens]) -> Iterator[str]:
 
 
 def redefined_columns(clauses: Sequence[Tokens]) -> Iterator[str]:
-    """Names of the columns that get another definition, in small letters."""
+    """Names of the columns that get a new definition, in lower case."""
     for clause in clauses:
         if clause[0].word in ("MODIFY", "CHANGE"):
             yield _without_filler(clause[1:])[0].name.lower()
 
 
-def _keeps_nothing(clause: Tokens) -> bool:
+def _is_blackhole(clause: Tokens) -> bool:
     return clause[0].word == "ENGINE" and "BLACKHOLE" in [token.word for token in clause]
 
 
 def _added_definitions(clause: Tokens) -> list[Tokens]:
-    """Of ``ADD COLUMN IF NOT EXISTS a int FIRST``, or ``ADD (a int, b int)``; none of other clauses."""
-    if clause[0].word != "ADD" or len(clause) < 2 or clause[1].word in NO_COLUMN:
+    """The column definitions of ``ADD COLUMN IF NOT EXISTS a int FIRST`` or ``ADD (a int, b int)``."""
+    if clause[0].word != "ADD" or len(clause) < 2 or clause[1].word in NOT_COLUMNS:
         return []
     clause = _without_filler(clause[1:])
     if clause[0].word != "(":
         return [clause]
-    return [one for one in split_at_commas(clause[1:-1]) if one[0].word not in NO_COLUMN]
+    return [part for part in split_at_commas(clause[1:-1]) if part[0].word not in NOT_COLUMNS]
 
 
 def _without_filler(clause: Tokens) -> Tokens:
@@ -138,18 +139,18 @@ def _without_filler(clause: Tokens) -> Tokens:
     return clause[at:]
 
 
-def _added(definition: Tokens, held: TableSchema) -> Iterator[str]:
+def _added(definition: Tokens, target: TableSchema) -> Iterator[str]:
     name, words = definition[0].name, [token.word for token in definition[1:]]
-    if _held(name, held):
+    if _column(name, target):
         yield f"column {name} was dropped and another one was added under its name"
         return
     if _is_generated(definition):
         return  # it is never copied
     null = _follows(words, "DEFAULT", "NULL") or ("DEFAULT" not in words and not _follows(words, "NOT", "NULL"))
-    filled = {"AUTO_INCREMENT", "SERIAL", "PRIMARY", "KEY"} & set(words)
-    implied = words[:1] == ["TIMESTAMP"] and "NULL" not in words
-    if not null or filled or implied:
-        yield f"rows older than column {name} hold a value that the binlog does not tell"
+    generated = {"AUTO_INCREMENT", "SERIAL", "PRIMARY", "KEY"} & set(words)
+    not_null = words[:1] == ["TIMESTAMP"] and "NULL" not in words  # without explicit_defaults_for_timestamp
+    if not null or generated or not_null:
+        yield f"rows older than column {name} have a value in it that the binlog does not contain"
 
 
 def _is_generated(definition: Tokens) -> bool:
@@ -160,29 +161,25 @@ def _follows(words: list[str], first: str, second: str) -> bool:
     return any(pair == (first, second) for pair in pairwise(words))
 
 
-def _renamed(before: str, after: str, held: TableSchema) -> Iterator[str]:
-    if before != after and (_held(before, held) or _held(after, held)):
+def _renamed(before: str, after: str, target: TableSchema) -> Iterator[str]:
+    if before != after and (_column(before, target) or _column(after, target)):
         yield f"column {before} was renamed to {after}"
 
 
-def _redefined(definition: Tokens, strict: bool, held: TableSchema) -> Iterator[str]:
+def _redefined(definition: Tokens, strict: bool, target: TableSchema) -> Iterator[str]:
     name, words = definition[0].name, [token.word for token in definition]
-    column = _held(name, held)
+    column = _column(name, target)
     if column is None:
         if not _is_generated(definition):
-            yield f"column {name} was a generated one, or is another one, and is an ordinary one now"
+            yield f"column {name} was a generated column or has another name in the copy; it is an ordinary column now"
         return
-    before, after = column_type(tokens_of(column.native)), column_type(definition[1:])
-    if not keeps_values(before, after) or _other_charset(after):
+    before, after = column_type(tokenize(column.native)), column_type(definition[1:])
+    if not keeps_values(before, after) or after.charset not in ("", UNICODE):
         yield f"column {name} changed from {column.native} to {after.text}"
     elif not strict and (before != after or _follows(words, "NOT", "NULL")):
-        yield f"column {name} was altered by a session that cuts values to what fits (sql_mode is not strict)"
+        yield f"column {name} was altered by a session that truncates values (sql_mode is not strict)"
 
 
-def _held(name: str, held: TableSchema) -> Column | None:
-    """To the server ``Name`` and ``name`` are one column."""
-    return next((column for column in held.columns if column.name.lower() == name.lower()), None)
-
-
-def _other_charset(after: ColumnType) -> bool:
-    return after.charset not in ("", WIDEST)
+def _column(name: str, schema: TableSchema) -> Column | None:
+    """The server compares column names without regard to case."""
+    return next((column for column in schema.columns if column.name.lower() == name.lower()), None)

@@ -1,7 +1,7 @@
-"""The binlog as the server sends it to a replica: one event after the other, each with its place.
+"""The binlog as the server sends it to a replica: a sequence of events with their positions.
 
-Written on the driver's packets. The usual library reads values while it reads events: text that its codecs do not
-know, empty sets and zero dates come out as something else, and it goes on by itself where a connection was lost.
+Reads the packets of the driver. The common library for binlogs decodes values while it reads events: it alters text in
+character sets without a codec, empty sets and zero dates. It also reconnects by itself after a lost connection.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EOF, EOF_BYTES = 0xFE, 9
 
 
 class BinlogEvent(NamedTuple):
-    """``start`` and ``end`` are its place in ``file``; equal for what the server makes up for us."""
+    """``start`` and ``end`` are offsets in ``file``; equal for an artificial event, which is in no file."""
 
     type: int
     timestamp: int
@@ -41,86 +41,86 @@ class BinlogEvent(NamedTuple):
 
 
 class Malformed(ValueError):
-    """Says what is wrong, without a value."""
+    """The message contains no values of rows."""
 
 
 MALFORMED = (Malformed, struct.error, IndexError, UnicodeDecodeError, OverflowError, zlib.error)
 
 
-def events(connection: Any, server_id: int, file: str, pos: int) -> Iterator[BinlogEvent]:
-    """From this place to where the server's binlog ends now. A reader with the same ``server_id`` is sent away."""
+def read_events(connection: Any, server_id: int, file: str, pos: int) -> Iterator[BinlogEvent]:
+    """The events from this position to the current end of the binlog. The server disconnects another reader with the
+    same ``server_id``."""
     cursor = connection.cursor()
     cursor.execute("SELECT @@GLOBAL.binlog_checksum")
-    checked = cursor.fetchone()[0] not in ("NONE", b"NONE")
-    # Each server knows one of the two names.
+    has_checksum = cursor.fetchone()[0] not in ("NONE", b"NONE")
+    # Each server uses one of the two names.
     cursor.execute("SET @master_binlog_checksum = @@GLOBAL.binlog_checksum")
     cursor.execute("SET @source_binlog_checksum = @@GLOBAL.binlog_checksum")
-    # MariaDB then tells its own events instead of others in their place.
+    # Otherwise MariaDB replaces its own event types by others.
     cursor.execute("SET @mariadb_slave_capability = 4")
     connection._execute_command(DUMP, struct.pack("<IHI", pos, NON_BLOCKING, server_id) + file.encode())
     while True:
         data = connection._read_packet().get_all_data()
         if data[0] == EOF and len(data) < EOF_BYTES:
             return
-        event, checked = event_of(data, 1, file, pos, checked)
+        event, has_checksum = parse_event(data, 1, file, pos, has_checksum)
         yield event
         pos = event.end
         if event.type == ROTATE:
             file, pos = event.body[8:].decode(), int.from_bytes(event.body[:8], "little")
 
 
-def event_of(data: bytes, at: int, file: str, pos: int, checked: bool) -> tuple[BinlogEvent, bool]:
-    """One event behind ``pos``, from ``at`` to the end of the data; and whether those that follow have a checksum, as
-    this one has if ``checked``."""
+def parse_event(data: bytes, at: int, file: str, pos: int, has_checksum: bool) -> tuple[BinlogEvent, bool]:
+    """The event in ``data[at:]``, which starts at offset ``pos`` of ``file`` or later; and whether the next events have
+    a checksum. ``has_checksum``: whether this one has."""
     timestamp, kind, server, size, log_pos, flags = HEADER.unpack_from(data, at)
     if kind == FORMAT:
-        checked = data[-CHECKSUM_BYTES - 1] == 1
-    body = data[at + HEADER_BYTES : -CHECKSUM_BYTES if checked or kind == FORMAT else None]
-    # Positions wrap at 32 bits; a file may be larger by one large transaction.
+        has_checksum = data[-CHECKSUM_BYTES - 1] == 1
+    body = data[at + HEADER_BYTES : -CHECKSUM_BYTES if has_checksum or kind == FORMAT else None]
+    # Offsets wrap at 32 bits; one large transaction can make a file larger than that.
     end = pos if flags & ARTIFICIAL or not log_pos else pos + ((log_pos - pos) & 0xFFFFFFFF)
-    return BinlogEvent(kind, timestamp, server, file, end if end == pos else end - size, end, body), checked
+    return BinlogEvent(kind, timestamp, server, file, end if end == pos else end - size, end, body), has_checksum
 
 
 STRICT = 1 << 21 | 1 << 22
-"""Of ``sql_mode``: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
+"""Bits of ``sql_mode``: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
 
 FLAGS2, SQL_MODE = 0, 1
-"""Codes of a session's variables, which come in this order."""
+"""Codes of session variables, which an event lists in this order."""
 
 
 class Query(NamedTuple):
-    """``strict``: the session refused values that do not fit their column."""
+    """``strict``: the session rejected values that do not fit their column."""
 
     database: str
     text: str
     strict: bool = True
 
 
-def query_of(event: BinlogEvent) -> Query:
-    """A statement that is logged as such."""
+def parse_query(event: BinlogEvent) -> Query:
     _, _, length, _, variables = struct.unpack_from("<IIBHH", event.body)
     at = 13 + variables
     strict = _is_strict(event.body[13:at])
     text = event.body[at + length + 1 :]
     if event.type == MARIADB_QUERY_COMPRESSED:
-        text = inflated(text)
+        text = decompress(text)
     return Query(event.body[at : at + length].decode(), text.decode("utf-8", "replace"), strict)
 
 
 def _is_strict(variables: bytes) -> bool:
     at = 5 if variables[:1] == bytes([FLAGS2]) else 0
-    told = variables[at : at + 1] == bytes([SQL_MODE])
-    return told and bool(int.from_bytes(variables[at + 1 : at + 9], "little") & STRICT)
+    has_mode = variables[at : at + 1] == bytes([SQL_MODE])
+    return has_mode and bool(int.from_bytes(variables[at + 1 : at + 9], "little") & STRICT)
 
 
-def inflated(data: bytes) -> bytes:
-    """What MariaDB has compressed: a byte that tells how many bytes the length has, the length, zlib's stream."""
+def decompress(data: bytes) -> bytes:
+    """Data that MariaDB compressed: a byte with the size of the length field, the length, a zlib stream."""
     if data[0] & 0xF0 != 0x80:
-        raise Malformed("compressed by an algorithm that is not zlib")
+        raise Malformed("compressed with another algorithm than zlib")
     return zlib.decompress(data[1 + (data[0] & 0x07) :])
 
 
-def gtid_of(event: BinlogEvent) -> str:
+def parse_gtid(event: BinlogEvent) -> str:
     if event.type == MARIADB_GTID:
         number, domain = struct.unpack_from("<QI", event.body)
         return f"{domain}-{event.server_id}-{number}"

@@ -1,7 +1,7 @@
-"""A file of the binlog, as it stands in the server's data folder or as ``mysqlbinlog --raw`` fetched it.
+"""A binlog file from the server's data folder or from ``mysqlbinlog --raw``.
 
-Only what the file itself tells is known: a server with ``binlog_row_metadata = FULL`` writes names, signs, character
-sets and keys into it.
+There is no catalog: with ``binlog_row_metadata = FULL`` the server writes names, signs, character sets and keys into
+the file.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 
 from pymysql.charset import charset_by_id
 
-from airflow_cdc_provider.connectors.decoders.common.saved_messages import table_schemas, unpacked
+from airflow_cdc_provider.connectors.decoders.common.saved_messages import decompress, table_schemas
 from airflow_cdc_provider.connectors.source import StreamItem
 from airflow_cdc_provider.connectors.sources.mysql import binlog
-from airflow_cdc_provider.connectors.sources.mysql.binlog import HEADER_BYTES, BinlogEvent, event_of
+from airflow_cdc_provider.connectors.sources.mysql.binlog import HEADER_BYTES, BinlogEvent, parse_event
 from airflow_cdc_provider.connectors.sources.mysql.decode import BinlogDecoder, DecoderSettings
 from airflow_cdc_provider.connectors.sources.mysql.positions import BinlogPosition
 from airflow_cdc_provider.connectors.sources.mysql.schemas import charset_of
-from airflow_cdc_provider.connectors.sources.mysql.table_map import TableMap, head_of, parse_table_map
-from airflow_cdc_provider.connectors.sources.mysql.types import derived
+from airflow_cdc_provider.connectors.sources.mysql.table_map import TableMap, parse_table_map, table_id_and_name
+from airflow_cdc_provider.connectors.sources.mysql.types import column_from_field
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.spec.definition import TableRule
@@ -34,42 +34,45 @@ FIRST_FILE = "binlog.000001"
 EVERYTHING = BinlogPosition(1 << 62, 0)
 LAST_COLLATION, FIRST_OF_MARIADB = 1023, 2048
 MARIADB_CHARSETS = ("utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32")
-"""MariaDB numbers its newer collations (``uca1400``) in blocks of 256, one for each of these."""
+"""MariaDB numbers its newer collations (``uca1400``) in blocks of 256, one block for each of these."""
 
 
-def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[str, Any]) -> Iterator[StreamItem]:
-    """``schemas`` say which tables are shown, and their keys. Raises CommandRefused where it is no file of a binlog, or
-    tells no names of columns; IntegrityBroken where an event cannot be read."""
-    plain, file = unpacked(data, name), Path(name).name
+def decode_file(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[str, Any]) -> Iterator[StreamItem]:
+    """``schemas``: the tables to decode, with their keys; by default all. Raises CommandRefused (CLI017) if the file is
+    no binlog or has no column names, IntegrityBroken if an event cannot be decoded."""
+    plain, file = decompress(data, name), Path(name).name
     if not plain.startswith(MAGIC):
-        found = f"{plain[:4].hex()} at its beginning"
-        raise CommandRefused(Problem("CLI017", "no file of a binlog", where=name, found=found, allowed=MAGIC.hex()))
-    told = list(_events(plain, file if file.rpartition(".")[2].isdecimal() else FIRST_FILE))
-    mariadb = any(one.type == binlog.FORMAT and b"MariaDB" in one.body[:52] for one in told)
+        found = f"first bytes {plain[:4].hex()}"
+        raise CommandRefused(Problem("CLI017", "not a binlog file", where=name, found=found, allowed=MAGIC.hex()))
+    events = list(_events(plain, file if file.rpartition(".")[2].isdecimal() else FIRST_FILE))
+    mariadb = any(event.type == binlog.FORMAT and b"MariaDB" in event.body[:52] for event in events)
     collations = dict(_collations())
-    known = {schema.table: schema for schema in table_schemas(schemas)} or _tables(told, mariadb, collations, name)
-    tasks = [TableTask(table, table, one, TableRule(table), "", TableState.REPLICATING) for table, one in known.items()]
+    tables = {schema.table: schema for schema in table_schemas(schemas)} or _schemas(events, mariadb, collations, name)
+    tasks = [
+        TableTask(table, table, schema, TableRule(table), "", TableState.REPLICATING)
+        for table, schema in tables.items()
+    ]
     decoder = BinlogDecoder(tasks, DecoderSettings({}, collations, mariadb), 1, "", EVERYTHING)
-    for event in told:
+    for event in events:
         decoder.feed(event)
         yield from decoder.items
         decoder.items.clear()
 
 
 def _events(data: bytes, file: str) -> Iterator[BinlogEvent]:
-    """A file that is still written, or was cut off, ends in the middle of an event: that is left out."""
-    at, checked = len(MAGIC), False
+    """Omits an incomplete last event, which a file has while it is written or after it was truncated."""
+    at, has_checksum = len(MAGIC), False
     while len(data) - at >= HEADER_BYTES:
         size = int.from_bytes(data[at + SIZE.start : at + SIZE.stop], "little")
         if size < HEADER_BYTES or at + size > len(data):
             return
-        event, checked = event_of(data[at : at + size], 0, file, at, checked)
+        event, has_checksum = parse_event(data[at : at + size], 0, file, at, has_checksum)
         yield event
         at += size
 
 
 def _collations() -> Iterator[tuple[int, str]]:
-    """Number of a collation → its character set, on every server."""
+    """Collation id → character set, for MySQL and MariaDB."""
     for number in range(LAST_COLLATION + 1):
         with contextlib.suppress(KeyError):
             yield number, charset_by_id(number).name  # type: ignore[attr-defined]
@@ -77,28 +80,30 @@ def _collations() -> Iterator[tuple[int, str]]:
         yield FIRST_OF_MARIADB + number, MARIADB_CHARSETS[number // 256]
 
 
-def _tables(told: list[BinlogEvent], mariadb: bool, collations: Mapping[int, str], name: str) -> dict[str, TableSchema]:
-    """By the first word about each."""
-    found: dict[str, TableSchema] = {}
-    for event in told:
-        if event.type == binlog.TABLE_MAP and head_of(event.body)[1] not in found:
-            one = parse_table_map(event.body, mariadb)
-            found[one.table] = _schema(one, collations, name)
-    return found
+def _schemas(
+    events: list[BinlogEvent], mariadb: bool, collations: Mapping[int, str], file: str
+) -> dict[str, TableSchema]:
+    """The schema in the first table map of each table."""
+    schemas: dict[str, TableSchema] = {}
+    for event in events:
+        if event.type == binlog.TABLE_MAP and table_id_and_name(event.body)[1] not in schemas:
+            table_map = parse_table_map(event.body, mariadb)
+            schemas[table_map.table] = _schema(table_map, collations, file)
+    return schemas
 
 
-def _schema(one: TableMap, collations: Mapping[int, str], name: str) -> TableSchema:
-    if not one.is_named:
+def _schema(table_map: TableMap, collations: Mapping[int, str], file: str) -> TableSchema:
+    if not table_map.has_names:
         raise CommandRefused(
             Problem(
                 "CLI017",
-                f"the binlog tells no names of the columns of {one.table}",
-                where=name,
-                found="binlog_row_metadata was not FULL when it was written",
-                do="set it to FULL for what is written from now on; `mysqlbinlog -v` shows the values without names",
+                f"the binlog has no column names of {table_map.table}",
+                where=file,
+                found="binlog_row_metadata was not FULL when the file was written",
+                do="set it to FULL for later files; `mysqlbinlog -v` prints the values of this one without names",
             )
         )
-    columns = [derived(field, charset_of(field, collations)) for field in one.fields]
+    columns = [column_from_field(field, charset_of(field, collations)) for field in table_map.fields]
     names = [column.name for column in columns if column]
-    key = tuple(one.fields[place].name for place in one.key or ())
-    return TableSchema(one.table, tuple(c.column for c in columns if c), key if set(key) <= set(names) else ())
+    key = tuple(table_map.fields[index].name for index in table_map.key or ())
+    return TableSchema(table_map.table, tuple(c.column for c in columns if c), key if set(key) <= set(names) else ())

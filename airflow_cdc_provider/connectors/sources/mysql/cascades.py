@@ -1,15 +1,15 @@
-"""Foreign keys by which the engine changes rows that no binlog tells."""
+"""Foreign keys whose actions change rows. The binlog does not contain these changes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, ask
+from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
-CHANGING = ("CASCADE", "SET NULL", "SET DEFAULT")
+ACTIONS = ("CASCADE", "SET NULL", "SET DEFAULT")
 FOREIGN_KEYS = """
 SELECT constraint_schema, table_name, constraint_name, referenced_table_name, delete_rule, update_rule
 FROM information_schema.referential_constraints WHERE (delete_rule IN %s OR update_rule IN %s)
@@ -20,15 +20,15 @@ OF_ONE_TABLE = " AND constraint_schema = %s AND table_name = %s"
 
 def cascade_problems(connection: Any, tasks: Sequence[TableTask]) -> Iterator[Problem]:
     ours = {task.table for task in tasks}
-    for row in ask(connection, FOREIGN_KEYS + ORDERED, (CHANGING, CHANGING)):
+    for row in fetch_all(connection, FOREIGN_KEYS + ORDERED, (ACTIONS, ACTIONS)):
         if f"{row[0]}.{row[1]}" in ours:
             yield _problem(*row)
 
 
 def refuse_cascades(connection: Any, table: CatalogTable) -> None:
-    """Raises CheckFailed (SRC104). A foreign key that is added later stands in the binlog."""
+    """Raises CheckFailed (SRC104). The statement that adds a foreign key later is in the binlog."""
     query = FOREIGN_KEYS + OF_ONE_TABLE + ORDERED
-    problems = [_problem(*row) for row in ask(connection, query, (CHANGING, CHANGING, table.database, table.name))]
+    problems = [_problem(*row) for row in fetch_all(connection, query, (ACTIONS, ACTIONS, table.database, table.name))]
     if problems:
         raise CheckFailed(*problems)
 
@@ -37,10 +37,10 @@ def _problem(database: str, name: str, constraint: str, parent: str, on_delete: 
     table = f"{database}.{name}"
     return Problem(
         "SRC104",
-        f"rows of {table} change with those of {parent}, and the binlog does not tell it",
+        f"a foreign key changes rows of {table} when rows of {parent} change, and the binlog does not contain this",
         where=table,
         found=f"foreign key {constraint} ON DELETE {on_delete} ON UPDATE {on_update}",
         allowed="foreign keys with RESTRICT or NO ACTION",
-        do=f"ALTER TABLE {table} DROP FOREIGN KEY {constraint}; add it without CASCADE and SET NULL, and let "
-        "the application or a trigger change the rows",
+        do=f"ALTER TABLE {table} DROP FOREIGN KEY {constraint}; add it without CASCADE and SET NULL, and change the "
+        "rows in the application or in a trigger",
     )

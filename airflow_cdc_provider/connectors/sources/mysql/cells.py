@@ -1,7 +1,7 @@
-"""Cells of the binlog as values, in the form that a copy of the same row gives them. Pure.
+"""Cells of the binlog as values, equal to those that a full copy reads for the same row. Pure.
 
-A reader raises Malformed and its like where a cell is none of its column, Unrepresentable where it is a date that no
-calendar has.
+A reader raises one of ``binlog.MALFORMED`` for a cell that does not fit its column, and Unrepresentable for a date that
+does not exist.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from uuid import UUID
 
 from airflow_cdc_provider.connectors.sources.mysql.binlog import Malformed
 from airflow_cdc_provider.connectors.sources.mysql.charsets import codec_of
-from airflow_cdc_provider.connectors.sources.mysql.json_binary import text_of
+from airflow_cdc_provider.connectors.sources.mysql.json_binary import json_text
 from airflow_cdc_provider.connectors.sources.mysql.table_map import DIGIT_BYTES, Field, T
 from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
 from airflow_cdc_provider.connectors.unrepresentable import NO_DATE, Unrepresentable
@@ -27,13 +27,13 @@ Read = Callable[[bytes], Any]
 EPOCH = datetime(1970, 1, 1)
 EXACT = Context(prec=80)
 SCALES = (1_000_000, 10_000, 100, 1)
-"""Microseconds of the least unit, by bytes of a fraction."""
+"""Microseconds per unit of a fraction, by its number of bytes."""
 
 INTEGER_TYPES = frozenset({T.TINY, T.SHORT, T.INT24, T.LONG, T.LONGLONG})
 
 
-def reader_of(field: Field, column: CatalogColumn) -> Read:
-    """Raises LookupError where nobody can read the column's character set."""
+def cell_reader(field: Field, column: CatalogColumn) -> Read:
+    """Raises LookupError if there is no codec for the column's character set."""
     kind = column.column.type.kind
     if field.type in INTEGER_TYPES:
         signed = not column.unsigned
@@ -60,13 +60,14 @@ def reader_of(field: Field, column: CatalogColumn) -> Read:
         case T.DATETIME2:
             return lambda cell: _datetime(cell, field.meta)
         case T.TIMESTAMP:
-            return lambda cell: _moment(int.from_bytes(cell, "little"), 0, 0)
+            return lambda cell: _timestamp(int.from_bytes(cell, "little"), 0, 0)
         case T.TIMESTAMP2:
-            return lambda cell: _moment(int.from_bytes(cell[:4]), _fraction(cell[4:], field.meta), field.meta)
+            return lambda cell: _timestamp(int.from_bytes(cell[:4]), _fraction(cell[4:], field.meta), field.meta)
         case T.JSON:
-            return text_of
+            return json_text
         case T.ENUM | T.SET:
-            return _member(_members(field, column), field.type == T.ENUM)
+            members = _members(field, column)
+            return _enum(members) if field.type == T.ENUM else _set(members)
     match column.data_type:
         case "uuid":
             return _uuid
@@ -82,7 +83,7 @@ def reader_of(field: Field, column: CatalogColumn) -> Read:
 
 
 def _float32(cell: bytes) -> float:
-    """The shortest number that gives the four bytes back."""
+    """The shortest decimal number with the same four bytes."""
     (value,) = struct.unpack("<f", cell)
     for digits in range(6, 10):
         short = float(f"{value:.{digits}g}")
@@ -96,22 +97,21 @@ def _boolean(cell: bytes) -> bool:
 
 
 def _decimal(whole: int, scale: int, text: bool) -> Read:
-    """Nine digits in four bytes, fewer in fewer; the first bit is the sign, turned over."""
-    sizes = [DIGIT_BYTES[whole % 9], *[4] * (whole // 9)], [*[4] * (scale // 9), DIGIT_BYTES[scale % 9]]
-    digits = [whole % 9, *[9] * (whole // 9)], [*[9] * (scale // 9), scale % 9]
-    parts = [(size, count) for of in (0, 1) for size, count in zip(sizes[of], digits[of], strict=True) if size]
+    """Four bytes per nine digits, fewer bytes for the rest. The first bit is the inverted sign."""
+    digits = [whole % 9, *[9] * (whole // 9), *[9] * (scale // 9), scale % 9]
+    parts = [(DIGIT_BYTES[count], count) for count in digits if count]
     length = sum(size for size, _ in parts)
 
     def read(cell: bytes) -> Any:
         if len(cell) != length:
             raise Malformed("a decimal of another length")
         negative = not cell[0] & 0x80
-        turned = bytes([cell[0] ^ 0x80, *cell[1:]])
+        packed = bytes([cell[0] ^ 0x80, *cell[1:]])
         if negative:
-            turned = bytes(byte ^ 0xFF for byte in turned)
+            packed = bytes(byte ^ 0xFF for byte in packed)
         at, number = 0, 0
         for size, count in parts:
-            number = number * 10**count + int.from_bytes(turned[at : at + size])
+            number = number * 10**count + int.from_bytes(packed[at : at + size])
             at += size
         value = Decimal(-number if negative else number).scaleb(-scale, EXACT)
         return f"{value:f}" if text else value
@@ -131,44 +131,46 @@ def _datetime(cell: bytes, digits: int) -> datetime:
     packed = int.from_bytes(cell[:5]) - (1 << 39)
     months, rest = packed >> 22, packed & 0x3FFFFF
     clock = rest >> 12 & 31, rest >> 6 & 63, rest & 63
-    return _moment_of(months // 13, months % 13, rest >> 17, clock, _fraction(cell[5:], digits), digits)
+    return _checked_datetime(months // 13, months % 13, rest >> 17, clock, _fraction(cell[5:], digits), digits)
 
 
 def _old_datetime(packed: int) -> datetime:
     days, clock = divmod(packed, 1_000_000)
     parts = clock // 10_000, clock // 100 % 100, clock % 100
-    return _moment_of(days // 10_000, days // 100 % 100, days % 100, parts, 0, 0)
+    return _checked_datetime(days // 10_000, days // 100 % 100, days % 100, parts, 0, 0)
 
 
-def _moment_of(year: int, month: int, day: int, clock: tuple[int, int, int], micros: int, digits: int) -> datetime:
-    """Dates with a zero in them are no dates; and neither is the 31st of February, which a server may allow."""
+def _checked_datetime(
+    year: int, month: int, day: int, clock: tuple[int, int, int], micros: int, digits: int
+) -> datetime:
+    """Raises Unrepresentable for dates with zeros, and for dates such as 31 February, which a server can allow."""
     try:
         date(year, month, day)
     except ValueError:
         hour, minute, second = clock
-        whole = f"{year:04d}-{month:02d}-{day:02d} {hour:02d}:{minute:02d}:{second:02d}"
-        raise Unrepresentable(NO_DATE, whole + _tail(micros, digits)) from None
+        seconds = f"{year:04d}-{month:02d}-{day:02d} {hour:02d}:{minute:02d}:{second:02d}"
+        raise Unrepresentable(NO_DATE, seconds + _fraction_text(micros, digits)) from None
     return datetime(year, month, day, *clock, micros)
 
 
-def _moment(seconds: int, micros: int, digits: int) -> datetime:
-    """In UTC, without saying so. The beginning of 1970 stands for a date that is none."""
+def _timestamp(seconds: int, micros: int, digits: int) -> datetime:
+    """UTC without a time zone. The start of 1970 is the zero date."""
     if not seconds and not micros:
-        raise Unrepresentable(NO_DATE, "0000-00-00 00:00:00" + _tail(0, digits))
+        raise Unrepresentable(NO_DATE, "0000-00-00 00:00:00" + _fraction_text(0, digits))
     return EPOCH + timedelta(seconds=seconds, microseconds=micros)
 
 
-def _tail(micros: int, digits: int) -> str:
+def _fraction_text(micros: int, digits: int) -> str:
     return f".{micros:06d}"[: digits + 1] if digits else ""
 
 
 def _fraction(cell: bytes, digits: int) -> int:
-    """Microseconds: two digits a byte."""
+    """Microseconds. A byte has two digits."""
     return int.from_bytes(cell) * SCALES[(digits + 1) // 2]
 
 
 def _time(cell: bytes, digits: int) -> str:
-    """The whole is one number with an offset, so that negative times borrow from it."""
+    """Time and fraction are one number with an offset, so a negative fraction borrows from the seconds."""
     size = 8 * (len(cell) - 3)
     packed = int.from_bytes(cell) - (1 << 23 + size)
     sign, packed = ("-", -packed) if packed < 0 else ("", packed)
@@ -190,16 +192,24 @@ def _members(field: Field, column: CatalogColumn) -> tuple[str, ...]:
     return tuple(codec(member) for member in field.members)
 
 
-def _member(members: tuple[str, ...], one: bool) -> Read:
-    """Of an enum the number of its value, 0 for what was no value of it; of a set a bit for each."""
+def _enum(members: tuple[str, ...]) -> Read:
+    """The cell is the number of the member; 0 is the server's empty text for an invalid value."""
 
     def read(cell: bytes) -> str:
         number = int.from_bytes(cell, "little")
-        if one:
-            return members[number - 1] if number else ""
-        if number >> len(members):
+        return members[number - 1] if number else ""
+
+    return read
+
+
+def _set(members: tuple[str, ...]) -> Read:
+    """The cell has one bit per member."""
+
+    def read(cell: bytes) -> str:
+        bits = int.from_bytes(cell, "little")
+        if bits >> len(members):
             raise Malformed("a member that the set does not have")
-        return ",".join(member for at, member in enumerate(members) if number >> at & 1)
+        return ",".join(member for index, member in enumerate(members) if bits >> index & 1)
 
     return read
 

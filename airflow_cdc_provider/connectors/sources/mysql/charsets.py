@@ -1,4 +1,4 @@
-"""Character sets of the server as codecs. Pure."""
+"""Python codecs for the character sets of the server. Pure."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ CODECS = {
 }
 
 
-def knows(charset: str) -> bool:
+def has_codec(charset: str) -> bool:
     return bool(CODECS.get(charset))
 
 
 def codec_of(charset: str) -> Callable[[bytes], str]:
-    """Raises LookupError for a character set that Python has no codec of."""
+    """Raises LookupError for a character set without a codec in Python."""
     name = CODECS.get(charset)
     if not name:
-        raise LookupError(f"no codec for the character set {charset or 'that is not told'}")
+        raise LookupError(f"no codec for {f'the character set {charset}' if charset else 'an unknown character set'}")
     if charset == "latin1":
         return _latin1
     decode = codecs.lookup(name).decode
@@ -61,7 +61,7 @@ def codec_of(charset: str) -> Callable[[bytes], str]:
 
 
 LATIN1 = {byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(256)}
-"""The server's latin1 is Windows' code page 1252, with the five bytes in it that mean nothing there as they are."""
+"""The server's latin1 is Windows code page 1252, with its five undefined bytes mapped to the code points themselves."""
 
 
 def _latin1(cell: bytes) -> str:

@@ -1,32 +1,32 @@
-"""Every obstacle at once, each with the statement that cures it."""
+"""All problems of a server and its tables at once, each with the statement that fixes it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from airflow_cdc_provider.connectors.sources.mysql.binlog import events
+from airflow_cdc_provider.connectors.sources.mysql.binlog import read_events
 from airflow_cdc_provider.connectors.sources.mysql.cascades import cascade_problems
 from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     CatalogTable,
-    ServerFacts,
-    ask,
-    read_end,
-    read_files,
+    ServerInfo,
+    fetch_all,
+    read_binlog_end,
+    read_binlog_files,
     read_server,
     read_tables,
-    variables,
+    read_variables,
 )
-from airflow_cdc_provider.connectors.sources.mysql.check_tables import no_table, table_problems
-from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient, said
+from airflow_cdc_provider.connectors.sources.mysql.check_tables import missing_table, table_problems
+from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient, error_details
 from airflow_cdc_provider.connectors.sources.mysql.options import MysqlOptions
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
-__all__ = ["find_problems", "no_table"]
+__all__ = ["find_problems", "missing_table"]
 
-OLDEST = {"MySQL": (8, 0), "MariaDB": (10, 6)}
-LEAST_RETENTION_S = 3 * 86400
+MIN_VERSIONS = {"MySQL": (8, 0), "MariaDB": (10, 6)}
+MIN_RETENTION_S = 3 * 86400
 VARIABLES = (
     "log_bin",
     "binlog_format",
@@ -41,159 +41,169 @@ VARIABLES = (
     "server_id",
 )
 
-# Variable -> code, value it must have, what is wrong otherwise. A server that does not know it has no such trouble.
-WANTED: Mapping[str, tuple[str, str, str]] = {
-    "binlog_format": ("SRC091", "ROW", "the binlog tells statements instead of rows"),
+# Variable -> error code, required value, the problem with any other value. A server without the variable has no such
+# problem.
+REQUIRED: Mapping[str, tuple[str, str, str]] = {
+    "binlog_format": ("SRC091", "ROW", "the binlog contains statements instead of rows"),
     "binlog_row_image": (
         "SRC092",
         "FULL",
-        "the binlog leaves out columns: of a new row those that got their defaults, so that its values are not known",
+        "row images lack columns: an inserted row lacks those with default values, so these values are unknown",
     ),
     "binlog_row_metadata": (
         "SRC093",
         "FULL",
-        "the binlog tells no names of columns: where a table is altered, it must be copied again",
+        "the binlog has no column names: a table must be copied again after it was altered",
     ),
-    "binlog_row_value_options": ("SRC094", "", "the binlog tells JSON documents as differences"),
-    "binlog_transaction_compression": ("SRC094", "OFF", "the binlog holds compressed transactions, which are not read"),
-    "mysql56_temporal_format": ("SRC094", "ON", "the binlog does not tell how times are written"),
+    "binlog_row_value_options": ("SRC094", "", "the binlog contains JSON documents as partial updates"),
+    "binlog_transaction_compression": ("SRC094", "OFF", "the binlog has compressed transactions, which are not read"),
+    "mysql56_temporal_format": ("SRC094", "ON", "the binlog does not show the format of times"),
     "gtid_mode": (
         "SRC095",
         "ON",
-        "without GTIDs nobody can tell that the binlog was reset, nor what a copy sees of a commit that is under way",
+        "without GTIDs, a reset of the binlog and commits that a copy does not see yet cannot be detected",
     ),
 }
-CURES = {
+FIXES = {
     "gtid_mode": "SET PERSIST enforce_gtid_consistency = ON; SET PERSIST gtid_mode = OFF_PERMISSIVE; "
     "SET PERSIST gtid_mode = ON_PERMISSIVE; SET PERSIST gtid_mode = ON;",
 }
 
 
 def find_problems(client: MysqlClient, options: MysqlOptions, tasks: Sequence[TableTask]) -> list[Problem]:
-    """Raises SourceUnavailable where the server cannot be reached; a refused login is one of the problems."""
+    """Raises SourceUnavailable if the server cannot be reached; a rejected login is one of the problems."""
     try:
         with client.session("check") as connection:
             server = read_server(connection)
-            told = variables(connection, *VARIABLES)
-            found = read_tables(connection, options.databases)
-            problems = [*_server(server, told, client), *_server_id(connection, told, options, client)]
-            problems += _rights(connection, options, told, client)
-            refused, user = _refused(connection, tasks, found), _current_user(connection)
-            problems += table_problems(tasks, found, refused, user, client.place, told)
+            variables = read_variables(connection, *VARIABLES)
+            tables = read_tables(connection, options.databases)
+            problems = [*_server_problems(server, variables, client)]
+            problems += _server_id_problems(connection, variables, options, client)
+            problems += _privilege_problems(connection, options, variables, client)
+            unreadable, user = _unreadable_tables(connection, tasks, tables), _current_user(connection)
+            problems += table_problems(tasks, tables, unreadable, user, client.address, variables)
             problems += cascade_problems(connection, tasks)
         return problems
     except CheckFailed as error:
         return list(error.problems)
 
 
-def _server(server: ServerFacts, told: Mapping[str, str], client: MysqlClient) -> Iterator[Problem]:
+def _server_problems(server: ServerInfo, variables: Mapping[str, str], client: MysqlClient) -> Iterator[Problem]:
     kind = "MariaDB" if server.is_mariadb else "MySQL"
-    numbers = tuple(int(part) for part in server.version.split("-")[0].split(".")[:2])
-    if numbers < OLDEST[kind]:
-        allowed = ", ".join(f"{name} {'.'.join(map(str, oldest))}" for name, oldest in OLDEST.items())
-        yield Problem("SRC012", "the server is too old", client.place, server.version, f"{allowed} or later", "upgrade")
-    if told.get("log_bin") != "ON":
+    version = tuple(int(part) for part in server.version.split("-")[0].split(".")[:2])
+    if version < MIN_VERSIONS[kind]:
+        allowed = ", ".join(f"{name} {'.'.join(map(str, oldest))}" for name, oldest in MIN_VERSIONS.items())
+        found = server.version
+        yield Problem("SRC012", "the server is too old", client.address, found, f"{allowed} or later", "upgrade")
+    if variables.get("log_bin") != "ON":
         do = "log_bin = binlog under [mysqld] in the server's configuration; then restart the server"
-        yield Problem("SRC090", "the server writes no binlog", client.place, "log_bin = OFF", "log_bin = ON", do)
+        yield Problem("SRC090", "the server writes no binlog", client.address, "log_bin = OFF", "log_bin = ON", do)
         return
-    for name, (code, wanted, what) in WANTED.items():
-        if name in told and told[name].upper() != wanted:
-            do = CURES.get(name, f"SET GLOBAL {name} = '{wanted}';") + " and the same in the server's configuration"
-            yield Problem(code, what, client.place, f"{name} = {told[name]}", f"{name} = {wanted or 'empty'}", do)
-    yield from _retention(told, client)
+    for name, (code, required, what) in REQUIRED.items():
+        if name in variables and variables[name].upper() != required:
+            do = FIXES.get(name, f"SET GLOBAL {name} = '{required}';") + " and the same in the server's configuration"
+            found, allowed = f"{name} = {variables[name]}", f"{name} = {required or 'empty'}"
+            yield Problem(code, what, client.address, found, allowed, do)
+    yield from _retention_problems(variables, client)
 
 
-def _retention(told: Mapping[str, str], client: MysqlClient) -> Iterator[Problem]:
-    seconds = float(told.get("binlog_expire_logs_seconds", 0)) or float(told.get("expire_logs_days", 0)) * 86400
-    if 0 < seconds < LEAST_RETENTION_S:
+def _retention_problems(variables: Mapping[str, str], client: MysqlClient) -> Iterator[Problem]:
+    seconds = float(variables.get("binlog_expire_logs_seconds", 0))
+    seconds = seconds or float(variables.get("expire_logs_days", 0)) * 86400
+    if 0 < seconds < MIN_RETENTION_S:
         yield Problem(
             "SRC096",
-            "the binlog is kept for a short time: what was not read by then is lost, and tables are copied again",
-            client.place,
+            "the binlog is retained for a short time: changes not read by then are lost, and tables are copied again",
+            client.address,
             f"{seconds / 86400:.1f} days",
-            f"{LEAST_RETENTION_S // 86400} days or more",
+            f"{MIN_RETENTION_S // 86400} days or more",
             f"SET GLOBAL binlog_expire_logs_seconds = {7 * 86400}; and the same in the server's configuration",
         )
 
 
-def _server_id(
-    connection: Any, told: Mapping[str, str], options: MysqlOptions, client: MysqlClient
+def _server_id_problems(
+    connection: Any, variables: Mapping[str, str], options: MysqlOptions, client: MysqlClient
 ) -> Iterator[Problem]:
-    """A replica that reads under another's number sends it away."""
+    """The server disconnects a replica when another one connects with its server_id."""
     import pymysql
 
-    taken = {int(told.get("server_id", 0)): "the server itself"}
+    taken = {int(variables.get("server_id", 0)): "the server itself"}
     for statement in ("SHOW REPLICAS", "SHOW SLAVE HOSTS"):
         try:
             taken |= {
-                int(row[0]): f"a replica on {row[1] or 'a host without name'}" for row in ask(connection, statement)
+                int(row[0]): f"a replica on {row[1] or 'a host without name'}"
+                for row in fetch_all(connection, statement)
             }
             break
         except pymysql.Error:
-            continue  # the other server's word for it, or a right that is asked for elsewhere
+            continue  # the other server's syntax, or a missing privilege, which another check reports
     for number in (options.server_id, options.server_id + 1):
         if number in taken:
             yield Problem(
                 "SRC097",
-                "another one bears the number of this replicator",
-                client.place,
+                "the server_id of this replicator is in use",
+                client.address,
                 f"server_id {number}: {taken[number]}",
-                f"a number of its own (now {options.server_id}), and the one behind it, which looks for news",
-                "server_id: under `source`, unlike that of any server or replica",
+                f"two unused numbers: {options.server_id} to read changes, {options.server_id + 1} to look for them",
+                "set `server_id` under `source` to a number that no server or replica has; the next one must be free, "
+                "too",
             )
 
 
-def _rights(connection: Any, options: MysqlOptions, told: Mapping[str, str], client: MysqlClient) -> Iterator[Problem]:
-    if told.get("log_bin") != "ON":
+def _privilege_problems(
+    connection: Any, options: MysqlOptions, variables: Mapping[str, str], client: MysqlClient
+) -> Iterator[Problem]:
+    if variables.get("log_bin") != "ON":
         return
     user = _current_user(connection)
-    look = _denied(connection, lambda: (read_files(connection), read_end(connection, client)))
-    if look:
-        yield _no_right("REPLICATION CLIENT", "see where the binlog stands", look, user, client)
+    denied = _denial(lambda: (read_binlog_files(connection), read_binlog_end(connection, client)))
+    if denied:
+        yield _missing_privilege("REPLICATION CLIENT", "list binlog files and positions", denied, user, client)
         return
-    end = read_end(connection, client)
+    end = read_binlog_end(connection, client)
     with client.session("check") as other:
-        read = _denied(other, lambda: next(events(other, options.server_id + 1, end.file, end.pos), None))
-    if read:
-        yield _no_right("REPLICATION SLAVE", "read the binlog", read, user, client)
+        denied = _denial(lambda: next(read_events(other, options.server_id + 1, end.file, end.pos), None))
+    if denied:
+        yield _missing_privilege("REPLICATION SLAVE", "read the binlog", denied, user, client)
 
 
-def _denied(connection: Any, act: Callable[[], object]) -> str:
-    """What the server says where it refuses; empty where it does not."""
+def _denial(action: Callable[[], object]) -> str:
+    """The server's message if it denies the action for lack of a privilege, else empty."""
     import pymysql
 
     try:
-        act()
+        action()
     except pymysql.OperationalError as error:
-        code, text = said(error)
+        code, text = error_details(error)
         if code not in (1045, 1227):
             raise
         return text
     return ""
 
 
-def _refused(connection: Any, tasks: Sequence[TableTask], found: Mapping[str, CatalogTable]) -> dict[str, str]:
-    """Tables of which not all columns can be read."""
+def _unreadable_tables(
+    connection: Any, tasks: Sequence[TableTask], tables: Mapping[str, CatalogTable]
+) -> dict[str, str]:
+    """Tables with a column that the login cannot read → the server's message."""
     import pymysql
 
-    refused = {}
+    unreadable = {}
     for task in tasks:
-        if table := found.get(task.table):
+        if table := tables.get(task.table):
             names = ", ".join("`" + name.replace("`", "``").replace("%", "%%") + "`" for name in task.schema.names)
             try:
-                ask(connection, f"SELECT {names} FROM `{table.database}`.`{table.name}` LIMIT 0")
+                fetch_all(connection, f"SELECT {names} FROM `{table.database}`.`{table.name}` LIMIT 0")
             except pymysql.OperationalError as error:
-                refused[task.table] = said(error)[1]
-    return refused
+                unreadable[task.table] = error_details(error)[1]
+    return unreadable
 
 
-def _no_right(right: str, what: str, found: str, user: str, client: MysqlClient) -> Problem:
-    return Problem(
-        "SRC011", f"the login may not {what}", client.place, found, right, do=f"GRANT {right} ON *.* TO {user};"
-    )
+def _missing_privilege(privilege: str, what: str, found: str, user: str, client: MysqlClient) -> Problem:
+    do = f"GRANT {privilege} ON *.* TO {user};"
+    return Problem("SRC011", f"the login may not {what}", client.address, found, privilege, do=do)
 
 
 def _current_user(connection: Any) -> str:
-    ((told,),) = ask(connection, "SELECT CURRENT_USER()")
-    name, _, host = str(told).rpartition("@")
+    ((user,),) = fetch_all(connection, "SELECT CURRENT_USER()")
+    name, _, host = str(user).rpartition("@")
     return f"'{name}'@'{host}'"

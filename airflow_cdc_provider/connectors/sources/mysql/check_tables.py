@@ -1,112 +1,108 @@
-"""What keeps a table from being copied. Pure: facts in, problems out."""
+"""Problems that prevent a table from being copied. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable
-from airflow_cdc_provider.connectors.sources.mysql.charsets import knows
-from airflow_cdc_provider.connectors.sources.mysql.wanted_forms import NOT_CAST
+from airflow_cdc_provider.connectors.sources.mysql.charsets import has_codec
+from airflow_cdc_provider.connectors.sources.mysql.value_conversion import NOT_CASTABLE
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.filters import literal
 from airflow_cdc_provider.core.table.schema import Kind
 
 DATES = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
-DATED = "mend `where`; zero dates lie before all others: `>= '0001-01-01'` leaves them out, `< '0001-01-01'` names them"
+DATE_HINT = "correct `where`; zero dates sort first: `>= '0001-01-01'` excludes them, `< '0001-01-01'` selects them"
 
 
 def table_problems(
     tasks: Sequence[TableTask],
-    found: Mapping[str, CatalogTable],
-    refused: Mapping[str, str],
+    tables: Mapping[str, CatalogTable],
+    unreadable: Mapping[str, str],
     user: str,
-    place: str,
-    told: Mapping[str, str],
+    server: str,
+    variables: Mapping[str, str],
 ) -> list[Problem]:
-    """``refused``: table → what the server said when it was asked for no row of it. ``user`` as a GRANT names it."""
+    """``unreadable``: table → the server's message for a SELECT that it denied. ``user``: as GRANT spells it."""
     problems: list[Problem] = []
     for task in tasks:
-        table = found.get(task.table)
+        table = tables.get(task.table)
         if table is None:
-            problems.append(no_table(task.table, place))
+            problems.append(missing_table(task.table, server))
             continue
-        if task.table in refused:
-            problems.append(_no_select(task.table, refused[task.table], user, place))
-        problems += _key(task)
-        problems += _cast(task, table)
-        problems += _texts(task, table)
-        problems += _filter(task, told)
+        if task.table in unreadable:
+            problems.append(_missing_select(task.table, unreadable[task.table], user, server))
+        if not task.schema.key:
+            problems.append(_missing_key(task.table))
+        problems += _cast_problems(task, table)
+        problems += _charset_problems(task, table)
+        problems += _filter_problems(task, variables)
     return problems
 
 
-def _cast(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
-    for column in table.schema.columns:
-        if column.name in task.rule.columns.cast and column.type.kind in NOT_CAST:
-            yield Problem(
-                "SRC103",
-                f"the binlog does not tell column {column.name} of {task.table} as the server spells it",
-                where=task.table,
-                found=f"`columns.cast` of a {column.native}",
-                allowed="whole numbers, decimals, dates, times, texts",
-                do="take it out of `cast`",
-            )
-
-
-def no_table(table: str, place: str) -> Problem:
+def missing_table(table: str, server: str) -> Problem:
     return Problem(
         "SRC019",
-        f"there is no table {table}",
-        where=place,
-        found="no such table that the login sees, in the databases of the definition",
-        do="create it, grant SELECT on it, or take it out of the definition",
+        f"table {table} does not exist",
+        where=server,
+        found="no such table that the login can see in the databases of the definition",
+        do="create it, grant SELECT on it, or remove it from the definition",
     )
 
 
-def no_key(table: str) -> Problem:
+def _missing_key(table: str) -> Problem:
     return Problem(
         "SRC098",
-        f"{table} has no key: which row of the target a changed row is cannot be told",
+        f"{table} has no key: the target row of a changed row cannot be identified",
         where=table,
         found="no primary key, and no unique key of columns that are NOT NULL",
         allowed="one of them, or `key` in the table's rule",
-        do=f"ALTER TABLE {table} ADD PRIMARY KEY (…); or name columns that are unique under `key`",
+        do=f"ALTER TABLE {table} ADD PRIMARY KEY (…); or list columns that are unique under `key`",
     )
 
 
-def _no_select(table: str, found: str, user: str, place: str) -> Problem:
+def _missing_select(table: str, found: str, user: str, server: str) -> Problem:
     do = f"GRANT SELECT ON {table} TO {user};"
-    return Problem("SRC010", f"the login may not read {table}", place, found, "SELECT", do)
+    return Problem("SRC010", f"the login may not read {table}", server, found, "SELECT", do)
 
 
-def _key(task: TableTask) -> Iterator[Problem]:
-    if not task.schema.key:
-        yield no_key(task.table)
+def _cast_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
+    for column in table.schema.columns:
+        if column.name in task.rule.columns.cast and column.type.kind in NOT_CASTABLE:
+            yield Problem(
+                "SRC103",
+                f"column {column.name} of {task.table} cannot be cast: the binlog has no text of its values",
+                where=task.table,
+                found=f"`columns.cast` of a {column.native}",
+                allowed="integers, decimals, dates, times, texts",
+                do="remove it from `cast`",
+            )
 
 
-def _texts(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
-    strange = [
-        f"{one.name} ({one.charset})"
-        for one in table.columns
-        if one.name in task.schema.names and one.charset and not knows(one.charset)
+def _charset_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
+    undecodable = [
+        f"{column.name} ({column.charset})"
+        for column in table.columns
+        if column.name in task.schema.names and column.charset and not has_codec(column.charset)
     ]
-    if strange:
+    if undecodable:
         yield Problem(
             "SRC099",
-            f"{task.table} has text in a character set that cannot be read from the binlog",
+            f"{task.table} has text in a character set that cannot be decoded from the binlog",
             where=task.table,
-            found=", ".join(strange),
+            found=", ".join(undecodable),
             allowed="any other character set",
-            do="leave the columns out with `columns.exclude`, or convert them to utf8mb4",
+            do="exclude the columns with `columns.exclude`, or convert them to utf8mb4",
         )
 
 
-def _filter(task: TableTask, told: Mapping[str, str]) -> Iterator[Problem]:
-    image = told.get("binlog_row_image", "FULL").upper()
+def _filter_problems(task: TableTask, variables: Mapping[str, str]) -> Iterator[Problem]:
+    image = variables.get("binlog_row_image", "FULL").upper()
     if task.rule.where and image != "FULL":
         yield Problem(
             "SRC009",
-            f"{task.table} has a row filter: the stream must tell all values of a changed row",
+            f"{task.table} has a row filter, which requires all values of a changed row",
             where=task.table,
             found=f"binlog_row_image = {image}",
             allowed="binlog_row_image = FULL",
@@ -116,20 +112,20 @@ def _filter(task: TableTask, told: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def operand_problems(task: TableTask) -> Iterator[Problem]:
-    """Values of the row filter that its columns can never hold, or that no literal of theirs names."""
+    """Values of the row filter that are not literals of the type of their column."""
     for condition in task.rule.where:
         kind = task.schema.column(condition.column).type.kind
-        given = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-        for value in given:
+        values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+        for value in values:
             try:
                 if value is not None:
                     literal(kind, value)
             except ValueError as error:
                 yield Problem(
                     "SRC018",
-                    f"`where` compares column {condition.column} of {task.table} with what it can never hold",
+                    f"`where` compares column {condition.column} of {task.table} with a value it cannot have",
                     task.table,
                     f"{type(value).__name__}: {error}",
                     f"a value of type {kind}",
-                    DATED if kind in DATES else "mend `where`",
+                    DATE_HINT if kind in DATES else "correct `where`",
                 )

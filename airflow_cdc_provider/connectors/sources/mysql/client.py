@@ -1,4 +1,4 @@
-"""Sessions with a MySQL or MariaDB server, and its errors in our words."""
+"""Sessions with a MySQL or MariaDB server. Its errors are raised as CdcError."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from airflow_cdc_provider.core.errors import (
 DEFAULT_PORT = 3306
 CONNECT_LIMIT_S = 10
 READ_LIMIT_S = 600
-NO_RIGHT = frozenset({1044, 1142, 1143, 1227, 1370})
-NO_LOGIN = frozenset({1045, 1049, 1698})
-NO_BINLOG_EVENT = 1236
-GONE = ("first log file name", "file size", "impossible position", "bogus data", "truncated")
-"""What that error says where the place is not there. Else a reader was sent away, or memory was short."""
+PRIVILEGE_ERRORS = frozenset({1044, 1142, 1143, 1227, 1370})
+LOGIN_ERRORS = frozenset({1045, 1049, 1698})
+BINLOG_READ_ERROR = 1236
+POSITION_TEXTS = ("first log file name", "file size", "impossible position", "bogus data", "truncated")
+"""Texts of that error when the position does not exist. Others: the reader was disconnected, or memory was short."""
 
 SETTINGS = "SET SESSION time_zone = '+00:00', sql_mode = '', net_write_timeout = 3600"
 
 
 class MysqlClient:
-    """Opens sessions for one replicator; keeps none."""
+    """Opens sessions for one replicator, and keeps none open."""
 
     def __init__(self, info: ConnectionInfo, replicator: str) -> None:
         self.info = info
         self.replicator = replicator
 
     @property
-    def place(self) -> str:
-        """Where errors say it happened."""
+    def address(self) -> str:
+        """The server and login as error messages name them."""
         return f"{self.info.host}:{self.info.port or DEFAULT_PORT} as {self.info.login}"
 
     @contextmanager
     def session(self, purpose: str, *, unbuffered: bool = False) -> Iterator[Any]:
-        """A session in UTC that commits by itself. ``unbuffered``: rows come as they are asked for. Errors of the
-        server inside it come out as CdcError."""
+        """A session in UTC with autocommit. ``unbuffered``: rows are fetched on demand. Raises errors of the server as
+        CdcError."""
         pymysql = _pymysql()
-        with self.errors():
+        with self.translated_errors():
             try:
                 connection = pymysql.connect(
                     **self._parameters(),
@@ -55,7 +55,7 @@ class MysqlClient:
                     cursorclass=pymysql.cursors.SSCursor if unbuffered else pymysql.cursors.Cursor,
                 )
             except pymysql.OperationalError as error:
-                raise self._no_session(error) from error
+                raise self._connection_error(error) from error
             try:
                 yield connection
             finally:
@@ -63,22 +63,22 @@ class MysqlClient:
                     connection.close()
 
     @contextmanager
-    def errors(self) -> Iterator[None]:
+    def translated_errors(self) -> Iterator[None]:
         pymysql = _pymysql()
         try:
             yield
         except pymysql.Error as error:
-            raise self._in_words(error) from error
+            raise self._translate(error) from error
 
-    def lost(self, found: str) -> PositionLost:
+    def position_lost(self, found: str) -> PositionLost:
         return PositionLost(
             Problem(
                 "SRC013",
-                "the source no longer serves our position",
-                where=self.place,
+                "the source no longer has the position that was read last",
+                where=self.address,
                 found=found,
                 allowed="binlog files that are kept until they have been read (binlog_expire_logs_seconds)",
-                data="the target tables stand at their cursors; changes after them are not in the log",
+                data="the target tables are at their cursors; later changes are not in the change log",
                 do=f"airflow cdc resync {self.replicator}",
             )
         )
@@ -99,32 +99,33 @@ class MysqlClient:
             **({"ssl": tls.context()} if tls else {}),
         }
 
-    def _no_session(self, error: Any) -> CdcError:
-        code, text = said(error)
+    def _connection_error(self, error: Any) -> CdcError:
+        code, text = error_details(error)
         if UNTRUSTED.search(text):
-            return untrusted(self.place, self.info.connection_id, text, '`"ssl": {"ca": …}`')
-        if code in NO_LOGIN | NO_RIGHT:
+            return untrusted(self.address, self.info.connection_id, text, '`"ssl": {"ca": …}`')
+        if code in LOGIN_ERRORS | PRIVILEGE_ERRORS:
             name = self.info.connection_id or "of the source"
-            do = f"mend login, password or database of the Airflow connection {name}"
-            return CheckFailed(self._problem("CON009", "the server refuses the login", text, do))
+            do = f"correct login, password or database of the Airflow connection {name}"
+            return CheckFailed(self._problem("CON009", "the server rejects the login", text, do))
         return SourceUnavailable(
             self._problem("CON010", "the server cannot be reached", text, "check host, port and network")
         )
 
-    def _in_words(self, error: Any) -> CdcError:
-        code, text = said(error)
-        if code == NO_BINLOG_EVENT and any(words in text.lower() for words in GONE):
-            return self.lost(text)
-        if code in NO_RIGHT:
-            do = "see `airflow cdc check` for the GRANT"
-            return CheckFailed(self._problem("SRC010", "a right is missing", text, do))
-        return SourceUnavailable(self._problem("CON013", "the server failed", text, "try again"))
+    def _translate(self, error: Any) -> CdcError:
+        code, text = error_details(error)
+        if code == BINLOG_READ_ERROR and any(part in text.lower() for part in POSITION_TEXTS):
+            return self.position_lost(text)
+        if code in PRIVILEGE_ERRORS:
+            do = "run `airflow cdc check`: it prints the GRANT"
+            return CheckFailed(self._problem("SRC010", "a privilege is missing", text, do))
+        return SourceUnavailable(self._problem("CON013", "the server reported an error", text, "try again"))
 
     def _problem(self, code: str, what: str, found: str, do: str) -> Problem:
-        return Problem(code, what, where=self.place, found=found, do=do)
+        return Problem(code, what, where=self.address, found=found, do=do)
 
 
-def said(error: Any) -> tuple[int, str]:
+def error_details(error: Any) -> tuple[int, str]:
+    """The server's error code, 0 if there is none, and the first line of its message."""
     code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     text = str(error.args[1]) if len(error.args) > 1 else type(error).__name__
     return code, f"{code}: {text.splitlines()[0][:300] if text else type(error).__name__}"
@@ -132,7 +133,7 @@ def said(error: Any) -> tuple[int, str]:
 
 def _pymysql() -> Any:
     try:
-        import pymysql  # a worker that runs no MySQL source need not have it
+        import pymysql  # not required on workers without a MySQL source
     except ModuleNotFoundError as error:
         raise NotInstalled(
             Problem(

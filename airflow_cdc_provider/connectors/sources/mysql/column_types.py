@@ -1,4 +1,4 @@
-"""Types of columns as statements spell them, and whether a change of one keeps every value. Pure."""
+"""Column types in statements, and whether a change of type keeps every value. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SYNONYMS = {
 
 @dataclass(frozen=True)
 class ColumnType:
-    """``inner``: what stands in parentheses. ``charset``: empty where none is named."""
+    """``inner``: the text in parentheses. ``charset``: empty if not specified. ``text``: as messages show it."""
 
     name: str
     inner: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class ColumnType:
 
 
 def column_type(tokens: Sequence[Token]) -> ColumnType:
-    """Of a column's definition behind its name, or of what the catalogue says of its type."""
+    """The type at the start of ``tokens``: a column definition without its name, or a native type of the catalog."""
     if not tokens:
         return ColumnType("")
     words = [token.word for token in tokens]
@@ -58,17 +58,17 @@ def column_type(tokens: Sequence[Token]) -> ColumnType:
         end = words.index(")", at) if ")" in words[at:] else len(words)
         inner = [token.text for token in tokens[at + 1 : end] if token.word != ","]
         at = end + 1
-    shown = f"{words[0].lower()}({','.join(inner)})" if inner else words[0].lower()
-    return ColumnType(name, _figures(name, inner), "UNSIGNED" in words[at:], _charset(tokens[at:]), shown)
+    text = f"{words[0].lower()}({','.join(inner)})" if inner else words[0].lower()
+    return ColumnType(name, _parameters(name, inner), "UNSIGNED" in words[at:], _charset(tokens[at:]), text)
 
 
 def keeps_values(before: ColumnType, after: ColumnType) -> bool:
-    """Whether every value is the same one, and printed alike."""
+    """Whether every value and its text remain the same."""
     if before.unsigned is not after.unsigned:
         return False
-    for growing in (TEXTS, BLOBS):
-        if before.name in growing and after.name in growing:
-            return growing.index(before.name) <= growing.index(after.name)
+    for names in (TEXTS, BLOBS):
+        if before.name in names and after.name in names:
+            return names.index(before.name) <= names.index(after.name)
     if before.name != after.name:
         return False
     if before.inner == after.inner:
@@ -78,21 +78,21 @@ def keeps_values(before: ColumnType, after: ColumnType) -> bool:
     if before.name in LENGTHS:
         return _length(before) <= _length(after)
     if before.name == "decimal":
-        (whole, scale), (wider, other) = before.inner, after.inner
-        return scale == other and int(whole) <= int(wider)
+        (precision, scale), (new_precision, new_scale) = before.inner, after.inner
+        return scale == new_scale and int(precision) <= int(new_precision)
     return False
 
 
-def _figures(name: str, inner: list[str]) -> tuple[str, ...]:
+def _parameters(name: str, inner: list[str]) -> tuple[str, ...]:
     if name in SIZES:
-        return ()  # how wide a client shows it
+        return ()  # the display width
     if name == "decimal":
         return tuple((*inner, "0")[:2]) if inner else ("10", "0")
     return tuple(inner) if inner or name != "char" else ("1",)
 
 
-def _length(one: ColumnType) -> int:
-    return int(one.inner[0]) if one.inner and one.inner[0].isdecimal() else 0
+def _length(type_: ColumnType) -> int:
+    return int(type_.inner[0]) if type_.inner and type_.inner[0].isdecimal() else 0
 
 
 def _charset(tokens: Sequence[Token]) -> str:

@@ -1,4 +1,4 @@
-"""From the events of the binlog to the items of a stream. Pure: events in, items out."""
+"""Decodes binlog events to the items of a stream. Pure."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from datetime import UTC, datetime
 from airflow_cdc_provider.connectors.new_columns import new_columns
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, Ignored, StreamItem
 from airflow_cdc_provider.connectors.sources.mysql import binlog
-from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, gtid_of, query_of
+from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, parse_gtid, parse_query
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable
 from airflow_cdc_provider.connectors.sources.mysql.dead_letters import undecoded_record
 from airflow_cdc_provider.connectors.sources.mysql.known_columns import KnownColumns
 from airflow_cdc_provider.connectors.sources.mysql.positions import (
     FILE,
-    LARGEST_START,
+    MAX_REQUEST_POS,
     POS,
     BinlogPosition,
-    number_of,
+    file_number,
     order_prefix,
     position_of,
 )
-from airflow_cdc_provider.connectors.sources.mysql.records import RowRecords, place_text
-from airflow_cdc_provider.connectors.sources.mysql.row_event import rows_of, table_of
+from airflow_cdc_provider.connectors.sources.mysql.records import RecordBuilder, position_text
+from airflow_cdc_provider.connectors.sources.mysql.row_event import parse_rows, table_id_of
 from airflow_cdc_provider.connectors.sources.mysql.row_images import UNREADABLE, RowReader
 from airflow_cdc_provider.connectors.sources.mysql.schemas import (
-    UnclearSchema,
+    AmbiguousSchema,
     binlog_schema,
+    columns_maybe_rewritten,
+    columns_with_unknown_defaults,
     shape,
-    unclear_columns,
-    value_losses,
 )
-from airflow_cdc_provider.connectors.sources.mysql.statements import Means, meaning
-from airflow_cdc_provider.connectors.sources.mysql.table_map import TableMap, head_of, parse_table_map
+from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, parse_statement
+from airflow_cdc_provider.connectors.sources.mysql.table_map import TableMap, parse_table_map, table_id_and_name
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
 from airflow_cdc_provider.core.log.change_log import UNLOGGED
@@ -43,18 +43,18 @@ from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 STANDALONE = 1
-"""Of MariaDB's GTID events: a statement that is a transaction by itself follows."""
+"""Flag of MariaDB's GTID event: the next statement is a transaction of its own."""
 
-BEHIND = "ff"
+LAST_PHASE = "ff"
 NO_TABLE = 0xFFFFFF
-"""Stands for the end of a statement that told rows of no table."""
+"""The table id of the dummy event that ends a statement without rows."""
 
 
 @dataclass(frozen=True)
 class DecoderSettings:
-    """What is known beside the stream. ``altered``: table → the place of the last statement that altered it, as far as
-    the catalogue may know of it; None where that was not asked for, since the binlog tells all that is needed.
-    ``redefined``: the columns of a table, in small letters, that statements up to there give another definition."""
+    """``tables``: the catalog. ``collations``: id → character set. ``altered``: table → position of its last ALTER
+    before the catalog was read; None if not needed, because the binlog has column names and full images.
+    ``redefined``: a function from a table to the columns, in lower case, that statements before then redefined."""
 
     tables: Mapping[str, CatalogTable]
     collations: Mapping[int, str]
@@ -64,18 +64,18 @@ class DecoderSettings:
 
 
 class BinlogDecoder:
-    """Feed it events in order; it appends what they mean to ``items``. ``ended`` is set at the ``limit``, which is the
+    """Takes events in order and appends the decoded items to ``items``. Sets ``ended`` at the ``limit``, which is the
     end of a transaction."""
 
     def __init__(
-        self, tasks: Sequence[TableTask], setting: DecoderSettings, epoch: int, gtid: str, limit: BinlogPosition
+        self, tasks: Sequence[TableTask], settings: DecoderSettings, epoch: int, gtid: str, limit: BinlogPosition
     ) -> None:
         self.items: list[StreamItem] = []
         self.ended = False
         self._tasks = {task.table: task for task in tasks}
-        self._setting, self._epoch, self._gtid, self._limit = setting, epoch, gtid, limit
+        self._settings, self._epoch, self._gtid, self._limit = settings, epoch, gtid, limit
         self._maps: dict[int, tuple[str, bytes]] = {}
-        self._layouts: dict[bytes, tuple[RowReader, TableMap] | None] = {}
+        self._readers: dict[bytes, tuple[RowReader, TableMap] | None] = {}
         self._current: dict[str, TableSchema] = {}
         self._known = {task.table: KnownColumns(task) for task in tasks}
         self._announced: set[str] = set()
@@ -86,33 +86,33 @@ class BinlogDecoder:
         self._ignored: Counter[str] = Counter()
 
     def feed(self, event: BinlogEvent) -> None:
-        """Raises IntegrityBroken (SRC030), naming the place, where an event cannot be understood that might be about
-        anything."""
-        if event.end > event.start and BinlogPosition(number_of(event.file), event.start) >= self._limit:
+        """Raises IntegrityBroken (SRC030) with the position if an event cannot be decoded that may concern any
+        table."""
+        if event.end > event.start and BinlogPosition(file_number(event.file), event.start) >= self._limit:
             self.ended = True
             return
         try:
             self._feed(event)
         except binlog.MALFORMED as error:
-            raise _unreadable(event, error) from error
+            raise _undecodable(event, error) from error
 
     def end(self, file: str) -> None:
-        """Everything up to the limit, in ``file``, was fed."""
-        if self._tell_new_columns(file):
+        """Call it after all events up to the limit, which is in ``file``."""
+        if self._add_new_columns(file):
             self.items.append(Boundary(position_of(file, self._limit.pos, self._gtid)))
 
-    def _tell_new_columns(self, file: str) -> bool:
-        """Those of tables that show no row with them up to the limit."""
-        order_key = f"{order_prefix(self._epoch, file, self._limit.pos - 1)}{'f' * 8}{BEHIND}"
-        place = canonical({FILE: file, POS: self._limit.pos})
-        items = new_columns(self._tasks.values(), self._current, order_key, place, self._has_defaults)
+    def _add_new_columns(self, file: str) -> bool:
+        """Adds the new columns of tables without a row that has them."""
+        order_key = f"{order_prefix(self._epoch, file, self._limit.pos - 1)}{'f' * 8}{LAST_PHASE}"
+        position = canonical({FILE: file, POS: self._limit.pos})
+        items = new_columns(self._tasks.values(), self._current, order_key, position, self._has_defaults)
         self._current |= {item.table: item for item in items if isinstance(item, TableSchema)}
         self.items += items
         return bool(items)
 
     def _has_defaults(self, task: TableTask, columns: frozenset[str]) -> bool:
-        described = self._setting.tables.get(task.table)
-        return any(one.default for one in (described.columns if described else ()) if one.name in columns)
+        table = self._settings.tables.get(task.table)
+        return any(column.default for column in (table.columns if table else ()) if column.name in columns)
 
     def _feed(self, event: BinlogEvent) -> None:
         if event.type in binlog.ROWS:
@@ -120,167 +120,170 @@ class BinlogDecoder:
             return
         match event.type:
             case binlog.TABLE_MAP:
-                number, table = head_of(event.body)
-                self._maps[number] = (table, event.body)
+                table_id, table = table_id_and_name(event.body)
+                self._maps[table_id] = (table, event.body)
             case binlog.XID:
-                self._end(event)
+                self._end_transaction(event)
             case binlog.QUERY | binlog.MARIADB_QUERY_COMPRESSED:
                 self._query(event)
             case binlog.MARIADB_GTID:
-                self._gtid = self._tx_id = gtid_of(event)
+                self._gtid = self._tx_id = parse_gtid(event)
                 self._open = not event.body[12] & STANDALONE
             case binlog.GTID:
-                self._gtid = self._tx_id = gtid_of(event)
+                self._gtid = self._tx_id = parse_gtid(event)
             case binlog.ROTATE:
                 self._rotate(event)
             case binlog.XA_PREPARE:
-                self._holes(
-                    event, self._touched, "a transaction was prepared (XA); whether it is committed is not told"
+                self._add_holes(
+                    event, self._touched, "a transaction was prepared (XA), and its commit cannot be determined"
                 )
-                self._end(event)
+                self._end_transaction(event)
             case binlog.PARTIAL_UPDATE:
-                table = self._maps.get(table_of(event.body), ("", b""))[0]
-                told = "documents came as differences (binlog_row_value_options = PARTIAL_JSON)"
-                self._holes(event, [table] if table in self._tasks else [], told)
+                table = self._maps.get(table_id_of(event.body), ("", b""))[0]
+                detail = "JSON documents were logged as partial updates (binlog_row_value_options = PARTIAL_JSON)"
+                self._add_holes(event, [table] if table in self._tasks else [], detail)
             case binlog.TRANSACTION_PAYLOAD:
-                self._holes(event, [""], "a transaction came compressed (binlog_transaction_compression = ON)")
-                self._end(event)
+                detail = "a transaction was logged compressed (binlog_transaction_compression = ON)"
+                self._add_holes(event, [""], detail)
+                self._end_transaction(event)
             case binlog.INCIDENT:
-                self._holes(event, [""], "the server says that events were lost")
-                self._end(event)
+                self._add_holes(event, [""], "the server reported lost events (INCIDENT)")
+                self._end_transaction(event)
 
-    def _end(self, event: BinlogEvent) -> None:
-        """The end of a transaction. Behind what the protocol can ask for none is told: a new file follows at once.
-        Where that is the limit, a hole may end the window here."""
-        self._close()
-        if BinlogPosition(number_of(event.file), event.end) >= self._limit:
-            self._tell_new_columns(event.file)
-        if event.end <= LARGEST_START:
+    def _end_transaction(self, event: BinlogEvent) -> None:
+        """Adds a boundary, unless the protocol cannot request its offset: then the next file starts here. New columns
+        are added here at the limit, because a hole can end the window at this boundary."""
+        self._reset_transaction()
+        if BinlogPosition(file_number(event.file), event.end) >= self._limit:
+            self._add_new_columns(event.file)
+        if event.end <= MAX_REQUEST_POS:
             self.items.append(Boundary(position_of(event.file, event.end, self._gtid)))
 
-    def _close(self) -> None:
+    def _reset_transaction(self) -> None:
         self.items += [Ignored(count, table) for table, count in self._ignored.items()]
         self._ignored.clear()
         self._open, self._tx_id, self._tx_seq = False, "", 0
         self._touched.clear()
 
     def _rotate(self, event: BinlogEvent) -> None:
-        """A transaction that a crash cut off was never committed; its rows may stand in the log all the same."""
+        """The log may have rows of a transaction that a crash interrupted before its commit."""
         self._maps.clear()
         if self._open:
-            self._holes(event, self._touched, "the server ended in the middle of a transaction")
+            self._add_holes(event, self._touched, "the server ended in the middle of a transaction")
         file, pos = event.body[8:].decode(), int.from_bytes(event.body[:8], "little")
         if self._open or event.end > event.start:
-            self._close()
+            self._reset_transaction()
             self.items.append(Boundary(position_of(file, pos, self._gtid)))
 
     def _query(self, event: BinlogEvent) -> None:
-        query = query_of(event)
-        statement = meaning(query)
-        ours = statement.of(self._tasks)
-        match statement.means:
-            case Means.BEGINS:
+        query = parse_query(event)
+        statement = parse_statement(query)
+        ours = statement.affected(self._tasks)
+        match statement.effect:
+            case Effect.BEGIN:
                 self._open = True
                 self._tx_id = self._tx_id or f"{event.file}:{event.start}"
                 return
-            case Means.COMMITS:
-                self._end(event)
+            case Effect.COMMIT:
+                self._end_transaction(event)
                 return
-            case Means.ROLLS_BACK | Means.UNDOES:
-                self._holes(event, self._touched, "rows were told and then rolled back")
-                if statement.means is Means.ROLLS_BACK:
-                    self._end(event)
+            case Effect.ROLLBACK | Effect.ROLLBACK_TO_SAVEPOINT:
+                self._add_holes(event, self._touched, "rows were logged and then rolled back")
+                if statement.effect is Effect.ROLLBACK:
+                    self._end_transaction(event)
                 return
-            case Means.EMPTIES:
+            case Effect.TRUNCATE:
                 for table in ours:
                     self._truncate(event, self._tasks[table])
-            case Means.CHANGES:
-                self._holes(event, ours, "a statement was logged instead of the rows that it changed")
-            case Means.REPLACES:
-                self._holes(event, ours, "the table was dropped, replaced or renamed, or lost rows untold")
-            case Means.ALTERS:
+            case Effect.CHANGE_ROWS:
+                self._add_holes(event, ours, "a statement was logged instead of the rows that it changed")
+            case Effect.REPLACE_TABLE:
+                self._add_holes(event, ours, "the table was dropped, replaced or renamed, or lost rows without a log")
+            case Effect.ALTER:
                 for table in ours:
-                    if reasons := self._known[table].alter(statement, query.strict):
-                        self._holes(event, [table], "; ".join(reasons))
+                    if changes := self._known[table].apply(statement, query.strict):
+                        self._add_holes(event, [table], "; ".join(changes))
         if not self._open:
-            self._end(event)
+            self._end_transaction(event)
 
     def _rows(self, event: BinlogEvent) -> None:
-        number = table_of(event.body)
-        if number == NO_TABLE:
+        table_id = table_id_of(event.body)
+        if table_id == NO_TABLE:
             return
-        if number not in self._maps:
-            raise binlog.Malformed("rows of a table that was not told")
-        table, raw = self._maps[number]
+        if table_id not in self._maps:
+            raise binlog.Malformed("rows without a table map")
+        table, raw = self._maps[table_id]
         if table not in self._tasks:
             self._ignored[table] += 1
             return
         self._touched[table] = None
-        if raw not in self._layouts:
-            self._layouts[raw] = self._layout(event, self._tasks[table], raw)
-        known = self._layouts[raw]
+        if raw not in self._readers:
+            self._readers[raw] = self._reader(event, self._tasks[table], raw)
+        known = self._readers[raw]
         if known is None:
             return
-        layout, found = known
-        if self._current.get(table) is not layout.schema:
-            self._announce(event, layout)
-        make = RowRecords(layout, self._epoch, event, self._tx_id)
-        for number, change in enumerate(rows_of(event.type, event.body, found)):
+        reader, table_map = known
+        if self._current.get(table) is not reader.schema:
+            self._add_schema(event, reader)
+        records = RecordBuilder(reader, self._epoch, event, self._tx_id)
+        for number, change in enumerate(parse_rows(event.type, event.body, table_map)):
             self._tx_seq += 1
-            make.at(number, self._tx_seq)
+            records.start_row(number, self._tx_seq)
             try:
-                row = layout.read(change)
+                row = reader.read(change)
             except UNREADABLE as error:
-                gone, what = undecoded_record(layout, raw, self._setting.mariadb, event.type, change, error)
-                self.items += make.put_aside(gone, what.key, canonical(to_plain(what.record)))
+                departed, what = undecoded_record(reader, raw, self._settings.mariadb, event.type, change, error)
+                self.items += records.build_unreadable(departed, what.key, canonical(to_plain(what.record)))
                 continue
             if row is None:
                 self._ignored[""] += 1
             else:
-                self.items += make.of(row)
+                self.items += records.build(row)
 
-    def _layout(self, event: BinlogEvent, task: TableTask, raw: bytes) -> tuple[RowReader, TableMap] | None:
-        """None where nobody can tell the columns of then."""
+    def _reader(self, event: BinlogEvent, task: TableTask, raw: bytes) -> tuple[RowReader, TableMap] | None:
+        """None, and a hole, if the columns at this position cannot be determined."""
         try:
-            found = parse_table_map(raw, self._setting.mariadb)
+            table_map = parse_table_map(raw, self._settings.mariadb)
         except binlog.Malformed as error:
-            self._holes(event, [task.table], f"the binlog tells of the table what cannot be read: {error}")
+            self._add_holes(event, [task.table], f"the table map of the binlog cannot be decoded: {error}")
             return None
-        altered = self._setting.altered
-        place = (altered or {}).get(task.table)
-        later = place is not None and place >= BinlogPosition(number_of(event.file), event.start)
+        altered = self._settings.altered
+        last = (altered or {}).get(task.table)
+        later = last is not None and last >= BinlogPosition(file_number(event.file), event.start)
+        table = self._settings.tables.get(task.table)
         try:
-            told = binlog_schema(found, task, self._setting.tables.get(task.table), self._setting.collations, later)
-        except UnclearSchema as error:
-            self._holes(event, [task.table], str(error))
+            found = binlog_schema(table_map, task, table, self._settings.collations, later)
+        except AmbiguousSchema as error:
+            self._add_holes(event, [task.table], str(error))
             return None
-        if changed := value_losses(task, told):
-            words = f"values may have been changed, untold, when columns were altered: {', '.join(changed)}"
-            self._holes(event, [task.table], words)
-        if later_ordinary := self._generated(task.table, told.schema):
-            words = f"column {', '.join(later_ordinary)} was a generated one, and was made an ordinary one later"
-            self._holes(event, [task.table], words)
-        return RowReader(task, told, defaults_known=altered is not None and not later), found
+        if rewritten := columns_maybe_rewritten(task, found):
+            detail = f"values may have changed without a log when columns were altered: {', '.join(rewritten)}"
+            self._add_holes(event, [task.table], detail)
+        if generated := self._formerly_generated(task.table, found.schema):
+            detail = f"column {', '.join(generated)} was a generated column, and was made an ordinary column later"
+            self._add_holes(event, [task.table], detail)
+        return RowReader(task, found, defaults_known=altered is not None and not later), table_map
 
-    def _generated(self, table: str, schema: TableSchema) -> list[str]:
-        """The binlog tells generated columns like ordinary ones, and the catalogue is that of behind the window."""
+    def _formerly_generated(self, table: str, schema: TableSchema) -> list[str]:
+        """Generated columns look like ordinary ones in the binlog, and the catalog shows them as of after the
+        window."""
         unexplained = self._known[table].unexplained(schema)
-        return sorted(unexplained & set(self._setting.redefined(table))) if unexplained else []
+        return sorted(unexplained & set(self._settings.redefined(table))) if unexplained else []
 
-    def _announce(self, event: BinlogEvent, layout: RowReader) -> None:
-        """Say the schema of the records that follow; and, where it is not what the target holds, as a record too."""
-        held = layout.task.control.schema if layout.task.control else None
-        before = self._current.get(layout.table, held)
-        self._current[layout.table] = layout.schema
-        self._known[layout.table].show(layout.schema)
-        if layout.schema_id not in self._announced:
-            self._announced.add(layout.schema_id)
-            self.items.append(layout.schema)
-        if before is None or shape(before) != shape(layout.schema):
-            record = self._control(event, layout.schema, Operation.SCHEMA, _behind(self._epoch, event))
-            unclear = unclear_columns(layout.task, layout.told)
-            after = canonical(to_plain(layout.schema))
-            self.items.append(replace(record, after=after, warnings=("initial_unknown",) if unclear else ()))
+    def _add_schema(self, event: BinlogEvent, reader: RowReader) -> None:
+        """Adds the schema of the next records, and a schema record if it differs from the previous one."""
+        target = reader.task.control.schema if reader.task.control else None
+        before = self._current.get(reader.table, target)
+        self._current[reader.table] = reader.schema
+        self._known[reader.table].add_schema(reader.schema)
+        if reader.schema_id not in self._announced:
+            self._announced.add(reader.schema_id)
+            self.items.append(reader.schema)
+        if before is None or shape(before) != shape(reader.schema):
+            record = self._control(event, reader.schema, Operation.SCHEMA, _order_key_before(self._epoch, event))
+            unknown = columns_with_unknown_defaults(reader.task, reader.found)
+            after = canonical(to_plain(reader.schema))
+            self.items.append(replace(record, after=after, warnings=("initial_unknown",) if unknown else ()))
 
     def _truncate(self, event: BinlogEvent, task: TableTask) -> None:
         schema = self._current.get(task.table)
@@ -300,31 +303,31 @@ class BinlogDecoder:
             tx_id=self._tx_id or f"{event.file}:{event.start}",
             tx_seq=self._tx_seq,
             commit_ts=datetime.fromtimestamp(event.timestamp, UTC),
-            position=place_text(event),
+            position=position_text(event),
             event_id=order_key,
         )
 
-    def _holes(self, event: BinlogEvent, tables: Iterable[str], detail: str) -> None:
+    def _add_holes(self, event: BinlogEvent, tables: Iterable[str], detail: str) -> None:
         order_key = f"{order_prefix(self._epoch, event.file, event.start)}{0:010x}"
         self.items += [HoleFound(table, UNLOGGED, order_key, detail) for table in tables]
 
 
-def _behind(epoch: int, event: BinlogEvent) -> str:
-    """An order key between the event before and the rows of this one, the same in every window."""
-    return f"{order_prefix(epoch, event.file, event.start - 1)}{'f' * 8}{BEHIND}"
+def _order_key_before(epoch: int, event: BinlogEvent) -> str:
+    """An order key between the previous event and the rows of this one, the same in every window."""
+    return f"{order_prefix(epoch, event.file, event.start - 1)}{'f' * 8}{LAST_PHASE}"
 
 
-def _unreadable(event: BinlogEvent, error: Exception) -> IntegrityBroken:
-    """The bytes themselves may hold values, so only their number and the type of the event are told."""
+def _undecodable(event: BinlogEvent, error: Exception) -> IntegrityBroken:
+    """The message has no bytes of the event, because they may contain values."""
     return IntegrityBroken(
         Problem(
             "SRC030",
-            "an event of the binlog cannot be understood",
+            "an event of the binlog cannot be decoded",
             where=f"{event.file}, position {event.start}",
             found=f"type {event.type}, {len(event.body)} bytes: "
             + (str(error) if isinstance(error, binlog.Malformed) else type(error).__name__),
             allowed="the row binlog of MySQL 8 or MariaDB 10.6 and later",
-            data="still in the binlog: nothing of this window was sealed",
-            do="check that source and provider versions go together; resync the table if the source is right",
+            data="the event is still in the binlog; the window was not sealed",
+            do="check that this provider version supports the source version; resync the table if the source is right",
         )
     )

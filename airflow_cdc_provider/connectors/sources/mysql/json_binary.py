@@ -1,8 +1,8 @@
-"""MySQL's binary JSON as the text that the server itself writes. Pure.
+"""MySQL's binary JSON as the text that the server prints. Pure.
 
-    document = type 1 · value; containers hold offsets from their own beginning, 2 or 4 bytes each
+    document = type 1 · value; containers have offsets from their own start, 2 or 4 bytes each
 
-MariaDB keeps JSON as text and sends none of this.
+MariaDB stores JSON as text.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from base64 import b64encode
 from json.encoder import encode_basestring
 
 from airflow_cdc_provider.connectors.sources.mysql.binlog import Malformed
+from airflow_cdc_provider.connectors.sources.mysql.table_map import DIGIT_BYTES
 
 LITERALS = {0: "null", 1: "true", 2: "false"}
 INTEGERS = {5: "<h", 6: "<H", 7: "<i", 8: "<I", 9: "<q", 10: "<Q"}
@@ -20,11 +21,10 @@ SMALL, LARGE = 2, 4
 CONTAINERS = {0: (True, SMALL), 1: (True, LARGE), 2: (False, SMALL), 3: (False, LARGE)}
 INLINE = {SMALL: frozenset({4, 5, 6}), LARGE: frozenset({4, 5, 6, 7, 8})}
 DECIMAL, TIME, TIMESTAMP, DATE, DATETIME = 246, 11, 7, 10, 12
-DIGIT_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 
 
-def text_of(data: bytes) -> str:
-    """An empty document is what a server made that was forced to take NULL."""
+def json_text(data: bytes) -> str:
+    """The server stores an empty document when it converts NULL for a NOT NULL column."""
     return _value(data[0], data[1:]) if data else "null"
 
 
@@ -43,7 +43,7 @@ def _value(kind: int, data: bytes) -> str:
     if kind == OPAQUE:
         length, at = _length(data[1:])
         return _opaque(data[0], data[1 + at : 1 + at + length])
-    raise Malformed(f"a JSON value of type {kind}, which is not known")
+    raise Malformed(f"a JSON value of unknown type {kind}")
 
 
 def _container(data: bytes, is_object: bool, width: int) -> str:
@@ -59,8 +59,8 @@ def _container(data: bytes, is_object: bool, width: int) -> str:
     values = []
     for _ in range(count):
         kind, entry = data[at], data[at + 1 : at + 1 + width]
-        inside = entry if kind in INLINE[width] else data[int.from_bytes(entry, "little") :]
-        values.append(_value(kind, inside))
+        value = entry if kind in INLINE[width] else data[int.from_bytes(entry, "little") :]
+        values.append(_value(kind, value))
         at += 1 + width
     if is_object:
         return "{" + ", ".join(f"{name}: {value}" for name, value in zip(names, values, strict=True)) + "}"
@@ -68,7 +68,7 @@ def _container(data: bytes, is_object: bool, width: int) -> str:
 
 
 def _length(data: bytes) -> tuple[int, int]:
-    """Seven bits a byte, the lowest first; and how many bytes that took."""
+    """A length of seven bits per byte, the lowest first; and its size in bytes."""
     length = 0
     for at in range(5):
         length |= (data[at] & 0x7F) << 7 * at
@@ -85,7 +85,7 @@ def _opaque(kind: int, data: bytes) -> str:
     if kind == DECIMAL:
         return _decimal(data)
     if kind in (TIME, DATE, DATETIME, TIMESTAMP):
-        return f'"{_moment(kind, int.from_bytes(data, "little", signed=True))}"'
+        return f'"{_temporal(kind, int.from_bytes(data, "little", signed=True))}"'
     return f'"base64:type{kind}:{b64encode(data).decode("ascii")}"'
 
 
@@ -96,18 +96,18 @@ def _decimal(data: bytes) -> str:
     packed = bytes([packed[0] ^ 0x80, *packed[1:]])
     if negative:
         packed = bytes(byte ^ 0xFF for byte in packed)
-    before = [whole % 9] * bool(whole % 9) + [9] * (whole // 9)
-    behind = [9] * (scale // 9) + [scale % 9] * bool(scale % 9)
+    integer_digits = [whole % 9] * bool(whole % 9) + [9] * (whole // 9)
+    fraction_digits = [9] * (scale // 9) + [scale % 9] * bool(scale % 9)
     texts, at = [], 0
-    for digits in (*before, *behind):
+    for digits in (*integer_digits, *fraction_digits):
         size = DIGIT_BYTES[digits]
         texts.append(f"{int.from_bytes(packed[at : at + size]):0{digits}d}")
         at += size
-    integer = "".join(texts[: len(before)]).lstrip("0") or "0"
-    return f"{'-' if negative else ''}{integer}" + (f".{''.join(texts[len(before) :])}" if scale else "")
+    integer = "".join(texts[: len(integer_digits)]).lstrip("0") or "0"
+    return f"{'-' if negative else ''}{integer}" + (f".{''.join(texts[len(integer_digits) :])}" if scale else "")
 
 
-def _moment(kind: int, packed: int) -> str:
+def _temporal(kind: int, packed: int) -> str:
     sign, packed = ("-", -packed) if packed < 0 else ("", packed)
     micros, rest = packed & 0xFFFFFF, packed >> 24
     if kind == TIME:

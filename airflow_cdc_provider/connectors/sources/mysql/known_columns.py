@@ -1,4 +1,4 @@
-"""Which columns a table's copy has at a place of the stream, and what statements do to them. Pure."""
+"""The columns of a table's copy at a position of the stream, and the effect of statements on them. Pure."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 
 UNCOPIED = frozenset({TableState.PENDING, TableState.SNAPSHOTTING})
-"""States in which the first copy may be under way. A hole before its floor means nothing to it."""
+"""States in which the first copy may be running. A hole before its floor does not affect it."""
 
 
 class KnownColumns:
-    """Those of the target, and those that rows and statements of this window have shown. A column that was dropped in
-    the window counts: the target still holds its values."""
+    """The columns of the target, and those of rows and statements of this window. Columns that were dropped within the
+    window are included: the target still has their values."""
 
     def __init__(self, task: TableTask) -> None:
-        self._held = task.control.schema if task.control else None
+        self._schema = task.control.schema if task.control else None
         self._uncopied = task.state in UNCOPIED
         self._added: set[str] = set()
 
-    def show(self, schema: TableSchema) -> None:
-        """Rows of this schema follow."""
-        before = self._held.columns if self._held else ()
-        dropped = tuple(one for one in before if one.name not in schema.names)
-        self._held = replace(schema, columns=(*schema.columns, *dropped))
+    def add_schema(self, schema: TableSchema) -> None:
+        """Call it before rows of this schema."""
+        before = self._schema.columns if self._schema else ()
+        dropped = tuple(column for column in before if column.name not in schema.names)
+        self._schema = replace(schema, columns=(*schema.columns, *dropped))
 
-    def alter(self, statement: Statement, strict: bool) -> list[str]:
-        """What the statement may have changed without a row that says so, in words."""
-        held = None if self._uncopied else self._held
-        if held is None and not self._uncopied:
+    def apply(self, statement: Statement, strict: bool) -> list[str]:
+        """Descriptions of the unlogged changes that the statement may have made."""
+        schema = None if self._uncopied else self._schema
+        if schema is None and not self._uncopied:
             return []
-        reasons = list(unlogged_changes(statement.clauses, statement.ignoring, strict, held))
+        changes = list(unlogged_changes(statement.clauses, statement.ignoring, strict, schema))
         self._added |= set(added_columns(statement.clauses))
-        return reasons
+        return changes
 
     def unexplained(self, schema: TableSchema) -> frozenset[str]:
-        """Columns of rows, in small letters, that neither the copy has nor a statement of this window has added."""
-        if self._held is None:
+        """Columns of ``schema``, in lower case, that the copy lacks and no statement of this window added."""
+        if self._schema is None:
             return frozenset()
-        known = self._added | {name.lower() for name in self._held.names}
+        known = self._added | {name.lower() for name in self._schema.names}
         return frozenset(name.lower() for name in schema.names) - known

@@ -17,10 +17,11 @@ SERVER_IDS = 1 << 31
 class MysqlOptions:
     keeps_texts: ClassVar[bool] = True
     databases: tuple[str, ...] = doc(
-        "Databases whose tables can be copied; by default every one that the login sees.", tuple, filled=True
+        "Databases whose tables can be copied; by default all that the login can see.", tuple, non_empty=True
     )
     server_id: int = doc(
-        "Number of ours among replicas, and the one behind it; no server may bear them. Made from the name by default.",
+        "Replica server_id of the replicator; the next number is used, too. Both must be unused by any server or "
+        "replica. Derived from the name by default.",
         0,
         minimum=0,
         maximum=(1 << 32) - 2,
@@ -28,8 +29,8 @@ class MysqlOptions:
 
 
 def read_options(options: Mapping[str, Any], replicator: str) -> MysqlOptions:
-    """The options with the number filled in: the same one for the same name, even, and in the upper half, which people
-    leave."""
+    """The options with ``server_id`` filled in: stable for a name, even, and in the upper half of the range, where
+    servers are rarely numbered."""
     given = from_plain(MysqlOptions, dict(options))
     if given.server_id:
         return given

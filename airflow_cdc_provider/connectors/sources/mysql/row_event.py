@@ -1,4 +1,4 @@
-"""The rows of an event as cells: bytes as they came, None for NULL, ``ABSENT`` for what was not sent. Pure."""
+"""The rows of an event as cells: raw bytes, None for NULL, ``ABSENT`` for a column that the event lacks. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airflow_cdc_provider.connectors.sources.mysql.binlog import (
     VERSION_2,
     WRITES,
     Malformed,
-    inflated,
+    decompress,
 )
 from airflow_cdc_provider.connectors.sources.mysql.table_map import Reader, TableMap
 
@@ -27,20 +27,27 @@ TABLE_BYTES, FLAG_BYTES = 6, 2
 
 
 class RowChange(NamedTuple):
-    """``old``: the cells before an update or a delete; ``new``: those after an insert or an update."""
+    """``old``: the cells before an update or a delete. ``new``: the cells after an insert or an update. ``raw``: an
+    uncompressed event with this row alone."""
 
     old: list[Cell] | None
     new: list[Cell] | None
     raw: bytes
 
 
-def table_of(body: bytes) -> int:
+def fill_absent(old: list[Cell] | None, new: list[Cell]) -> list[Cell]:
+    """``new`` with the cells of ``old`` for absent ones: an update leaves these columns unchanged."""
+    if old is None:
+        return new
+    return [before if after is ABSENT else after for before, after in zip(old, new, strict=True)]
+
+
+def table_id_of(body: bytes) -> int:
     return int.from_bytes(body[:TABLE_BYTES], "little")
 
 
-def rows_of(kind: int, body: bytes, table: TableMap) -> Iterator[RowChange]:
-    """Raises Malformed and its like where the event is not one of this table. ``raw`` of a row is an event of its own
-    with that row alone, uncompressed."""
+def parse_rows(kind: int, body: bytes, table: TableMap) -> Iterator[RowChange]:
+    """Raises one of ``binlog.MALFORMED`` if the event does not match the table map."""
     reader = Reader(body, TABLE_BYTES + FLAG_BYTES)
     if kind in VERSION_2:
         reader.take(int.from_bytes(reader.take(2), "little") - 2)
@@ -52,7 +59,7 @@ def rows_of(kind: int, body: bytes, table: TableMap) -> Iterator[RowChange]:
     head = body[: reader.at]
     data = body[reader.at :]
     if kind in COMPRESSED:
-        data = inflated(data)
+        data = decompress(data)
     at = 0
     while at < len(data):
         start = at
@@ -67,34 +74,34 @@ def rows_of(kind: int, body: bytes, table: TableMap) -> Iterator[RowChange]:
 
 
 def uncompressed(kind: int) -> int:
-    """The type of an event of the same rows that is not compressed."""
+    """The event type for the same rows without compression."""
     return kind - 143 if kind in (166, 167, 168) else kind - 139 if kind in COMPRESSED else kind
 
 
 class _Image:
-    """One image of a row: only the columns of the bitmap are in it."""
+    """The layout of a row image, which contains only the columns in the bitmap ``present``."""
 
     def __init__(self, table: TableMap, present: bytes) -> None:
         self._width = len(table.fields)
-        self._here = [
-            (at, field.prefix, field.width if not field.prefix else 0)
-            for at, field in enumerate(table.fields)
-            if present[at >> 3] & 1 << (at & 7)
+        self._columns = [
+            (index, field.prefix, field.width if not field.prefix else 0)
+            for index, field in enumerate(table.fields)
+            if present[index >> 3] & 1 << (index & 7)
         ]
-        self._nulls = (len(self._here) + 7) // 8
+        self._null_bytes = (len(self._columns) + 7) // 8
 
     def read(self, data: bytes, at: int) -> tuple[list[Cell], int]:
-        nulls = data[at : at + self._nulls]
-        at += self._nulls
+        nulls = data[at : at + self._null_bytes]
+        at += self._null_bytes
         cells: list[Cell] = [ABSENT] * self._width
-        for number, (place, prefix, width) in enumerate(self._here):
-            if nulls[number >> 3] & 1 << (number & 7):
-                cells[place] = None
+        for bit, (index, prefix, width) in enumerate(self._columns):
+            if nulls[bit >> 3] & 1 << (bit & 7):
+                cells[index] = None
                 continue
             if prefix:
                 width = int.from_bytes(data[at : at + prefix], "little")
                 at += prefix
-            cells[place] = data[at : at + width]
+            cells[index] = data[at : at + width]
             at += width
         if at > len(data):
             raise Malformed("a row that ends too early")

@@ -1,4 +1,4 @@
-"""One row of the binlog as canonical JSON: which columns, which key, which of its images are whole. Pure."""
+"""A row of the binlog as canonical JSON: its columns, its key, and whether its images are complete. Pure."""
 
 from __future__ import annotations
 
@@ -9,78 +9,81 @@ from typing import Any
 
 from airflow_cdc_provider.connectors.rows import DecodedPart, Row
 from airflow_cdc_provider.connectors.sources.mysql.binlog import MALFORMED
-from airflow_cdc_provider.connectors.sources.mysql.cells import Read, reader_of
-from airflow_cdc_provider.connectors.sources.mysql.row_event import ABSENT, Absent, Cell, RowChange
+from airflow_cdc_provider.connectors.sources.mysql.cells import Read, cell_reader
+from airflow_cdc_provider.connectors.sources.mysql.row_event import ABSENT, Absent, Cell, RowChange, fill_absent
 from airflow_cdc_provider.connectors.sources.mysql.schemas import BinlogSchema
-from airflow_cdc_provider.connectors.sources.mysql.wanted_forms import formed
+from airflow_cdc_provider.connectors.sources.mysql.value_conversion import convert_for_copy
 from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import Operation
-from airflow_cdc_provider.core.spec.filters import NoDate, matches
+from airflow_cdc_provider.core.spec.filters import InvalidDate, matches
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 
 UNREADABLE = (*MALFORMED, ValueError, LookupError)
-"""What a cell may raise."""
+"""Exceptions that reading a cell may raise."""
 
 
 class KeyNotLogged(ValueError):
-    """The binlog does not say which row was changed."""
+    """The row image lacks columns of the key or the row filter."""
 
 
 class RowReader:
-    """How the cells of one table map become rows of one schema. Made once per table map. ``defaults_known``: the
-    catalogue's defaults are those of then."""
+    """Converts the cells of one table map to rows of one schema. ``defaults_known``: the table was not altered since,
+    so the defaults in the catalog apply."""
 
-    def __init__(self, task: TableTask, what: BinlogSchema, defaults_known: bool = False) -> None:
+    def __init__(self, task: TableTask, found: BinlogSchema, defaults_known: bool = False) -> None:
         self.task = task
-        self.told = what
+        self.found = found
         self.table = task.table
-        self.schema = what.schema
-        self.schema_id = what.schema.schema_id
+        self.schema = found.schema
+        self.schema_id = found.schema.schema_id
         self._columns = [
-            _Reading(what, one, place) for one, place in zip(what.schema.columns, what.places, strict=True)
+            _ColumnReader(found, column, index)
+            for column, index in zip(found.schema.columns, found.cell_indexes, strict=True)
         ]
-        self._members = [f"{encode_basestring(one.name)}:" for one in self._columns]
-        by_name = {one.name: one for one in self._columns}
-        self._key = [what.schema.names.index(name) for name in what.schema.key]
-        self._nulls = [at for at, one in enumerate(what.described) if defaults_known and not one.default]
+        self._members = [f"{encode_basestring(column.name)}:" for column in self._columns]
+        by_name = {column.name: column for column in self._columns}
+        self._key = [found.schema.names.index(name) for name in found.schema.key]
+        self._null_if_absent = [
+            index for index, column in enumerate(found.described) if defaults_known and not column.default
+        ]
         self._where = task.rule.where
         self._filtered = [by_name[condition.column] for condition in self._where]
 
     def read(self, change: RowChange) -> Row | None:
-        """None where the row filter leaves the change out."""
+        """None if the row filter excludes the change."""
         old, new = change.old, change.new
         if new is None:
             assert old is not None
-            return self._delete(old) if self._inside(old) else None
+            return self._delete(old) if self._matches(old) else None
         if old is None:
             new = self._with_nulls(new)
-            return self._insert(new) if self._inside(new) else None
-        new = [then if now is ABSENT else now for then, now in zip(old, new, strict=True)]
-        was, now = self._inside(old), self._inside(new)
-        if was and now:
+            return self._insert(new) if self._matches(new) else None
+        new = fill_absent(old, new)
+        before, after = self._matches(old), self._matches(new)
+        if before and after:
             return self._update(old, new)
-        return self._delete(old) if was else self._insert(new) if now else None
+        return self._delete(old) if before else self._insert(new) if after else None
 
-    def salvage(self, cells: list[Cell]) -> DecodedPart:
-        """Cell by cell: each is read for itself."""
+    def read_partially(self, cells: list[Cell]) -> DecodedPart:
+        """The values of the columns that can be decoded, and the names of the others."""
         known, columns = {}, []
-        for one in self._columns:
+        for column in self._columns:
             try:
-                if (text := one.text(cells[one.place])) is not None:
-                    known[one.name] = text
+                if (text := column.text(cells[column.index])) is not None:
+                    known[column.name] = text
             except UNREADABLE:
-                columns.append(one.name)
+                columns.append(column.name)
         key = [known.get(name) for name in self.schema.key]
         return DecodedPart(f"[{','.join(map(str, key))}]" if key and None not in key else None, known, tuple(columns))
 
     def _with_nulls(self, new: list[Cell]) -> list[Cell]:
-        """A new row holds the default of a column that was not sent."""
+        """An absent column of an inserted row has its default value."""
         if ABSENT in new:
             new = list(new)
-            for place in self._nulls:
-                new[place] = None if new[place] is ABSENT else new[place]
+            for index in self._null_if_absent:
+                new[index] = None if new[index] is ABSENT else new[index]
         return new
 
     def _insert(self, new: list[Cell]) -> Row:
@@ -94,20 +97,21 @@ class RowReader:
         return Row(Operation.DELETE, self._key_of(texts), None, before, None, complete, False, ())
 
     def _update(self, old: list[Cell], new: list[Cell]) -> Row:
-        """What did not change is read once."""
-        then = self._texts(old)
-        now = [
-            text if new[one.place] == old[one.place] else one.text(new[one.place])
-            for text, one in zip(then, self._columns, strict=True)
+        """Decodes cells that did not change once."""
+        old_texts = self._texts(old)
+        new_texts = [
+            text if new[column.index] == old[column.index] else column.text(new[column.index])
+            for text, column in zip(old_texts, self._columns, strict=True)
         ]
-        before, before_complete = self._image(then)
-        after, after_complete = self._image(now)
-        was, key = self._key_of(then), self._key_of(now)
-        return Row(Operation.UPDATE, was, key, before, after, before_complete, after_complete, (), was != key)
+        before, before_complete = self._image(old_texts)
+        after, after_complete = self._image(new_texts)
+        key_before, key = self._key_of(old_texts), self._key_of(new_texts)
+        moved = key_before != key
+        return Row(Operation.UPDATE, key_before, key, before, after, before_complete, after_complete, (), moved)
 
     def _texts(self, cells: list[Cell]) -> list[str | None]:
-        """In the order of the schema; None for what was not sent."""
-        return [one.text(cells[one.place]) for one in self._columns]
+        """Canonical JSON in the order of the schema; None for absent cells."""
+        return [column.text(cells[column.index]) for column in self._columns]
 
     def _image(self, texts: list[str | None]) -> tuple[str, bool]:
         known = [member + text for member, text in zip(self._members, texts, strict=True) if text is not None]
@@ -116,31 +120,32 @@ class RowReader:
     def _key_of(self, texts: list[str | None]) -> str | None:
         if not self._key:
             return None
-        parts = [text for place in self._key if (text := texts[place]) is not None]
+        parts = [text for index in self._key if (text := texts[index]) is not None]
         if len(parts) < len(self._key):
-            raise KeyNotLogged("the image does not hold the key")
+            raise KeyNotLogged("the row image lacks columns of the key")
         return f"[{','.join(parts)}]"
 
-    def _inside(self, cells: list[Cell]) -> bool:
+    def _matches(self, cells: list[Cell]) -> bool:
+        """Whether the row passes the row filter."""
         if not self._where:
             return True
-        if any(cells[one.place] is ABSENT for one in self._filtered):
-            raise KeyNotLogged("the image does not hold the columns of the row filter")
-        return matches(self._where, {one.name: one.compared(cells[one.place]) for one in self._filtered})
+        if any(cells[column.index] is ABSENT for column in self._filtered):
+            raise KeyNotLogged("the row image lacks columns of the row filter")
+        return matches(self._where, {column.name: column.operand(cells[column.index]) for column in self._filtered})
 
 
-class _Reading:
-    """One column: where its cell is, and how it is read."""
+class _ColumnReader:
+    """``index``: that of the column's cell."""
 
-    def __init__(self, what: BinlogSchema, column: Column, place: int) -> None:
-        self.name, self.place = column.name, place
-        self._plain, self._source = _reader(what, place), what.described[place].column.type
-        self._read = formed(what.schema, column, what.described[place], self._plain)
+    def __init__(self, found: BinlogSchema, column: Column, index: int) -> None:
+        self.name, self.index = column.name, index
+        self._plain, self._source = _reader(found, index), found.described[index].column.type
+        self._read = convert_for_copy(found.schema, column, found.described[index], self._plain)
         self._write = _writer(column.type)
         self._is_cast = column.type != self._source
 
     def text(self, cell: Cell) -> str | None:
-        """Canonical JSON; None where the cell was not sent."""
+        """Canonical JSON; None for an absent cell."""
         if cell is None:
             return "null"
         if isinstance(cell, Absent):
@@ -148,8 +153,8 @@ class _Reading:
         value = self._read(cell)
         return "null" if value is None else self._write(value)
 
-    def compared(self, cell: Cell) -> Any:
-        """As the server compares it, whatever the copy holds in its place."""
+    def operand(self, cell: Cell) -> Any:
+        """The value as the server compares it, which can differ from the copy's value."""
         assert not isinstance(cell, Absent)
         if cell is None:
             return None
@@ -158,11 +163,11 @@ class _Reading:
         try:
             return self._plain(cell)
         except Unrepresentable as error:
-            return NoDate(self._source.kind, error.text)
+            return InvalidDate(self._source.kind, error.text)
 
 
 def _writer(kind: LogicalType) -> Callable[[Any], str]:
-    """What ``told`` does, without asking for each value what it is."""
+    """``canonical_value`` for one type, which is faster."""
     match kind.kind:
         case Kind.INT16 | Kind.INT32 | Kind.INT64:
             return str
@@ -174,14 +179,14 @@ def _writer(kind: LogicalType) -> Callable[[Any], str]:
             return partial(canonical_value, kind)
 
 
-def _reader(what: BinlogSchema, place: int) -> Read:
-    """A column that nobody can read makes its rows unreadable, not its table."""
+def _reader(found: BinlogSchema, index: int) -> Read:
+    """A column without a decoder makes its rows unreadable, not the whole table."""
     try:
-        return reader_of(what.fields[place], what.described[place])
+        return cell_reader(found.fields[index], found.described[index])
     except LookupError as error:
-        words = str(error)
+        message = str(error)
 
-        def refuse(_cell: bytes) -> Any:
-            raise LookupError(words)
+        def fail(_cell: bytes) -> Any:
+            raise LookupError(message)
 
-        return refuse
+        return fail

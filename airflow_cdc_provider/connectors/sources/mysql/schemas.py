@@ -1,7 +1,7 @@
-"""Which schema a table had at a place of the binlog. Pure.
+"""The schema of a table at a position of the binlog. Pure.
 
-The binlog may tell names, signs, character sets and the key of a table (``binlog_row_metadata = FULL``); else only
-types. The catalogue tells all, but as it is now.
+With ``binlog_row_metadata = FULL`` the binlog contains names, signs, character sets and the key of a table, else only
+types. The catalog has everything, but only as of now.
 """
 
 from __future__ import annotations
@@ -13,132 +13,141 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable
 from airflow_cdc_provider.connectors.sources.mysql.column_types import column_type
 from airflow_cdc_provider.connectors.sources.mysql.column_types import keeps_values as type_keeps_values
 from airflow_cdc_provider.connectors.sources.mysql.table_map import Field, TableMap
-from airflow_cdc_provider.connectors.sources.mysql.tokens import tokens_of
-from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn, derived, fits, keeps_values
+from airflow_cdc_provider.connectors.sources.mysql.tokens import tokenize
+from airflow_cdc_provider.connectors.sources.mysql.types import (
+    CatalogColumn,
+    column_from_field,
+    keeps_values,
+    matches_field,
+)
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.selection import selected_columns
 from airflow_cdc_provider.core.table.schema import Column, LogicalType, TableSchema
 
 
-class UnclearSchema(Exception):
-    """Nobody can tell for certain what the columns of a table were. Says why."""
+class AmbiguousSchema(Exception):
+    """The columns of a table cannot be determined. The message is the reason."""
 
 
 @dataclass(frozen=True)
 class BinlogSchema:
-    """``described`` and ``fields`` are in the order of a row's cells; ``places``: where in it each column of the schema
-    is."""
+    """``described`` and ``fields`` are in the order of a row's cells. ``cell_indexes``: the cell of each column of the
+    schema."""
 
     schema: TableSchema
-    places: tuple[int, ...]
+    cell_indexes: tuple[int, ...]
     fields: tuple[Field, ...]
     described: tuple[CatalogColumn, ...]
 
 
 def binlog_schema(
-    found: TableMap, task: TableTask, table: CatalogTable | None, collations: Mapping[int, str], altered: bool
+    table_map: TableMap, task: TableTask, table: CatalogTable | None, collations: Mapping[int, str], altered: bool
 ) -> BinlogSchema:
-    """``altered``: the table was altered between this place and the moment when the catalogue was read. Raises
-    Undecided."""
-    described = _by_name(found, table, collations) if found.is_named else _by_place(found, table, collations, altered)
-    key = _key(found, described, task)
-    columns = selected_columns(task.rule, [_known(one, task) for one in described if not one.generated], key)
+    """``altered``: the table was altered between this position and the read of the catalog. Raises AmbiguousSchema."""
+    if table_map.has_names:
+        described = _columns_by_name(table_map, table, collations)
+    else:
+        described = _columns_by_index(table_map, table, collations, altered)
+    key = _key(table_map, described, task)
+    columns = selected_columns(task.rule, [_known_column(one, task) for one in described if not one.generated], key)
     schema = TableSchema(task.table, columns, key, task.schema.regime)
     if shape(schema) == shape(task.schema):
         schema = task.schema
-    return BinlogSchema(schema, places_of(schema, described), found.fields, described)
+    return BinlogSchema(schema, cell_indexes(schema, described), table_map.fields, described)
 
 
-def places_of(schema: TableSchema, described: Sequence[CatalogColumn]) -> tuple[int, ...]:
-    """Where among the cells of a row each column of the schema is told."""
-    order = {one.name: at for at, one in enumerate(described)}
-    return tuple(order[column.text_of or column.name] for column in schema.columns)
+def cell_indexes(schema: TableSchema, described: Sequence[CatalogColumn]) -> tuple[int, ...]:
+    """The index of each column of the schema among the cells of a row."""
+    indexes = {column.name: index for index, column in enumerate(described)}
+    return tuple(indexes[column.text_of or column.name] for column in schema.columns)
 
 
 def shape(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]:
-    """What makes two schemas the same to a stream: names and types of the columns, and the key."""
+    """What must be equal for two schemas to be the same to a stream: names and types of the columns, and the key."""
     return {column.name: column.type for column in schema.columns}, schema.key
 
 
 def charset_of(field: Field, collations: Mapping[int, str]) -> str | None:
-    """None where the binlog does not tell it, empty where nobody knows the collation."""
+    """None if the binlog does not contain it, empty if the collation is unknown."""
     return None if field.collation is None else collations.get(field.collation, "")
 
 
-def _by_name(found: TableMap, table: CatalogTable | None, collations: Mapping[int, str]) -> tuple[CatalogColumn, ...]:
-    known = {one.name: one for one in table.columns} if table else {}
+def _columns_by_name(
+    table_map: TableMap, table: CatalogTable | None, collations: Mapping[int, str]
+) -> tuple[CatalogColumn, ...]:
+    catalog = {column.name: column for column in table.columns} if table else {}
     described = []
-    for field in found.fields:
+    for field in table_map.fields:
         charset = charset_of(field, collations)
-        one = known.get(field.name)
-        if one is None or not fits(field, one, charset):
-            one = derived(field, charset)
-        if one is None:
-            raise UnclearSchema(f"the binlog does not tell what column {field.name} was")
-        described.append(one)
+        column = catalog.get(field.name)
+        if column is None or not matches_field(field, column, charset):
+            column = column_from_field(field, charset)
+        if column is None:
+            raise AmbiguousSchema(f"the binlog does not contain the type of column {field.name}")
+        described.append(column)
     return tuple(described)
 
 
-def _by_place(
-    found: TableMap, table: CatalogTable | None, collations: Mapping[int, str], altered: bool
+def _columns_by_index(
+    table_map: TableMap, table: CatalogTable | None, collations: Mapping[int, str], altered: bool
 ) -> tuple[CatalogColumn, ...]:
     if table is None:
-        raise UnclearSchema("the binlog tells no names of columns, and the table is gone")
+        raise AmbiguousSchema("the binlog has no column names, and the table does not exist any more")
     if altered:
-        raise UnclearSchema("the binlog tells no names of columns, and the table was altered later")
-    if len(table.columns) != len(found.fields):
-        raise UnclearSchema(
-            f"the binlog tells {len(found.fields)} columns without names, the table has {len(table.columns)}"
+        raise AmbiguousSchema("the binlog has no column names, and the table was altered later")
+    if len(table.columns) != len(table_map.fields):
+        raise AmbiguousSchema(
+            f"the binlog has {len(table_map.fields)} columns without names, the table has {len(table.columns)}"
         )
-    for field, one in zip(found.fields, table.columns, strict=True):
-        charset = charset_of(field, collations)
-        if not fits(field, one, charset):
-            raise UnclearSchema(f"the binlog tells no names of columns, and another type than that of {one.name}")
+    for field, column in zip(table_map.fields, table.columns, strict=True):
+        if not matches_field(field, column, charset_of(field, collations)):
+            raise AmbiguousSchema(f"the binlog has no column names, and a type that column {column.name} does not have")
     return table.columns
 
 
-def _known(one: CatalogColumn, task: TableTask) -> Column:
-    """As the target holds it, where nothing but its description is another one."""
-    held = task.control.schema if task.control and task.control.schema else None
-    for schema in (task.schema, held):
+def _known_column(described: CatalogColumn, task: TableTask) -> Column:
+    """The column as the target has it, if they differ in the native type only."""
+    target = task.control.schema if task.control and task.control.schema else None
+    for schema in (task.schema, target):
         for column in schema.columns if schema else ():
-            if column.name == one.name and column.type == one.column.type:
+            if column.name == described.name and column.type == described.column.type:
                 return column
-    return one.column
+    return described.column
 
 
-def _key(found: TableMap, described: tuple[CatalogColumn, ...], task: TableTask) -> tuple[str, ...]:
-    """The primary key, where the binlog tells it and the definition names no other. A table that is known by another
-    unique key has no primary one."""
-    names = tuple(described[at].name for at in found.key or ())
+def _key(table_map: TableMap, described: tuple[CatalogColumn, ...], task: TableTask) -> tuple[str, ...]:
+    """The primary key, if the binlog contains it and the definition names no other. A table with another unique key in
+    the schema has no primary key."""
+    names = tuple(described[index].name for index in table_map.key or ())
     if not names or task.rule.key or set(names) == set(task.schema.key):
         return task.schema.key
     return names
 
 
-def unclear_columns(task: TableTask, told: BinlogSchema) -> tuple[str, ...]:
-    """Columns the target lacks and whose value in its rows nobody can tell but by reading them again."""
-    held = task.control.schema if task.control else None
-    if held is None:
+def columns_with_unknown_defaults(task: TableTask, found: BinlogSchema) -> tuple[str, ...]:
+    """Columns that the target lacks and that may not be NULL in its rows: only a new copy has their values."""
+    target = task.control.schema if task.control else None
+    if target is None:
         return ()
-    described = {one.name: one for one in told.described}
-    return tuple(name for name in told.schema.names if name not in held.names and described[name].default)
+    described = {column.name: column for column in found.described}
+    return tuple(name for name in found.schema.names if name not in target.names and described[name].default)
 
 
-def value_losses(task: TableTask, told: BinlogSchema) -> tuple[str, ...]:
-    """Columns of which the server may have changed values when they were altered: no row tells of that. Where the
-    catalogue is that of behind an ALTER that the stream has yet to tell, its types are those that the target takes over
-    with this row: an ALTER that they come from changes nothing any more in the eyes of the window that tells it."""
-    held = task.control.schema if task.control else None
-    natives = {column.name: column.native for column in held.columns} if held else {}
-    taken_over = natives | {column.name: column.native for column in told.schema.columns}
+def columns_maybe_rewritten(task: TableTask, found: BinlogSchema) -> tuple[str, ...]:
+    """Columns whose values the server may have changed, without row events, when they were altered.
+
+    The catalog may be newer than an ALTER that the stream has not reached yet. The target takes over its types with
+    this row, so the later window sees no change of type in that ALTER: it must be detected now."""
+    target = task.control.schema if task.control else None
+    natives = {column.name: column.native for column in target.columns} if target else {}
+    taken_over = natives | {column.name: column.native for column in found.schema.columns}
     return tuple(
-        one.name
-        for one in told.described
-        if (native := natives.get(one.name)) is not None
-        and not (keeps_values(native, one) and _keeps(native, taken_over[one.name]))
+        column.name
+        for column in found.described
+        if (native := natives.get(column.name)) is not None
+        and not (keeps_values(native, column) and _type_keeps_values(native, taken_over[column.name]))
     )
 
 
-def _keeps(before: str, after: str) -> bool:
-    return before == after or type_keeps_values(column_type(tokens_of(before)), column_type(tokens_of(after)))
+def _type_keeps_values(before: str, after: str) -> bool:
+    return before == after or type_keeps_values(column_type(tokenize(before)), column_type(tokenize(after)))

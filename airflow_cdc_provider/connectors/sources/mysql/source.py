@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from airflow_cdc_provider.connectors.source import Copy, RetainedLog, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, read_server, read_tables
-from airflow_cdc_provider.connectors.sources.mysql.check import find_problems, no_table
+from airflow_cdc_provider.connectors.sources.mysql.check import find_problems, missing_table
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.copy import open_copy, read_split
 from airflow_cdc_provider.connectors.sources.mysql.dead_letters import reread
@@ -30,22 +30,21 @@ if TYPE_CHECKING:
 
 
 class MysqlSource:
-    """One server and its binlog. Whether images are full is a matter of its ``binlog_row_image``. Keys are checked row
-    by row, so that no two rows ever hold one."""
+    """One server and its binlog. ``binlog_row_image`` decides whether images are full. The server checks keys row by
+    row, so at no time do two rows have one key."""
 
     unseen: ClassVar[str] = (
-        "sessions without a binlog, and rows that a foreign key changes: "
+        "changes of sessions without a binlog, and of rows that a foreign key changes: "
         'docs/guides/mysql.md, "What the binlog does not contain"'
     )
     has_transactions: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = False
-    repeats_within: ClassVar[timedelta] = timedelta(0)
+    duplicates_within: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = read_options(source.options, replicator)
         self.client = MysqlClient(connection, replicator)
         self.stream = Binlog(self.client, self.options)
-        self._described: dict[str, CatalogTable] = {}
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.client, self.options, tables)
@@ -58,7 +57,7 @@ class MysqlSource:
             return read_server(connection).identity
 
     def tables(self) -> list[TableSchema]:
-        return [table.schema for table in self._describe().values()]
+        return [table.schema for table in self._read_tables().values()]
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, MYSQL)
@@ -70,13 +69,13 @@ class MysqlSource:
         return self.stream.status(position, tables)
 
     def acknowledge(self, position: Position) -> None:
-        """The server keeps its binlog by its own clock, whoever reads it."""
+        """The retention of the binlog does not depend on its readers."""
 
     def retained_log(self, position: Position | None) -> RetainedLog:
         return self.stream.retained_log(position)
 
     def drop_stream(self) -> None:
-        """The server keeps nothing for us."""
+        """The server keeps no state of ours."""
 
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """The binlog is one stream."""
@@ -91,19 +90,16 @@ class MysqlSource:
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         return open_copy(self.client, table, self._table(table.table), epoch, sealed, cores)
 
-    def read_split(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
-        """The rows of one share of a copy, in the table's types. Runs wherever Spark's task runs."""
-        if schema.table not in self._described:
-            self._describe()
-        return read_split(self.client, self._table(schema.table), share, schema)
+    def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
+        """The rows of one split of a copy, in the table's types. Runs in the process of a Spark task."""
+        return read_split(self.client, self._table(schema.table), split, schema)
 
-    def _describe(self) -> dict[str, CatalogTable]:
+    def _read_tables(self) -> dict[str, CatalogTable]:
         with self.client.session("describe") as connection:
-            self._described = read_tables(connection, self.options.databases)
-        return self._described
+            return read_tables(connection, self.options.databases)
 
     def _table(self, name: str) -> CatalogTable:
-        table = self._describe().get(name)
+        table = self._read_tables().get(name)
         if table is None:
-            raise CheckFailed(no_table(name, self.client.place))
+            raise CheckFailed(missing_table(name, self.client.address))
         return table

@@ -1,7 +1,7 @@
-"""What a statement in the binlog means for the tables it names. Pure.
+"""The effect of a statement in the binlog on the tables it names. Pure.
 
-Row changes are told as rows. What is logged as text are the ends of transactions, definitions of tables, and changes
-of sessions that log statements (``binlog_format``), which tell no rows.
+The binlog contains row changes as rows. It contains as text: starts and ends of transactions, DDL, and the DML of
+sessions that log statements (``binlog_format``), without its rows.
 """
 
 from __future__ import annotations
@@ -9,110 +9,113 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import pairwise
 
 from airflow_cdc_provider.connectors.sources.mysql.alterations import clauses_of
 from airflow_cdc_provider.connectors.sources.mysql.binlog import Query
-from airflow_cdc_provider.connectors.sources.mysql.tokens import Token, Tokens, tokens_of
+from airflow_cdc_provider.connectors.sources.mysql.tokens import Token, Tokens, tokenize
 
 
-class Means(Enum):
-    """``UNDOES``: a part of the transaction. ``CHANGES``: rows that are not told. ``REPLACES``: the table is gone, or
-    is another one, or has lost rows, without a word of them. ``ALTERS``: it may have other columns from here on."""
+class Effect(Enum):
+    """``CHANGE_ROWS``: rows that are not logged. ``REPLACE_TABLE``: the table is dropped, replaced or renamed, or loses
+    rows that are not logged. ``ALTER``: its columns may differ from here on."""
 
-    BEGINS = auto()
-    COMMITS = auto()
-    ROLLS_BACK = auto()
-    UNDOES = auto()
-    EMPTIES = auto()
-    CHANGES = auto()
-    REPLACES = auto()
-    ALTERS = auto()
-    NOTHING = auto()
+    BEGIN = auto()
+    COMMIT = auto()
+    ROLLBACK = auto()
+    ROLLBACK_TO_SAVEPOINT = auto()
+    TRUNCATE = auto()
+    CHANGE_ROWS = auto()
+    REPLACE_TABLE = auto()
+    ALTER = auto()
+    NONE = auto()
 
 
 @dataclass(frozen=True)
 class Statement:
-    """``tables``: what it names as ``database.table``, in small letters, and perhaps names of other things too.
-    ``clauses`` of one that alters, ``ignoring`` where it does so with IGNORE."""
+    """``tables``: its identifiers as ``database.table`` in lower case; some may not be tables. ``clauses``: of an ALTER
+    TABLE. ``ignoring``: it is an ALTER IGNORE TABLE."""
 
-    means: Means
+    effect: Effect
     tables: frozenset[str] = frozenset()
     clauses: tuple[Tokens, ...] = ()
     ignoring: bool = False
 
-    def of(self, ours: Collection[str]) -> list[str]:
-        """Our tables among those that it is about; a database stands for all of its tables."""
+    def affected(self, tables: Collection[str]) -> list[str]:
+        """Those of ``tables`` that it affects; DROP DATABASE affects all tables of the database."""
         return [
-            name for name in ours if name.lower() in self.tables or f"{name.lower().partition('.')[0]}.*" in self.tables
+            name
+            for name in tables
+            if name.lower() in self.tables or f"{name.lower().partition('.')[0]}.*" in self.tables
         ]
 
 
-TEXT_CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "DO", "SELECT", "WITH", "HANDLER"})
-LOSES_ROWS = frozenset({"DROP", "TRUNCATE", "EXCHANGE", "DISCARD", "IMPORT"})
+DML = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "DO", "SELECT", "WITH", "HANDLER"})
+ROW_LOSSES = frozenset({"DROP", "TRUNCATE", "EXCHANGE", "DISCARD", "IMPORT"})
 HEAD_TOKENS = 12
-PLAIN = {
-    "BEGIN": Means.BEGINS,
-    "START TRANSACTION": Means.BEGINS,
-    "XA START": Means.BEGINS,
-    "XA BEGIN": Means.BEGINS,
-    "COMMIT": Means.COMMITS,
-    "XA COMMIT": Means.COMMITS,
-    "XA ROLLBACK": Means.COMMITS,
-    "ROLLBACK": Means.ROLLS_BACK,
-    "ROLLBACK TO": Means.UNDOES,
-    "ROLLBACK WORK": Means.ROLLS_BACK,
+TRANSACTION_STATEMENTS = {
+    "BEGIN": Effect.BEGIN,
+    "START TRANSACTION": Effect.BEGIN,
+    "XA START": Effect.BEGIN,
+    "XA BEGIN": Effect.BEGIN,
+    "COMMIT": Effect.COMMIT,
+    "XA COMMIT": Effect.COMMIT,
+    "XA ROLLBACK": Effect.COMMIT,
+    "ROLLBACK": Effect.ROLLBACK,
+    "ROLLBACK TO": Effect.ROLLBACK_TO_SAVEPOINT,
+    "ROLLBACK WORK": Effect.ROLLBACK,
 }
 
 
-def meaning(query: Query) -> Statement:
-    tokens = tokens_of(query.text)
+def parse_statement(query: Query) -> Statement:
+    tokens = tokenize(query.text)
     words = [token.word for token in tokens[:HEAD_TOKENS]]
     if not words:
-        return Statement(Means.NOTHING)
-    known = PLAIN.get(" ".join(words[:2])) or PLAIN.get(words[0])
-    if known is not None:
-        return Statement(known)
-    if words[0] in TEXT_CHANGES:
-        return Statement(Means.CHANGES, _named(tokens, query.database))
+        return Statement(Effect.NONE)
+    effect = TRANSACTION_STATEMENTS.get(" ".join(words[:2])) or TRANSACTION_STATEMENTS.get(words[0])
+    if effect is not None:
+        return Statement(effect)
+    if words[0] in DML:
+        return Statement(Effect.CHANGE_ROWS, _identifiers(tokens, query.database))
     if words[0] == "TRUNCATE":
-        return Statement(Means.EMPTIES, _named(tokens, query.database))
+        return Statement(Effect.TRUNCATE, _identifiers(tokens, query.database))
     if words[0] in ("DROP", "CREATE", "ALTER", "RENAME"):
-        return _definition(tokens, words, query.database)
-    return Statement(Means.NOTHING)
+        return _parse_ddl(tokens, words, query.database)
+    return Statement(Effect.NONE)
 
 
-def _definition(tokens: Sequence[Token], words: list[str], database: str) -> Statement:
+def _parse_ddl(tokens: Sequence[Token], words: list[str], database: str) -> Statement:
     if "TEMPORARY" in words[:4]:
-        return Statement(Means.NOTHING)
+        return Statement(Effect.NONE)
     if words[:2] in (["DROP", "DATABASE"], ["DROP", "SCHEMA"]):
-        return Statement(Means.REPLACES, frozenset({f"{tokens[-1].name.lower()}.*"}))
+        return Statement(Effect.REPLACE_TABLE, frozenset({f"{tokens[-1].name.lower()}.*"}))
     if "TABLE" not in words[:4] and "TABLES" not in words[:2]:
-        return Statement(Means.NOTHING)
+        return Statement(Effect.NONE)
     if words[0] == "CREATE":
-        again = words[1:3] == ["OR", "REPLACE"]
-        return Statement(Means.REPLACES if again else Means.NOTHING, _named(tokens, database))
+        replace = words[1:3] == ["OR", "REPLACE"]
+        return Statement(Effect.REPLACE_TABLE if replace else Effect.NONE, _identifiers(tokens, database))
     if words[0] in ("DROP", "RENAME"):
-        return Statement(Means.REPLACES, _named(tokens, database))
-    if _loses(tokens):
-        return Statement(Means.REPLACES, _named(tokens, database))
-    return Statement(Means.ALTERS, _named(tokens, database), clauses_of(tokens), "IGNORE" in words[:4])
+        return Statement(Effect.REPLACE_TABLE, _identifiers(tokens, database))
+    if _loses_rows(tokens):
+        return Statement(Effect.REPLACE_TABLE, _identifiers(tokens, database))
+    return Statement(Effect.ALTER, _identifiers(tokens, database), clauses_of(tokens), "IGNORE" in words[:4])
 
 
-def _loses(tokens: Sequence[Token]) -> bool:
-    """Whether an ALTER TABLE takes rows away without telling them, or gives the table another name."""
+def _loses_rows(tokens: Sequence[Token]) -> bool:
+    """Whether an ALTER TABLE removes rows without logging them, or renames the table."""
     words = [token.word for token in tokens]
-    if {"PARTITION", "TABLESPACE"} & set(words) and LOSES_ROWS & set(words):
+    if {"PARTITION", "TABLESPACE"} & set(words) and ROW_LOSSES & set(words):
         return True
-    renames = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "RENAME"]
-    return any(following not in ("COLUMN", "INDEX", "KEY") for following in renames)
+    renamed = [after for word, after in pairwise(words) if word == "RENAME"]
+    return any(what not in ("COLUMN", "INDEX", "KEY") for what in renamed)
 
 
-def _named(tokens: Sequence[Token], database: str) -> frozenset[str]:
+def _identifiers(tokens: Sequence[Token], database: str) -> frozenset[str]:
     names = set()
     for at, token in enumerate(tokens):
         if not token.name:
             continue
-        if [follows.word for follows in tokens[at + 1 : at + 2]] == ["."] and tokens[at + 2 : at + 3]:
+        if [following.word for following in tokens[at + 1 : at + 2]] == ["."] and tokens[at + 2 : at + 3]:
             names.add(f"{token.name}.{tokens[at + 2].name}".lower())
         names.add(f"{database}.{token.name}".lower())
     return frozenset(names)

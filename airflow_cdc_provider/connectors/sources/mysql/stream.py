@@ -1,4 +1,4 @@
-"""The binlog as a stream: looked at on the worker, read window by window. The server keeps it by its own clock."""
+"""The binlog as a stream: probed on the worker, read window by window. Server settings alone limit its retention."""
 
 from __future__ import annotations
 
@@ -10,52 +10,54 @@ from typing import Any
 from airflow_cdc_provider.connectors.source import RetainedLog, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.mysql import binlog
 from airflow_cdc_provider.connectors.sources.mysql.alterations import may_change, redefined_columns
-from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, events, gtid_of, query_of
+from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, parse_gtid, parse_query, read_events
 from airflow_cdc_provider.connectors.sources.mysql.catalog import (
-    ServerFacts,
-    ask,
+    ServerInfo,
+    fetch_all,
+    read_binlog_end,
+    read_binlog_files,
     read_collations,
-    read_end,
-    read_files,
     read_server,
     read_tables,
-    variables,
+    read_variables,
 )
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.decode import BinlogDecoder, DecoderSettings
 from airflow_cdc_provider.connectors.sources.mysql.options import MysqlOptions
 from airflow_cdc_provider.connectors.sources.mysql.positions import (
     FILE,
+    FIRST_EVENT_POS,
     GTID,
-    HEAD_BYTES,
     POS,
     BinlogPosition,
     binlog_position,
-    number_of,
+    file_number,
     position_of,
 )
-from airflow_cdc_provider.connectors.sources.mysql.statements import Means, meaning
-from airflow_cdc_provider.connectors.sources.mysql.table_map import head_of, parse_table_map
+from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, parse_statement
+from airflow_cdc_provider.connectors.sources.mysql.table_map import parse_table_map, table_id_and_name
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.positions import Position
 
-LOOK_BYTES = 64 << 20
-"""How much of the binlog a worker looks through for changes of our tables. Where there is more, a run finds out."""
+PROBE_BYTES = 64 << 20
+"""How much of the binlog the worker searches for changes of our tables. A longer binlog is read by a run."""
 
 IDLE_BYTES = 16 << 20
-"""How far others must have written before an empty window moves our position on."""
+"""How far the binlog must have grown before an empty window advances our position."""
 
-TELLING = frozenset({binlog.XA_PREPARE, binlog.TRANSACTION_PAYLOAD, binlog.INCIDENT})
+ANY_TABLE = frozenset({binlog.XA_PREPARE, binlog.TRANSACTION_PAYLOAD, binlog.INCIDENT})
+"""Events that may concern any table."""
+
 QUERIES = frozenset({binlog.QUERY, binlog.MARIADB_QUERY_COMPRESSED})
 GTIDS = frozenset({binlog.GTID, binlog.MARIADB_GTID})
 
 
 @dataclass(frozen=True)
 class StreamProbe:
-    """``anything`` for our tables; ``whole``: seen to the end, which is behind the transaction ``gtid``."""
+    """``has_changes``: of our tables. ``complete``: the probe reached the limit; ``gtid`` is the last transaction."""
 
-    anything: bool
-    whole: bool
+    has_changes: bool
+    complete: bool
     gtid: str
 
 
@@ -66,58 +68,58 @@ class Binlog:
 
     def open(self) -> Position:
         with self.client.session("open") as connection:
-            end = read_end(connection, self.client)
+            end = read_binlog_end(connection, self.client)
             return position_of(end.file, end.pos, _gtid_at(connection, read_server(connection), end.file, end.pos))
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         with self.client.session("status") as connection:
-            self._served(connection, position)
-            end = read_end(connection, self.client)
-            here, limit = binlog_position(position), BinlogPosition(number_of(end.file), end.pos)
-            if limit <= here:
+            self._require_available(connection, position)
+            end = read_binlog_end(connection, self.client)
+            start, limit = binlog_position(position), BinlogPosition(file_number(end.file), end.pos)
+            if limit <= start:
                 return SourceStatus(False, position)
-            self._same(connection, read_server(connection), position)
-        look = self._look(position, limit, tables)
-        upto = position_of(end.file, end.pos, look.gtid if look.whole else "")
-        far = limit.number > here.number or limit.pos - here.pos >= IDLE_BYTES
-        return SourceStatus(look.anything, upto, upto if far and look.whole and not look.anything else None)
+            self._require_same_binlog(connection, read_server(connection), position)
+        probe = self._probe(position, limit, tables)
+        end_position = position_of(end.file, end.pos, probe.gtid if probe.complete else "")
+        idle = not probe.has_changes and probe.complete
+        advanced = limit.number > start.number or limit.pos - start.pos >= IDLE_BYTES
+        return SourceStatus(probe.has_changes, end_position, end_position if idle and advanced else None)
 
     def retained_log(self, position: Position | None) -> RetainedLog:
-        """Raises PositionLost where the position is no longer served."""
+        """Raises PositionLost if the server no longer has the position."""
         with self.client.session("retained_log") as connection:
             if position is not None:
-                self._served(connection, position)
-            files = read_files(connection)
-        oldest = {FILE: next(iter(files)), POS: str(HEAD_BYTES)}
+                self._require_available(connection, position)
+            files = read_binlog_files(connection)
+        oldest = {FILE: next(iter(files)), POS: str(FIRST_EVENT_POS)}
         with self.client.session("retained_log") as connection:
-            told = self._events(connection, oldest, self.options.server_id + 1)
-            made = next(event.timestamp for event in told if event.type == binlog.FORMAT)
-        since = datetime.fromtimestamp(made, UTC)
+            events = self._events(connection, oldest, self.options.server_id + 1)
+            created = next(event.timestamp for event in events if event.type == binlog.FORMAT)
+        since = datetime.fromtimestamp(created, UTC)
         if position is None:
             return RetainedLog(since=since)
-        here = binlog_position(position)
-        return RetainedLog(
-            sum(size for name, size in files.items() if number_of(name) >= here.number) - here.pos, since
-        )
+        start = binlog_position(position)
+        size = sum(size for name, size in files.items() if file_number(name) >= start.number) - start.pos
+        return RetainedLog(size, since)
 
     def read(self, partition: StreamSplit, tasks: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         limit = binlog_position(partition.limit)
         with self.client.session("describe") as connection:
-            self._served(connection, partition.lo)
+            self._require_available(connection, partition.lo)
             server = read_server(connection)
-            self._same(connection, server, partition.lo)
-            found = read_tables(connection, self.options.databases)
+            self._require_same_binlog(connection, server, partition.lo)
+            tables = read_tables(connection, self.options.databases)
             collations = read_collations(connection, server)
-            end = read_end(connection, self.client)
-            whole = variables(connection, "binlog_row_image").get("binlog_row_image", "FULL").upper() == "FULL"
-        upto = BinlogPosition(number_of(end.file), end.pos)
-        altered = self._altered(partition.lo, upto, tasks, server, whole)
+            end = read_binlog_end(connection, self.client)
+            row_image = read_variables(connection, "binlog_row_image").get("binlog_row_image", "FULL").upper()
+        binlog_end = BinlogPosition(file_number(end.file), end.pos)
+        altered = self._last_alterations(partition.lo, binlog_end, tasks, server, row_image == "FULL")
 
         def redefined(table: str) -> frozenset[str]:
-            return self._redefined(partition.lo, upto, table)
+            return self._redefined_columns(partition.lo, binlog_end, table)
 
-        setting = DecoderSettings(found, collations, server.is_mariadb, altered, redefined)
-        decoder = BinlogDecoder(tasks, setting, epoch, partition.lo.get(GTID, ""), limit)
+        settings = DecoderSettings(tables, collations, server.is_mariadb, altered, redefined)
+        decoder = BinlogDecoder(tasks, settings, epoch, partition.lo.get(GTID, ""), limit)
         with self.client.session("read") as connection:
             for event in self._events(connection, partition.lo, self.options.server_id):
                 decoder.feed(event)
@@ -129,109 +131,110 @@ class Binlog:
         yield from decoder.items
 
     def _events(self, connection: Any, position: Position, server_id: int) -> Iterator[BinlogEvent]:
-        """The protocol cannot ask for a place behind 4 GiB; none is ever told as a position."""
-        return events(connection, server_id, position[FILE], max(HEAD_BYTES, int(position[POS])))
+        """The protocol cannot request an offset beyond 4 GiB; no position has such an offset."""
+        return read_events(connection, server_id, position[FILE], max(FIRST_EVENT_POS, int(position[POS])))
 
-    def _look(self, position: Position, limit: BinlogPosition, tables: Sequence[str]) -> StreamProbe:
-        """As another replica than the one that reads, so that it is not sent away."""
+    def _probe(self, position: Position, limit: BinlogPosition, tables: Sequence[str]) -> StreamProbe:
+        """With another server_id than the reader's, which the server would otherwise disconnect."""
         ours, gtid, seen = set(tables), position.get(GTID, ""), 0
         with self.client.session("probe") as connection:
             for event in self._events(connection, position, self.options.server_id + 1):
-                if event.end > event.start and BinlogPosition(number_of(event.file), event.start) >= limit:
+                if event.end > event.start and BinlogPosition(file_number(event.file), event.start) >= limit:
                     break
                 if event.type in GTIDS:
-                    gtid = gtid_of(event)
-                if _tells(event, ours):
+                    gtid = parse_gtid(event)
+                if _may_concern(event, ours):
                     return StreamProbe(True, False, "")
                 seen += event.end - event.start
-                if seen > LOOK_BYTES:
+                if seen > PROBE_BYTES:
                     return StreamProbe(True, False, "")
         return StreamProbe(False, True, gtid)
 
-    def _altered(
-        self, lo: Position, end: BinlogPosition, tasks: Sequence[TableTask], server: ServerFacts, whole_images: bool
+    def _last_alterations(
+        self, lo: Position, end: BinlogPosition, tasks: Sequence[TableTask], server: ServerInfo, full_images: bool
     ) -> dict[str, BinlogPosition] | None:
-        """Where our tables were altered last, up to what the catalogue knows. None where the binlog tells names itself,
-        and all columns of a new row: then nobody needs to know."""
+        """The position of the last ALTER of each of our tables, up to ``end``, where the catalog was read. None if the
+        binlog has column names and full images: then these positions are not needed."""
         names = [task.table for task in tasks]
         altered: dict[str, BinlogPosition] = {}
         with self.client.session("definitions") as connection:
             for event in self._events(connection, lo, self.options.server_id):
-                place = BinlogPosition(number_of(event.file), event.start)
-                if place >= end:
+                position = BinlogPosition(file_number(event.file), event.start)
+                if position >= end:
                     break
-                ours = event.type == binlog.TABLE_MAP and head_of(event.body)[1] in names
-                if whole_images and ours and _is_named(event.body, server):
+                ours = event.type == binlog.TABLE_MAP and table_id_and_name(event.body)[1] in names
+                if full_images and ours and _has_names(event.body, server):
                     return None
                 if event.type in QUERIES:
-                    statement = meaning(query_of(event))
-                    if statement.means in (Means.ALTERS, Means.REPLACES):
-                        altered |= dict.fromkeys(statement.of(names), place)
+                    statement = parse_statement(parse_query(event))
+                    if statement.effect in (Effect.ALTER, Effect.REPLACE_TABLE):
+                        altered |= dict.fromkeys(statement.affected(names), position)
         return altered
 
-    def _redefined(self, lo: Position, end: BinlogPosition, table: str) -> frozenset[str]:
-        """The columns, in small letters, that statements up to ``end`` give another definition."""
-        found: set[str] = set()
+    def _redefined_columns(self, lo: Position, end: BinlogPosition, table: str) -> frozenset[str]:
+        """The columns, in lower case, that statements before ``end`` redefine."""
+        columns: set[str] = set()
         with self.client.session("definitions") as connection:
             for event in self._events(connection, lo, self.options.server_id + 1):
-                if BinlogPosition(number_of(event.file), event.start) >= end:
+                if BinlogPosition(file_number(event.file), event.start) >= end:
                     break
                 if event.type in QUERIES:
-                    statement = meaning(query_of(event))
-                    if statement.means is Means.ALTERS and statement.of([table]):
-                        found |= set(redefined_columns(statement.clauses))
-        return frozenset(found)
+                    statement = parse_statement(parse_query(event))
+                    if statement.effect is Effect.ALTER and statement.affected([table]):
+                        columns |= set(redefined_columns(statement.clauses))
+        return frozenset(columns)
 
-    def _served(self, connection: Any, position: Position) -> None:
-        """Raises PositionLost where the server's files lack our position."""
-        files = read_files(connection)
+    def _require_available(self, connection: Any, position: Position) -> None:
+        """Raises PositionLost if no binlog file of the server contains the position."""
+        files = read_binlog_files(connection)
         file, pos = position[FILE], int(position[POS])
         if file not in files:
             first = next(iter(files), "none")
-            raise self.client.lost(f"{file} is gone; the oldest file is {first}")
+            raise self.client.position_lost(f"{file} does not exist; the oldest file is {first}")
         if pos > files[file]:
-            raise self.client.lost(f"{file} ends at {files[file]}, before our position {pos}: it is another one")
+            raise self.client.position_lost(
+                f"{file} ends at {files[file]}, before our position {pos}: it is not the file that was read"
+            )
 
-    def _same(self, connection: Any, server: ServerFacts, position: Position) -> None:
-        """The transaction that ended at our position must still be the one there: a server that was reset writes files
-        of the same names. Raises PositionLost."""
+    def _require_same_binlog(self, connection: Any, server: ServerInfo, position: Position) -> None:
+        """The same transaction must end at our position: a server that was reset reuses the file names. Raises
+        PositionLost."""
         gtid = position.get(GTID, "")
         if not gtid:
             return
         if server.is_mariadb:
-            there = _gtid_at(connection, server, position[FILE], int(position[POS]))
-            known = set(gtid.split(",")) <= set(there.split(","))
+            found = _gtid_at(connection, server, position[FILE], int(position[POS]))
+            same = set(gtid.split(",")) <= set(found.split(","))
         else:
-            ((known,),) = ask(connection, "SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_executed)", (gtid,))
-            there = "not in gtid_executed"
-        if not known:
-            raise self.client.lost(
-                f"transaction {gtid} does not end at {position[FILE]}:{position[POS]} ({there}): the binlog was reset"
+            ((same,),) = fetch_all(connection, "SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_executed)", (gtid,))
+            found = "not in gtid_executed"
+        if not same:
+            raise self.client.position_lost(
+                f"transaction {gtid} does not end at {position[FILE]}:{position[POS]} ({found}): the binlog was reset"
             )
 
 
-def _is_named(body: bytes, server: ServerFacts) -> bool:
+def _has_names(body: bytes, server: ServerInfo) -> bool:
     try:
-        return parse_table_map(body, server.is_mariadb).is_named
+        return parse_table_map(body, server.is_mariadb).has_names
     except binlog.Malformed:
         return False
 
 
-def _gtid_at(connection: Any, server: ServerFacts, file: str, pos: int) -> str:
-    """The last transactions up to a place, one for each domain; MySQL does not tell them by place."""
+def _gtid_at(connection: Any, server: ServerInfo, file: str, pos: int) -> str:
+    """The last GTID of each domain up to a position of MariaDB. MySQL has no function for this: empty."""
     if not server.is_mariadb:
         return ""
-    ((told,),) = ask(connection, "SELECT BINLOG_GTID_POS(%s, %s)", (file, pos))
-    return str(told or "")
+    ((gtids,),) = fetch_all(connection, "SELECT BINLOG_GTID_POS(%s, %s)", (file, pos))
+    return str(gtids or "")
 
 
-def _tells(event: BinlogEvent, ours: Iterable[str]) -> bool:
-    """Whether the event might be about one of our tables."""
+def _may_concern(event: BinlogEvent, ours: Iterable[str]) -> bool:
     if event.type == binlog.TABLE_MAP:
-        return head_of(event.body)[1] in ours
+        return table_id_and_name(event.body)[1] in ours
     if event.type not in QUERIES:
-        return event.type in TELLING
-    statement = meaning(query_of(event))
-    if statement.means is Means.NOTHING or (statement.means is Means.ALTERS and not may_change(statement.clauses)):
+        return event.type in ANY_TABLE
+    statement = parse_statement(parse_query(event))
+    if statement.effect is Effect.NONE or (statement.effect is Effect.ALTER and not may_change(statement.clauses)):
         return False
-    return bool(statement.of(list(ours)))
+    return bool(statement.affected(list(ours)))

@@ -1,4 +1,4 @@
-"""What the binlog says of a table before it tells rows of it, and where in a row each cell is. Pure."""
+"""Table map events, which precede the row events of a table: its columns and their layout in a row. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class T(IntEnum):
-    """Types of columns in the binlog."""
+    """Column types of the binlog."""
 
     TINY = 1
     SHORT = 2
@@ -60,8 +60,8 @@ KEY, KEY_PREFIX, ENUM_SET_DEFAULT_CHARSET, ENUM_SET_CHARSET = 8, 9, 10, 11
 
 @dataclass(frozen=True)
 class Field:
-    """A column as the binlog tells it. ``type`` and ``meta`` are always there; of the rest only what the server adds
-    (``binlog_row_metadata``): ``name`` is empty, the others None, where it does not."""
+    """A column in a table map. ``type`` and ``meta`` are always present. The others depend on ``binlog_row_metadata``:
+    without them ``name`` is empty and the rest None."""
 
     type: int
     meta: int
@@ -72,7 +72,7 @@ class Field:
 
     @property
     def prefix(self) -> int:
-        """Bytes of the length before a value; 0 where all are as long as ``width``."""
+        """Bytes of the length before a value; 0 if every value has ``width`` bytes."""
         if self.type == T.VARCHAR:
             return 2 if self.meta > 255 else 1
         if self.type in (T.STRING, T.VAR_STRING):
@@ -94,7 +94,7 @@ class Field:
 
     @property
     def length(self) -> int:
-        """Most bytes of a text of fixed length."""
+        """Maximum bytes of a CHAR or BINARY value."""
         return ((self.meta >> 4) & 0x300 ^ 0x300) + (self.meta & 0xFF)
 
     @property
@@ -103,14 +103,14 @@ class Field:
 
     @property
     def digits(self) -> tuple[int, int]:
-        """Before and behind the point."""
+        """Digits before and after the decimal point."""
         precision, scale = self.meta & 0xFF, self.meta >> 8
         return precision - scale, scale
 
 
 @dataclass(frozen=True)
 class TableMap:
-    """``key``: places of the primary key's columns; None where the binlog does not tell it."""
+    """``key``: indexes of the primary key's columns; None if the binlog does not contain them."""
 
     id: int
     table: str
@@ -118,20 +118,20 @@ class TableMap:
     key: tuple[int, ...] | None = None
 
     @property
-    def is_named(self) -> bool:
+    def has_names(self) -> bool:
         return bool(self.fields) and bool(self.fields[0].name)
 
 
-def head_of(body: bytes) -> tuple[int, str]:
-    """Number and name of the table; all that is needed to pass over it."""
+def table_id_and_name(body: bytes) -> tuple[int, str]:
+    """The id and ``database.table``, which are enough to skip the rows of the table."""
     at = 9 + body[8]
     database, name = body[9:at].decode(), body[at + 2 : at + 2 + body[at + 1]].decode()
     return int.from_bytes(body[:6], "little"), f"{database}.{name}"
 
 
 def parse_table_map(body: bytes, mariadb: bool) -> TableMap:
-    """MariaDB counts geometry among the columns that have a character set."""
-    number, table = head_of(body)
+    """``mariadb``: geometry columns count as columns with a character set."""
+    table_id, table = table_id_and_name(body)
     reader = Reader(body, 8)
     for _ in range(2):
         reader.take(reader.byte() + 1)
@@ -140,14 +140,13 @@ def parse_table_map(body: bytes, mariadb: bool) -> TableMap:
     meta = Reader(reader.take(reader.packed()))
     shapes = [_shape(kind, meta) for kind in types]
     reader.take((count + 7) // 8)
-    told = dict(_metadata(reader))
-    return TableMap(
-        number, table, _fields(shapes, told, CHARACTER | {T.GEOMETRY} if mariadb else CHARACTER), _key(told)
-    )
+    metadata = dict(_metadata(reader))
+    character = CHARACTER | {T.GEOMETRY} if mariadb else CHARACTER
+    return TableMap(table_id, table, _fields(shapes, metadata, character), _key(metadata))
 
 
 class Reader:
-    """Takes what comes next. Raises Malformed where there is not as much."""
+    """Reads values in sequence. Raises Malformed beyond the end of the data."""
 
     def __init__(self, data: bytes, at: int = 0) -> None:
         self.data, self.at = data, at
@@ -175,7 +174,7 @@ class Reader:
 
 def _shape(kind: int, meta: Reader) -> tuple[int, int]:
     if kind not in T.__members__.values():
-        raise Malformed(f"a column of type {kind}, which is not known")
+        raise Malformed(f"a column of unknown type {kind}")
     size = META_BYTES.get(T(kind), 0)
     raw = meta.take(size)
     if kind in (T.STRING, T.VAR_STRING):
@@ -190,18 +189,18 @@ def _metadata(reader: Reader) -> Iterator[tuple[int, bytes]]:
         yield kind, reader.take(reader.packed())
 
 
-def _fields(shapes: list[tuple[int, int]], told: dict[int, bytes], worded: frozenset[T]) -> tuple[Field, ...]:
-    names = _texts(told.get(NAMES, b""))
-    unsigned = _by_type(shapes, NUMERIC, _bits(told[SIGNEDNESS])) if SIGNEDNESS in told else {}
-    collations = _by_type(shapes, worded, _collations(told, DEFAULT_CHARSET, COLUMN_CHARSET, shapes, worded))
+def _fields(shapes: list[tuple[int, int]], metadata: dict[int, bytes], character: frozenset[T]) -> tuple[Field, ...]:
+    names = _texts(metadata.get(NAMES, b""))
+    unsigned = _by_type(shapes, NUMERIC, _bits(metadata[SIGNEDNESS])) if SIGNEDNESS in metadata else {}
+    collations = _by_type(shapes, character, _collations(metadata, DEFAULT_CHARSET, COLUMN_CHARSET, shapes, character))
     listed = frozenset({T.ENUM, T.SET})
     collations |= _by_type(
-        shapes, listed, _collations(told, ENUM_SET_DEFAULT_CHARSET, ENUM_SET_CHARSET, shapes, listed)
+        shapes, listed, _collations(metadata, ENUM_SET_DEFAULT_CHARSET, ENUM_SET_CHARSET, shapes, listed)
     )
-    members = _by_type(shapes, frozenset({T.ENUM}), _lists(told.get(ENUM_VALUES, b"")))
-    members |= _by_type(shapes, frozenset({T.SET}), _lists(told.get(SET_VALUES, b"")))
+    members = _by_type(shapes, frozenset({T.ENUM}), _lists(metadata.get(ENUM_VALUES, b"")))
+    members |= _by_type(shapes, frozenset({T.SET}), _lists(metadata.get(SET_VALUES, b"")))
     if names and len(names) != len(shapes):
-        raise Malformed("not as many names as columns")
+        raise Malformed("the number of names is not the number of columns")
     return tuple(
         Field(
             kind,
@@ -215,30 +214,30 @@ def _fields(shapes: list[tuple[int, int]], told: dict[int, bytes], worded: froze
     )
 
 
-def _key(told: dict[int, bytes]) -> tuple[int, ...] | None:
-    if KEY in told:
-        return tuple(_numbers(told[KEY]))
-    if KEY_PREFIX in told:
-        return tuple(_numbers(told[KEY_PREFIX])[::2])
-    return () if NAMES in told else None
+def _key(metadata: dict[int, bytes]) -> tuple[int, ...] | None:
+    if KEY in metadata:
+        return tuple(_numbers(metadata[KEY]))
+    if KEY_PREFIX in metadata:
+        return tuple(_numbers(metadata[KEY_PREFIX])[::2])
+    return () if NAMES in metadata else None
 
 
 def _by_type(shapes: list[tuple[int, int]], types: frozenset[T], values: list[V]) -> dict[int, V]:
-    """Metadata counts the columns of some types only."""
-    places = [at for at, (kind, _) in enumerate(shapes) if kind in types]
-    return dict(zip(places, values, strict=False))
+    """Column index → value. A list in the metadata counts the columns of certain types only."""
+    indexes = [index for index, (kind, _) in enumerate(shapes) if kind in types]
+    return dict(zip(indexes, values, strict=False))
 
 
 def _collations(
-    told: dict[int, bytes], default: int, each: int, shapes: list[tuple[int, int]], types: frozenset[T]
+    metadata: dict[int, bytes], default: int, each: int, shapes: list[tuple[int, int]], types: frozenset[T]
 ) -> list[int]:
-    if each in told:
-        return _numbers(told[each])
-    if default not in told:
+    if each in metadata:
+        return _numbers(metadata[each])
+    if default not in metadata:
         return []
-    usual, *pairs = _numbers(told[default])
+    usual, *pairs = _numbers(metadata[default])
     others = dict(zip(pairs[::2], pairs[1::2], strict=True))
-    return [others.get(at, usual) for at in range(sum(kind in types for kind, _ in shapes))]
+    return [others.get(number, usual) for number in range(sum(kind in types for kind, _ in shapes))]
 
 
 def _numbers(data: bytes) -> list[int]:

@@ -16,32 +16,32 @@ Tokens = tuple["Token", ...]
 
 
 class Token(NamedTuple):
-    """``word``: in capitals, or a sign; empty where it is quoted. ``name``: empty where it cannot be one. ``text``: as
-    it is written."""
+    """``word``: in upper case, or a punctuation character; empty if quoted. ``name``: empty if it cannot be an
+    identifier. ``text``: as written."""
 
     word: str
     name: str
     text: str
 
 
-def tokens_of(statement: str) -> list[Token]:
-    found = []
+def tokenize(statement: str) -> list[Token]:
+    tokens = []
     for match in TOKEN.finditer(COMMENT.sub(" ", statement)):
-        quoted, single, double, word, sign = match.groups()
+        quoted, single, double, word, punctuation = match.groups()
         text = match.group()
         if quoted is not None or double is not None:
-            found.append(Token("", (quoted or double or "").replace("``", "`"), text))
+            tokens.append(Token("", (quoted or double or "").replace("``", "`"), text))
         elif single is not None:
-            found.append(Token("", "", text))
+            tokens.append(Token("", "", text))
         elif word is not None:
-            found.append(Token(word.upper(), word, text))
+            tokens.append(Token(word.upper(), word, text))
         else:
-            found.append(Token(sign, "", text))
-    return found
+            tokens.append(Token(punctuation, "", text))
+    return tokens
 
 
 def split_at_commas(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
-    """At those outside of parentheses."""
+    """Ignores commas inside parentheses."""
     parts: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:

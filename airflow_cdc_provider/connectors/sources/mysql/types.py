@@ -1,4 +1,4 @@
-"""Columns of MySQL and MariaDB as logical types, and whether what the binlog tells of a column fits it. Pure."""
+"""Columns of MySQL and MariaDB as logical types, compared with the columns in a table map. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from airflow_cdc_provider.connectors.sources.mysql.table_map import Field, T
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 
-MOST_DIGITS = 38
+MAX_DIGITS = 38
 BINARY = "binary"
 INTEGERS: dict[str, tuple[T, Kind, Kind]] = {
     "tinyint": (T.TINY, Kind.INT16, Kind.INT16),
@@ -16,21 +16,19 @@ INTEGERS: dict[str, tuple[T, Kind, Kind]] = {
     "int": (T.LONG, Kind.INT32, Kind.INT64),
     "bigint": (T.LONGLONG, Kind.INT64, Kind.DECIMAL),
 }
-"""Type in the binlog, kind with and without sign."""
+"""Type in the binlog, kind if signed, kind if unsigned."""
 
 BLOBS = {
-    **{
-        f"{size}{kind}": width
-        for size, width in (("tiny", 1), ("", 2), ("medium", 3), ("long", 4))
-        for kind in ("blob", "text")
-    },
+    f"{size}{kind}": width
+    for size, width in (("tiny", 1), ("", 2), ("medium", 3), ("long", 4))
+    for kind in ("blob", "text")
 }
 """Bytes of the length before a value."""
 
 SHAPES = ("point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon")
 GEOMETRIES = frozenset({"geometry", "geometrycollection", "geomcollection", *SHAPES})
 ADDRESSES = {"uuid": 16, "inet6": 16, "inet4": 4}
-"""MariaDB's own, in as many bytes."""
+"""Types of MariaDB and their bytes."""
 
 TIMES: dict[str, tuple[T, T, Kind]] = {
     "time": (T.TIME2, T.TIME, Kind.TEXT),
@@ -50,9 +48,9 @@ BYTES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "lon
 
 @dataclass(frozen=True)
 class CatalogColumn:
-    """A column as the catalogue has it. ``octets`` of a text or binary type, ``digits`` (precision and scale) of a
-    decimal, ``fraction`` digits of a second. ``generated``: its value follows from other columns. ``default``: rows
-    that are older than the column need not hold NULL."""
+    """A column of the catalog. ``octets``: of a text or binary type. ``digits``: precision and scale of a decimal.
+    ``fraction``: fractional digits of a second. ``generated``: its value is computed from other columns. ``default``:
+    in rows older than the column its value may not be NULL."""
 
     name: str
     data_type: str
@@ -71,16 +69,16 @@ class CatalogColumn:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """Of an enum or a set."""
+        """The members of an enum or a set."""
         inner = self.column_type.partition("(")[2].rpartition(")")[0]
         return tuple(part.replace("''", "'") for part in inner[1:-1].split("','")) if inner else ()
 
     @property
     def column(self) -> Column:
-        """Zero dates have no counterpart and become NULL."""
-        kind = logical_type(self)
-        may_be_null = self.nullable or kind.kind in (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
-        return Column(self.name, kind, may_be_null, self.column_type)
+        """Dates are nullable: no target can represent zero dates, and the copy may have NULL for them."""
+        type_ = logical_type(self)
+        nullable = self.nullable or type_.kind in (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+        return Column(self.name, type_, nullable, self.column_type)
 
 
 def logical_type(column: CatalogColumn) -> LogicalType:
@@ -99,15 +97,15 @@ def logical_type(column: CatalogColumn) -> LogicalType:
 
 
 def decimal(precision: int, scale: int) -> LogicalType:
-    """Text where no target has so many digits."""
-    return LogicalType(Kind.DECIMAL, precision, scale) if precision <= MOST_DIGITS else LogicalType(Kind.TEXT)
+    """Text if no target has so many digits."""
+    return LogicalType(Kind.DECIMAL, precision, scale) if precision <= MAX_DIGITS else LogicalType(Kind.TEXT)
 
 
-def fits(field: Field, column: CatalogColumn, charset: str | None) -> bool:
-    """Whether the binlog tells of this very column. ``charset``: that of the field, None where it is not told."""
+def matches_field(field: Field, column: CatalogColumn, charset: str | None) -> bool:
+    """Whether the field of a table map has the column's type. ``charset``: that of the field, None if unknown."""
     name = column.data_type
-    signed = field.unsigned is not None and name in (*INTEGERS, "decimal", "float", "double")
-    if signed and field.unsigned is not column.unsigned:
+    has_sign = field.unsigned is not None and name in (*INTEGERS, "decimal", "float", "double")
+    if has_sign and field.unsigned is not column.unsigned:
         return False
     if charset is not None and column.charset and charset != column.charset:
         return False
@@ -122,8 +120,8 @@ def fits(field: Field, column: CatalogColumn, charset: str | None) -> bool:
         modern, old, _ = TIMES[name]
         return (field.type == modern and field.meta == column.fraction) or (field.type == old and not column.fraction)
     if name in ("enum", "set"):
-        told = field.members is None or len(field.members) == len(column.members)
-        return field.type == (T.ENUM if name == "enum" else T.SET) and told
+        same_members = field.members is None or len(field.members) == len(column.members)
+        return field.type == (T.ENUM if name == "enum" else T.SET) and same_members
     if name in BLOBS:
         return field.type == T.BLOB and field.meta == BLOBS[name]
     if name in ("char", "binary"):
@@ -138,40 +136,41 @@ def fits(field: Field, column: CatalogColumn, charset: str | None) -> bool:
     return field.type == simple.get(name)
 
 
-def derived(field: Field, charset: str | None) -> CatalogColumn | None:
-    """A column that the catalogue has no more, told by the binlog alone. None where that does not tell it."""
-    named = {code: name for name, (code, _, _) in INTEGERS.items()}
-    if field.type in named:
+def column_from_field(field: Field, charset: str | None) -> CatalogColumn | None:
+    """The column that a table map describes, for columns that the catalog has no longer. None if the metadata of the
+    table map does not determine the type."""
+    integers = {code: name for name, (code, _, _) in INTEGERS.items()}
+    if field.type in integers:
         if field.unsigned is None:
             return None
-        name = named[T(field.type)]
-        return _made(field, name, f"{name}{' unsigned' if field.unsigned else ''}")
+        name = integers[T(field.type)]
+        return _column(field, name, f"{name}{' unsigned' if field.unsigned else ''}")
     for name, (modern, _, _) in TIMES.items():
         if field.type == modern:
             digits = field.meta
-            return _made(field, name, f"{name}({digits})" if digits else name, fraction=digits)
+            return _column(field, name, f"{name}({digits})" if digits else name, fraction=digits)
     plain = {T.FLOAT: "float", T.DOUBLE: "double", T.DATE: "date", T.YEAR: "year", T.JSON: "json"}
     if field.type in plain:
-        return _made(field, plain[T(field.type)], plain[T(field.type)])
+        return _column(field, plain[T(field.type)], plain[T(field.type)])
     if field.type == T.GEOMETRY:
-        return _made(field, "geometry", "geometry")
+        return _column(field, "geometry", "geometry")
     if field.type == T.NEWDECIMAL:
         whole, scale = field.digits
-        return _made(field, "decimal", f"decimal({whole + scale},{scale})", digits=(whole + scale, scale))
+        return _column(field, "decimal", f"decimal({whole + scale},{scale})", digits=(whole + scale, scale))
     if field.type == T.BIT:
-        return _made(field, "bit", f"bit({field.bits})", digits=(field.bits, 0))
+        return _column(field, "bit", f"bit({field.bits})", digits=(field.bits, 0))
     if charset is None:
         return None
     if field.type in (T.ENUM, T.SET):
         name = "enum" if field.type == T.ENUM else "set"
-        return _made(field, name, name, charset=charset)
-    kinds = ("binary", "varbinary", "blob") if charset == BINARY else ("char", "varchar", "text")
-    name = kinds[{T.STRING: 0, T.VARCHAR: 1}.get(T(field.type), 2)]
+        return _column(field, name, name, charset=charset)
+    names = ("binary", "varbinary", "blob") if charset == BINARY else ("char", "varchar", "text")
+    name = names[{T.STRING: 0, T.VARCHAR: 1}.get(T(field.type), 2)]
     size = field.length if field.type == T.STRING else field.meta
-    return _made(field, name, name, charset="" if charset == BINARY else charset, octets=size)
+    return _column(field, name, name, charset="" if charset == BINARY else charset, octets=size)
 
 
-def _made(field: Field, data_type: str, column_type: str, **more: object) -> CatalogColumn:
+def _column(field: Field, data_type: str, column_type: str, **more: object) -> CatalogColumn:
     return CatalogColumn(field.name, data_type, column_type, True, default=True, **more)  # type: ignore[arg-type]
 
 
@@ -180,19 +179,19 @@ SIZES = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 
 def keeps_values(before: str, now: CatalogColumn) -> bool:
-    """Whether every value of a column of type ``before`` is the same one in ``now``: no shorter text, no fewer digits
-    of a second, no member gone. Types that differ in kind are compared elsewhere."""
-    name, _, rest = before.partition("(")
-    name, rest = name.split(" ")[0], rest.rpartition(")")[0]
-    new, _, size = now.column_type.partition("(")
-    new, size = new.split(" ")[0], size.rpartition(")")[0]
-    if name in SIZES and new in SIZES:
-        return SIZES.index(name) <= SIZES.index(new)
-    if name != new or rest == size or (not size and name not in TIMES):
+    """Whether ``now`` keeps every value of the type ``before``: no shorter text, no fewer digits of a second, no member
+    removed. Types with different names are compared in ``column_types``."""
+    old_name, _, old_size = before.partition("(")
+    old_name, old_size = old_name.split(" ")[0], old_size.rpartition(")")[0]
+    name, _, size = now.column_type.partition("(")
+    name, size = name.split(" ")[0], size.rpartition(")")[0]
+    if old_name in SIZES and name in SIZES:
+        return SIZES.index(old_name) <= SIZES.index(name)
+    if old_name != name or old_size == size or (not size and name not in TIMES):
         return True
     if name in ("enum", "set"):
-        then = CatalogColumn("", name, before, True).members
-        return now.members[: len(then)] == then
-    if name in (*TIMES, *SIZED) and (rest or "0").isdecimal() and (size or "0").isdecimal():
-        return int(rest or 0) <= int(size or 0)
+        old_members = CatalogColumn("", name, before, True).members
+        return now.members[: len(old_members)] == old_members
+    if name in (*TIMES, *SIZED) and (old_size or "0").isdecimal() and (size or "0").isdecimal():
+        return int(old_size or 0) <= int(size or 0)
     return True

@@ -1,1 +1,1 @@
-"""What sources have in common that are asked, interval by interval, for the rows whose timestamp says they changed."""
+"""Common parts of sources that are polled, interval by interval, for rows whose timestamp shows a change."""

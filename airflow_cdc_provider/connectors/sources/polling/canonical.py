@@ -1,4 +1,4 @@
-"""Values as columns of a copy hold them, as canonical JSON. Pure."""
+"""Values of columns as canonical JSON. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.table.schema import Kind, LogicalType
 
 
 def canonical_value(kind: LogicalType, value: Any) -> str:
-    """``value``: of the kind, None for NULL; moments with zone are in UTC."""
+    """``value``: of the kind, None for NULL; timestamps with time zone are in UTC."""
     if value is None:
         return "null"
     match kind.kind:
@@ -21,7 +21,7 @@ def canonical_value(kind: LogicalType, value: Any) -> str:
         case Kind.INT16 | Kind.INT32 | Kind.INT64:
             return str(value)
         case Kind.FLOAT32 | Kind.FLOAT64:
-            return repr(value) if math.isfinite(value) else json.dumps(_named(value))
+            return repr(value) if math.isfinite(value) else json.dumps(_special_float(value))
         case Kind.DECIMAL:
             return f'"{value:f}"'
         case Kind.DATE | Kind.TIMESTAMP:
@@ -34,5 +34,5 @@ def canonical_value(kind: LogicalType, value: Any) -> str:
             return encode_basestring(value)
 
 
-def _named(value: float) -> str:
+def _special_float(value: float) -> str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

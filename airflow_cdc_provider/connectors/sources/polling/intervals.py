@@ -1,9 +1,9 @@
-"""From where to where a table is read next. Pure.
+"""Plan the next interval of a table. Pure.
 
 Interval: ``upto of the last one - timestamp_latency <= timestamp <= source's clock - commit_latency``. So a change is
-read if it was committed at most both latencies after its timestamp: in the interval that was planned next after its
-commit, or, where its timestamp is younger, in a later one. An interval that was left open goes on where its last page
-ended, under the same end: a change in bulk that is larger than a window comes to an end.
+read if it is committed at most both latencies after its timestamp: in the next interval that is planned after its
+commit, or in a later one if its timestamp is younger. An interval that was not read completely continues after its last
+page with the same end, so that a bulk change that is larger than a window is read in several windows.
 """
 
 from __future__ import annotations
@@ -19,98 +19,103 @@ from airflow_cdc_provider.connectors.sources.polling.positions import (
     PollPosition,
     floor_key,
     microseconds,
-    poll_position,
-    poll_positions,
+    parse_position,
     position_of,
+    table_positions,
 )
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.log.positions import Position
 
-IDLE_FOR = timedelta(hours=1)
-"""A table in which nothing happens is moved on when its interval is longer, not at every tick."""
+ADVANCE_AFTER = timedelta(hours=1)
+"""Length of an interval without changes from which on its table is advanced. Shorter ones leave the position as it
+is."""
 
 
 def deletes_since(lo: PollPosition, options: PollingOptions) -> datetime:
-    """From when on deleted rows are to be asked for: those before the last audit are known."""
-    late = options.commit_latency + options.timestamp_latency
-    return max(lo.upto - options.timestamp_latency, lo.audited - late)
+    """Start of the interval of deletes. Deletes before the last audit are known."""
+    overlap = options.commit_latency + options.timestamp_latency
+    return max(lo.upto - options.timestamp_latency, lo.audited - overlap)
 
 
-class PollQueries(Protocol):
+class HasChanges(Protocol):
     def __call__(self, table: str, lo: PollPosition, limit: PollPosition) -> bool:
-        """Whether the interval holds anything."""
+        """Whether the interval contains changes."""
 
 
 @dataclass(frozen=True)
-class Clock:
-    """What a plan is made by: the source's time and the options. ``whole`` are tables that no column tells of: they
-    are copied anew in every run. ``forgets``: how long the source tells of deleted rows, where it does at all.
-    ``schemas``: table -> id of its schema now, where the source shows it."""
+class IntervalPlanner:
+    """``now``: the source's clock. ``reload_tables``: tables without timestamp column, which are copied again in every
+    run. ``deletes_retained_for``: how long the source lists deleted rows, None if it does not. ``schema_ids``: table ->
+    id of its current schema, if the source shows it."""
 
     now: datetime
     options: PollingOptions
-    whole: frozenset[str] = frozenset()
-    forgets: timedelta | None = None
-    schemas: Mapping[str, str] = field(default_factory=dict)
+    reload_tables: frozenset[str] = frozenset()
+    deletes_retained_for: timedelta | None = None
+    schema_ids: Mapping[str, str] = field(default_factory=dict)
 
-    def first(self, table: str) -> PollPosition:
-        """Where a table starts that is copied from now on."""
+    def start(self, table: str) -> PollPosition:
+        """The position of a table that is first copied now."""
         upto = self.now - self.options.commit_latency
-        return PollPosition(microseconds(self.now), upto, self.now, schema=self.schemas.get(table, ""))
+        return PollPosition(microseconds(self.now), upto, self.now, schema=self.schema_ids.get(table, ""))
 
-    def planned(self, place: PollPosition, table: str) -> PollPosition:
-        """Where the next reading of the table ends. The source's clock may have gone back; a place never does."""
-        number, upto, audited = max(place.round + 1, microseconds(self.now)), place.upto, place.audited
-        if self.is_audit_due(place):
+    def limit(self, lo: PollPosition, table: str) -> PollPosition:
+        """The end of the next interval. A position never goes back, even if the source's clock does."""
+        number, upto, audited = max(lo.round + 1, microseconds(self.now)), lo.upto, lo.audited
+        if self.is_audit_due(lo):
             audited = self.now
-        elif not place.after:
+        elif not lo.after:
             upto = max(upto, self.now - self.options.commit_latency)
-        return PollPosition(number, upto, audited, schema=self.schemas.get(table, place.schema))
+        return PollPosition(number, upto, audited, schema=self.schema_ids.get(table, lo.schema))
 
-    def is_audit_due(self, place: PollPosition) -> bool:
-        every, unseen = self.options.key_audit, self.now - max(place.upto, place.audited)
-        due = every is not None and self.now - place.audited >= every
-        return place.after is None and (due or (self.forgets is not None and unseen >= self.forgets))
+    def is_audit_due(self, lo: PollPosition) -> bool:
+        every, unread = self.options.key_audit, self.now - max(lo.upto, lo.audited)
+        due = every is not None and self.now - lo.audited >= every
+        expired = self.deletes_retained_for is not None and unread >= self.deletes_retained_for
+        return lo.after is None and (due or expired)
 
 
 def is_audit(lo: PollPosition, limit: PollPosition) -> bool:
-    """The reading asks for a comparison of keys, and for nothing else."""
+    """Whether the interval is a key audit, which reads no rows."""
     return lo.audited != limit.audited
 
 
-def is_altered(lo: PollPosition, limit: PollPosition) -> bool:
-    """The schema is not the one of the last reading. The columns come at once, also where no row changes."""
+def is_schema_changed(lo: PollPosition, limit: PollPosition) -> bool:
+    """New columns are announced at once, even if no row changes."""
     return lo.schema != limit.schema
 
 
-def status_of(position: Position, tables: Sequence[str], clock: Clock, asks: PollQueries) -> SourceStatus:
-    """Every table is asked for by itself. ``limit`` has the tables that are to be read, and no other."""
-    reading: dict[str, PollPosition] = {}
-    moving: dict[str, PollPosition] = {}
-    for table, lo in poll_positions(position, tables).items():
-        limit = clock.planned(lo, table)
-        due = table in clock.whole or lo.after or is_audit(lo, limit) or (table in position and is_altered(lo, limit))
-        if due or _holds_any(table, lo, limit, asks):
-            reading[table] = limit
-        elif table not in position or limit.upto - lo.upto >= IDLE_FOR:
-            moving[table] = limit
-    told = position_of({**reading, **moving})
-    if reading:
-        return SourceStatus(True, told)
-    return SourceStatus(False, position, {**position, **told} if moving else None)
+def poll_status(
+    position: Position, tables: Sequence[str], planner: IntervalPlanner, has_changes: HasChanges
+) -> SourceStatus:
+    """Each table is polled separately. ``limit`` contains only the tables that are to be read."""
+    to_read: dict[str, PollPosition] = {}
+    to_advance: dict[str, PollPosition] = {}
+    for table, lo in table_positions(position, tables).items():
+        limit = planner.limit(lo, table)
+        due = table in planner.reload_tables or lo.after or is_audit(lo, limit)
+        due = due or (table in position and is_schema_changed(lo, limit))
+        if due or _has_changes(table, lo, limit, has_changes):
+            to_read[table] = limit
+        elif table not in position or limit.upto - lo.upto >= ADVANCE_AFTER:
+            to_advance[table] = limit
+    limits = position_of({**to_read, **to_advance})
+    if to_read:
+        return SourceStatus(True, limits)
+    return SourceStatus(False, position, {**position, **limits} if to_advance else None)
 
 
-def _holds_any(table: str, lo: PollPosition, limit: PollPosition, asks: PollQueries) -> bool:
-    """What may not be asked is read all the same: the reading says for its table what is wrong, and stops no other."""
+def _has_changes(table: str, lo: PollPosition, limit: PollPosition, has_changes: HasChanges) -> bool:
+    """A table whose poll is refused is read, because the reader reports the problem for this table alone."""
     try:
-        return limit.upto > lo.upto and asks(table, lo, limit)
+        return limit.upto > lo.upto and has_changes(table, lo, limit)
     except CheckFailed:
         return True
 
 
 def split_intervals(lo: Position, limit: Position) -> list[StreamSplit]:
-    """One for each table that is to be read: Spark reads them side by side."""
-    starts = position_of(poll_positions(lo, sorted(limit))) if limit else {}
+    """One split per table that is to be read."""
+    starts = position_of(table_positions(lo, sorted(limit))) if limit else {}
     return [
         StreamSplit({table: starts[table]}, {table: limit[table]}, {}, table)
         for table in sorted(limit)
@@ -118,22 +123,22 @@ def split_intervals(lo: Position, limit: Position) -> list[StreamSplit]:
     ]
 
 
-def ends(partition: StreamSplit) -> tuple[str, PollPosition, PollPosition]:
-    """The table of a share, where it begins and where it ends."""
-    table = partition.table
-    return table, poll_position(partition.lo[table]), poll_position(partition.limit[table])
+def split_bounds(split: StreamSplit) -> tuple[str, PollPosition, PollPosition]:
+    """Table, start and end of a split."""
+    table = split.table
+    return table, parse_position(split.lo[table]), parse_position(split.limit[table])
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """Where a copy stands, and how far its table could be read when it began."""
+    """Floor of a copy, and the position up to which its table could be read when the copy started."""
 
     floor: str
     position: Position
 
 
-def anchor(sealed: Position, table: str, epoch: int, clock: Clock) -> Anchor:
-    """Of a copy that begins now; ``sealed`` is the end of the last sealed window."""
-    place = poll_positions(sealed, [table])[table]
-    floor = floor_key(epoch, max(place.round, microseconds(clock.now)))
-    return Anchor(floor, position_of({table: clock.planned(place, table)}))
+def copy_anchor(sealed: Position, table: str, epoch: int, planner: IntervalPlanner) -> Anchor:
+    """The anchor of a copy that starts now; ``sealed`` is the end of the last sealed window."""
+    lo = table_positions(sealed, [table])[table]
+    floor = floor_key(epoch, max(lo.round, microseconds(planner.now)))
+    return Anchor(floor, position_of({table: planner.limit(lo, table)}))

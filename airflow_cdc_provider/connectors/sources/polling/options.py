@@ -10,22 +10,22 @@ from airflow_cdc_provider.core.spec.definition import doc
 
 @dataclass(frozen=True, kw_only=True)
 class PollingOptions:
-    """A change is found if it is committed within ``commit_latency`` and ``timestamp_latency`` of its timestamp."""
+    """A change is found if it is committed at most ``commit_latency + timestamp_latency`` after its timestamp."""
 
     commit_latency: timedelta = doc(
-        "How old a timestamp must be before its row is read: the time most changes take to be committed.",
+        "How old a timestamp must be before its row is read: the time in which most changes are committed.",
         timedelta(seconds=300),
     )
     timestamp_latency: timedelta = doc(
-        "How far each interval reaches back into the one before it, for changes that took longer. What lies there is "
-        "read again.",
+        "How far each interval overlaps the previous one, for changes that are committed later. Rows in the overlap "
+        "are read again.",
         timedelta(minutes=10),
     )
-    page_rows: int = doc("Most rows of one query.", 20_000, minimum=100, maximum=1_000_000)
+    page_rows: int = doc("Maximum rows of one query.", 20_000, minimum=100, maximum=1_000_000)
     key_audit: timedelta | None = doc(
-        "How often the keys of source and target are compared, so that deleted rows are found; never by default.", None
+        "How often the keys of source and target are compared to find deleted rows; never by default.", None
     )
     timestamp_columns: dict[str, str] = field(
         default_factory=dict,
-        metadata={"doc": "Table -> the column that tells when a row was changed last, where it is another one."},
+        metadata={"doc": "Table -> its column with the time of the last change, if it is not the default one."},
     )

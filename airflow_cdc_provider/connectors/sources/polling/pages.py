@@ -1,8 +1,8 @@
-"""An interval in pages, each of which begins behind the last row of the one before. Pure.
+"""Read an interval page by page (keyset pagination). Pure.
 
     timestamp = last AND key > last key  OR  timestamp > last
 
-However many rows bear one timestamp, none is left out, and no page has to grow. Rows without timestamp come last.
+So any number of rows may have the same timestamp. Rows without timestamp come last.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from airflow_cdc_provider.connectors.sources.polling.positions import After
+from airflow_cdc_provider.connectors.sources.polling.positions import PageEnd
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
 
-class DeletesForgotten(Exception):
-    """The source no longer tells which rows were deleted in the interval. Raised before its first page."""
+class DeletesExpired(Exception):
+    """The source no longer lists the rows that were deleted in the interval. Raised before its first page."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row as it is now. ``key``: canonical JSON array; ``image``: canonical JSON object of all columns, empty where
-    the source shows the row as ``deleted``."""
+    """A row as it is now. ``key``: canonical JSON array; ``image``: canonical JSON object of all columns, empty if the
+    source marks the row as ``deleted``."""
 
-    stamp: datetime | None
+    timestamp: datetime | None
     key: str
     image: str
     deleted: bool = False
@@ -32,50 +32,51 @@ class Row:
 
 @dataclass(frozen=True)
 class Query:
-    """Up to ``rows`` rows by timestamp and key: from ``since``, or behind ``after`` where that is set, up to ``upto``,
-    both inclusive. ``unstamped``: those without timestamp instead, by key, behind ``after``."""
+    """Up to ``rows`` rows ordered by timestamp and key: from ``since``, or after ``after`` if set, up to ``upto``, both
+    inclusive. ``null_timestamps``: rows without timestamp instead, ordered by key."""
 
     since: datetime
     upto: datetime
     rows: int
-    after: After | None = None
-    unstamped: bool = False
+    after: PageEnd | None = None
+    null_timestamps: bool = False
 
 
 @dataclass(frozen=True)
 class Page:
-    """``after`` is where the next page begins; None where the interval cannot be left there."""
+    """``after`` is the start of the next page; None if a window cannot end after this page."""
 
     rows: Sequence[Row]
-    after: After | None
+    after: PageEnd | None
 
 
-def pages(ask: Callable[[Query], Sequence[Row]], first: Query, sweep: bool) -> Iterator[Page]:
-    """The rows of the interval, as the source has them when each page is asked for. ``sweep``: those without timestamp,
-    too."""
-    swept = first.after is not None and first.after.stamp is None
-    if not swept:
-        yield from _pages(ask, first)
-    if sweep:
-        yield from _pages(ask, replace(first, after=first.after if swept else None, unstamped=True))
+def read_pages(run: Callable[[Query], Sequence[Row]], first: Query, include_null_timestamps: bool) -> Iterator[Page]:
+    """The rows of the interval, as of the query of each page. ``include_null_timestamps``: then the rows without
+    timestamp."""
+    in_null_timestamps = first.after is not None and first.after.timestamp is None
+    if not in_null_timestamps:
+        yield from _read_pages(run, first)
+    if include_null_timestamps:
+        after = first.after if in_null_timestamps else None
+        yield from _read_pages(run, replace(first, after=after, null_timestamps=True))
 
 
-def _pages(ask: Callable[[Query], Sequence[Row]], query: Query) -> Iterator[Page]:
-    while rows := ask(query):
-        after = After(rows[-1].stamp, rows[-1].key)
+def _read_pages(run: Callable[[Query], Sequence[Row]], query: Query) -> Iterator[Page]:
+    while rows := run(query):
+        after = PageEnd(rows[-1].timestamp, rows[-1].key)
         yield Page(rows, after)
         if len(rows) < query.rows:
             return
         if after == query.after:
-            raise CheckFailed(_too_fine(after))
+            raise CheckFailed(_too_precise(after))
         query = replace(query, after=after)
 
 
-def _too_fine(after: After) -> Problem:
+def _too_precise(after: PageEnd) -> Problem:
     return Problem(
         "SRC061",
-        "pages of rows do not come to an end: the timestamp tells more than microseconds",
-        found=f"the same row again behind {after.stamp}",
-        allowed="timestamps of microseconds or coarser",
-        do="name a coarser column, or one that is computed of it",
+        "the pages of the interval do not end: the timestamp column is more precise than microseconds",
+        found=f"the same row again after {after.timestamp}",
+        allowed="timestamps with a precision of microseconds or less",
+        do="use a less precise column, or one that is computed from it",
     )

@@ -1,11 +1,11 @@
-"""Places of a table that is polled, and the order keys of its records.
+"""Positions of a polled table, and the order keys of its records.
 
     order key = epoch 8 · round 16 · rank in the round 16
 
-All digits are hex. A round is one reading of an interval, or of what is left of one. Its number is the source's clock
-in microseconds when the reading was planned, made to grow where that clock does not: so rounds of a stream that was
-begun anew are above all before, and a copy can be placed among them. Timestamps of rows order nothing: what is read
-later is newer.
+All digits are hex. A round is one reading of an interval, or of the rest of one. Its number is the source's clock in
+microseconds when the round was planned, or the previous number plus one if the clock is not ahead of it: so the rounds
+of a stream that was started again follow all earlier ones, and a copy can be ordered among them. Timestamps of rows are
+not used for the order: a row that is read later is newer.
 """
 
 from __future__ import annotations
@@ -23,66 +23,66 @@ LAST_RANK = "f" * 16
 
 
 @dataclass(frozen=True)
-class After:
-    """The last row of a page. ``stamp`` is None among the rows without timestamp, which come last; ``key`` is its
-    canonical key, empty where the page held every row up to ``stamp``."""
+class PageEnd:
+    """The last row of a page. ``timestamp`` is None among the rows without timestamp, which come last; ``key`` is its
+    canonical key, empty if the page contains every row up to ``timestamp``."""
 
-    stamp: datetime | None
+    timestamp: datetime | None
     key: str
 
 
 @dataclass(frozen=True)
 class PollPosition:
-    """Behind the reading number ``round``. Everything up to ``upto`` was read, or was to be read: where ``after`` is
-    set, the rows behind it are still open. ``audited`` is when the source was last asked to be compared as a whole.
-    ``schema`` is the id of the schema that the table had in the catalogue then; empty where the reading took none down.
-    """
+    """The position after the round ``round``. Rows up to ``upto`` were read; if ``after`` is set, only those up to
+    ``after``. ``audited``: time of the last key audit. ``schema``: id of the table's schema when the round was planned,
+    empty if it is unknown."""
 
     round: int
     upto: datetime
     audited: datetime
-    after: After | None = None
+    after: PageEnd | None = None
     schema: str = ""
 
 
-def text_of(place: PollPosition) -> str:
-    told: dict[str, object] = {
-        "round": place.round,
-        "upto": written(place.upto),
-        "audited": written(place.audited),
+def to_text(position: PollPosition) -> str:
+    fields: dict[str, object] = {
+        "round": position.round,
+        "upto": format_timestamp(position.upto),
+        "audited": format_timestamp(position.audited),
     }
-    if place.after:
-        told["after"] = [place.after.stamp and written(place.after.stamp), place.after.key]
-    if place.schema:
-        told["schema"] = place.schema
-    return json.dumps(told, ensure_ascii=False)
+    if after := position.after:
+        fields["after"] = [after.timestamp and format_timestamp(after.timestamp), after.key]
+    if position.schema:
+        fields["schema"] = position.schema
+    return json.dumps(fields, ensure_ascii=False)
 
 
-def poll_position(text: str) -> PollPosition:
-    told = json.loads(text)
+def parse_position(text: str) -> PollPosition:
+    fields = json.loads(text)
     after = None
-    if "after" in told:
-        stamp, key = told["after"]
-        after = After(stamp and datetime.fromisoformat(stamp), key)
-    upto, audited = datetime.fromisoformat(told["upto"]), datetime.fromisoformat(told["audited"])
-    return PollPosition(told["round"], upto, audited, after, told.get("schema", ""))
+    if "after" in fields:
+        timestamp, key = fields["after"]
+        after = PageEnd(timestamp and datetime.fromisoformat(timestamp), key)
+    upto, audited = datetime.fromisoformat(fields["upto"]), datetime.fromisoformat(fields["audited"])
+    return PollPosition(fields["round"], upto, audited, after, fields.get("schema", ""))
 
 
-def poll_positions(position: Position, tables: Sequence[str]) -> dict[str, PollPosition]:
-    """The place of each table. One that came later starts where the first of the others stands: no copy of it is older
-    than the window that ended there. Raises PositionLost (SRC013) where the position is that of another kind of source.
+def table_positions(position: Position, tables: Sequence[str]) -> dict[str, PollPosition]:
+    """The position of each table. A table that was added later starts at the least position of the others: no copy of
+    it is older than the window that ended there. Raises PositionLost (SRC013) if the position is that of another type
+    of source.
     """
-    known = {table: _place(table, position[table]) for table in tables if table in position}
-    others = list(known.values()) or [_place(table, text) for table, text in position.items()]
+    known = {table: _parse(table, position[table]) for table in tables if table in position}
+    others = list(known.values()) or [_parse(table, text) for table, text in position.items()]
     if not others:
-        raise _no_place(", ".join(tables), "no place at all")
-    first = min(others, key=lambda place: place.upto)
-    start = PollPosition(max(place.round for place in others), first.upto, first.audited)
+        raise _no_position(", ".join(tables), "no position")
+    first = min(others, key=lambda other: other.upto)
+    start = PollPosition(max(other.round for other in others), first.upto, first.audited)
     return {table: known.get(table, start) for table in tables}
 
 
-def position_of(places: Mapping[str, PollPosition]) -> dict[str, str]:
-    return {table: text_of(place) for table, place in places.items()}
+def position_of(positions: Mapping[str, PollPosition]) -> dict[str, str]:
+    return {table: to_text(position) for table, position in positions.items()}
 
 
 def order_key(epoch: int, number: int, rank: int) -> str:
@@ -90,41 +90,41 @@ def order_key(epoch: int, number: int, rank: int) -> str:
 
 
 def floor_key(epoch: int, number: int) -> str:
-    """Order key of a copy that was begun when ``number`` was the round, or the source's clock: it holds whatever was
-    read in rounds planned before. What was committed since is in the interval that follows them."""
+    """Order key of a copy that started when ``number`` was the round, or the source's clock. The copy contains
+    everything that was read in earlier rounds. Later commits are in the interval that follows."""
     return f"{epoch_prefix(epoch)}{number:016x}{LAST_RANK}"
 
 
-def microseconds(moment: datetime) -> int:
-    since = moment - EPOCH
+def microseconds(timestamp: datetime) -> int:
+    since = timestamp - EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
-def moment_of(number: int) -> datetime:
+def round_time(number: int) -> datetime:
     """When a round was planned, by the source's clock."""
     return EPOCH + timedelta(microseconds=number)
 
 
-def written(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
+def format_timestamp(timestamp: datetime) -> str:
+    return f"{timestamp.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
 
 
-def _place(table: str, text: str) -> PollPosition:
+def _parse(table: str, text: str) -> PollPosition:
     try:
-        return poll_position(text)
+        return parse_position(text)
     except (ValueError, KeyError, TypeError) as error:
-        raise _no_place(table, text[:80]) from error
+        raise _no_position(table, text[:80]) from error
 
 
-def _no_place(table: str, found: str) -> PositionLost:
+def _no_position(table: str, found: str) -> PositionLost:
     return PositionLost(
         Problem(
             "SRC013",
-            "our position is none of a source of timestamp windows",
+            "the position does not belong to a source that polls by timestamp",
             where=table,
             found=found,
-            allowed="a place for each table",
-            data="the target tables stand at their cursors; changes after them are not in the log",
-            do="name the old kind of source again, or copy the tables anew: airflow cdc resync",
+            allowed="a position for each table",
+            data="the target tables contain the changes up to their cursors; later changes are not in the log",
+            do="restore the old type of source, or copy the tables again: airflow cdc resync",
         )
     )

@@ -1,4 +1,4 @@
-"""One reading of a table, as the items of a stream."""
+"""Read one interval of a table as stream items."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ from dataclasses import replace
 
 from airflow_cdc_provider.connectors.new_columns import schema_record
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.sources.polling.intervals import ends, is_altered, is_audit
+from airflow_cdc_provider.connectors.sources.polling.intervals import is_audit, is_schema_changed, split_bounds
 from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
-from airflow_cdc_provider.connectors.sources.polling.pages import DeletesForgotten, Page, Query, Row
+from airflow_cdc_provider.connectors.sources.polling.pages import DeletesExpired, Page, Query, Row
 from airflow_cdc_provider.connectors.sources.polling.positions import (
     PollPosition,
-    moment_of,
+    format_timestamp,
     order_key,
     position_of,
-    written,
+    round_time,
 )
 from airflow_cdc_provider.core.log.change_log import AUDIT, RELOAD
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.table.schema import TableSchema
 
-NO_COLUMN = "no column tells when its rows are changed"
-FORGOTTEN = "the source no longer tells which rows were deleted; they are looked for by their keys"
-AUDIT_DUE = "rows that were deleted at the source are looked for by their keys"
+NO_TIMESTAMP_COLUMN = "the table has no column with the time of the last change"
+DELETES_EXPIRED = "the source no longer lists the deleted rows; a key audit finds them"
+AUDIT_DUE = "a key audit is due, which finds deleted rows"
 
 
 def first_query(lo: PollPosition, limit: PollPosition, options: PollingOptions) -> Query:
-    """An interval that goes on does not begin again with the overlap."""
+    """An interval that continues does not read the overlap again."""
     return Query(lo.upto - options.timestamp_latency, limit.upto, options.page_rows, lo.after)
 
 
-def items(
-    partition: StreamSplit,
+def read_items(
+    split: StreamSplit,
     schema: TableSchema,
     epoch: int,
     read: Callable[[PollPosition, PollPosition], Iterator[Page]],
 ) -> Iterator[StreamItem]:
-    """Every row as a whole, or as deleted. A window may end behind every page; behind the last one it ends where it was
-    planned to. ``read`` gives the pages between two places; a table that is copied as a whole has none."""
-    table, lo, limit = ends(partition)
+    """Complete rows, and deletes. A window may end after every page, and ends at its limit after the last one. ``read``
+    returns the pages between two positions."""
+    table, lo, limit = split_bounds(split)
     rank = 0
-    if is_altered(lo, limit):
+    if is_schema_changed(lo, limit):
         yield from (schema, schema_record(schema, order_key(epoch, limit.round, rank), "{}"))
         rank += 1
     if is_audit(lo, limit):
-        yield from _audit(table, epoch, limit, rank, AUDIT_DUE)
+        yield from _audit_items(table, epoch, limit, rank, AUDIT_DUE)
         return
     try:
         for page in read(lo, limit):
@@ -56,23 +56,23 @@ def items(
                 rank += 1
             if page.after:
                 yield Boundary(position_of({table: replace(limit, after=page.after)}))
-    except DeletesForgotten:
-        place = PollPosition(limit.round, lo.upto, moment_of(limit.round), schema=limit.schema)
-        yield from _audit(table, epoch, place, rank, FORGOTTEN)
+    except DeletesExpired:
+        position = PollPosition(limit.round, lo.upto, round_time(limit.round), schema=limit.schema)
+        yield from _audit_items(table, epoch, position, rank, DELETES_EXPIRED)
         return
-    yield Boundary(partition.limit)
+    yield Boundary(split.limit)
 
 
-def _audit(table: str, epoch: int, place: PollPosition, rank: int, why: str) -> Iterator[StreamItem]:
-    yield HoleFound(table, AUDIT, order_key(epoch, place.round, rank), why)
-    yield Boundary(position_of({table: place}))
+def _audit_items(table: str, epoch: int, position: PollPosition, rank: int, reason: str) -> Iterator[StreamItem]:
+    yield HoleFound(table, AUDIT, order_key(epoch, position.round, rank), reason)
+    yield Boundary(position_of({table: position}))
 
 
-def whole(partition: StreamSplit, epoch: int) -> Iterator[StreamItem]:
-    """A table that can only be copied anew."""
-    table, _, limit = ends(partition)
-    yield HoleFound(table, RELOAD, order_key(epoch, limit.round, 0), NO_COLUMN)
-    yield Boundary(partition.limit)
+def reload_items(split: StreamSplit, epoch: int) -> Iterator[StreamItem]:
+    """For a table without timestamp column, which can only be copied again."""
+    table, _, limit = split_bounds(split)
+    yield HoleFound(table, RELOAD, order_key(epoch, limit.round, 0), NO_TIMESTAMP_COLUMN)
+    yield Boundary(split.limit)
 
 
 def _record(row: Row, table: str, schema: TableSchema, order: str) -> ChangeRecord:
@@ -85,7 +85,7 @@ def _record(row: Row, table: str, schema: TableSchema, order: str) -> ChangeReco
         key=None if row.deleted else row.key,
         after=None if row.deleted else row.image,
         after_complete=not row.deleted,
-        commit_ts=row.stamp,
-        position=f'{{"timestamp":"{written(row.stamp)}"}}' if row.stamp else "{}",
+        commit_ts=row.timestamp,
+        position=f'{{"timestamp":"{format_timestamp(row.timestamp)}"}}' if row.timestamp else "{}",
         event_id=order,
     )

@@ -1,1 +1,1 @@
-"""PostgreSQL: one main slot read by ``pgoutput`` through the slot functions, exact copies by temporary slots."""
+"""PostgreSQL: one main slot decoded by ``pgoutput``, exact copies under snapshots exported by temporary slots."""

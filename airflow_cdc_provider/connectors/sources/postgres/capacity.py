@@ -1,4 +1,4 @@
-"""How many copies the server has room for: each holds a replication slot and a sender for as long as it lasts."""
+"""How many copies can run at once: each uses a replication slot and a WAL sender for its duration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 SENDERS_OF_THE_STREAM = 1
-"""A window is read while tables are copied."""
+"""For the window that is read while tables are copied."""
 
 CAPACITY = """
 SELECT current_setting('max_replication_slots')::int AS max_slots,
@@ -26,8 +26,7 @@ SELECT current_setting('max_replication_slots')::int AS max_slots,
 
 @dataclass(frozen=True)
 class Capacity:
-    """What the server allows, and what is in use, by anybody. ``stream_missing``: the stream's slot is still to be
-    made."""
+    """The limits of the server and what is in use. ``stream_missing``: the stream's slot does not exist yet."""
 
     max_slots: int
     slots: int
@@ -45,35 +44,35 @@ class Capacity:
 
     @property
     def copies(self) -> int:
-        """How many go at once. At least one: whether there is room for it when its turn comes, the server tells."""
+        """The number of copies that can run at once. At least one: it waits until the server has a free slot."""
         return max(1, min(self.slots_for_copies, self.senders_for_copies))
 
 
 def read_capacity(connection: Connection[Any], slot: str) -> Capacity:
-    """``slot``: that of the stream."""
-    found = typed_row(connection, Capacity, CAPACITY, slot)
-    assert found is not None
-    return found
+    """``slot``: the slot of the stream."""
+    capacity = typed_row(connection, Capacity, CAPACITY, slot)
+    assert capacity is not None
+    return capacity
 
 
-def capacity_problems(capacity: Capacity, place: str) -> Iterator[Problem]:
+def capacity_problems(capacity: Capacity, location: str) -> Iterator[Problem]:
     if capacity.slots_for_copies < 1:
         needed = capacity.slots + capacity.stream_missing + 1
         yield Problem(
             "SRC002",
             "no replication slot is free",
-            place,
+            location,
             f"max_replication_slots = {capacity.max_slots}, {capacity.slots} in use",
-            "one for the stream and one for a copy",
+            "one slot for the stream and one for a copy",
             f"ALTER SYSTEM SET max_replication_slots = {needed + 2}; then restart the server",
         )
     if capacity.senders_for_copies < 1:
         needed = capacity.senders + SENDERS_OF_THE_STREAM + 1
         yield Problem(
             "SRC003",
-            "too few replication sessions are free",
-            place,
+            "too few WAL senders are free",
+            location,
             f"max_wal_senders = {capacity.max_senders}, {capacity.senders} in use",
-            "one for a window and one for a copy",
+            "one sender for a window and one for a copy",
             f"ALTER SYSTEM SET max_wal_senders = {needed + 2}; then restart the server",
         )

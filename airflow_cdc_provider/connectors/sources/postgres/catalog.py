@@ -1,4 +1,4 @@
-"""What the catalogue says: tables, columns, keys, types, and which server this is."""
+"""Queries of the catalogue: tables, columns, keys, types, and the identity of the server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogColumn, Catalogue
+from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable, Catalogue
 from airflow_cdc_provider.connectors.sources.postgres.types import Domains, as_cell, converter, logical_type
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -14,14 +14,14 @@ from airflow_cdc_provider.core.table.schema import Column, TableSchema
 if TYPE_CHECKING:
     from psycopg import Connection
 
-# A partition is part of its root, which is the table that is copied.
+# Partitions are left out: the table that is copied is their root.
 TABLES = """
 c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence <> 't'
 AND n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema'
 """
 
-# Rows older than a column hold what the column says is missing in them. A partitioned table has no rows: its
-# partitions must agree.
+# Rows older than a column have its attmissingval. A partitioned table has no rows, so all its partitions must have the
+# same value.
 COLUMNS = f"""
 SELECT c.oid, n.nspname, c.relname, a.attname, a.atttypid, a.atttypmod, format_type(a.atttypid, a.atttypmod),
        a.attnotnull, a.attgenerated <> '', stored.missing, (stored.value::text::text[])[1],
@@ -42,14 +42,14 @@ WHERE {TABLES} AND (%(tables)s::text[] IS NULL OR n.nspname || '.' || c.relname 
 ORDER BY n.nspname, c.relname, a.attnum
 """
 
-# A deferrable key may be held by two rows within a transaction, so it names no row.
+# Within a transaction two rows may have the same deferrable key, so it does not identify a row.
 KEYS = """
-SELECT i.indrelid, (array_agg(a.attname ORDER BY k.place))::text[]
+SELECT i.indrelid, (array_agg(a.attname ORDER BY k.position))::text[]
 FROM pg_index i
 JOIN pg_class c ON c.oid = i.indrelid
-CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, place)
+CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, position)
 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-WHERE i.indisvalid AND i.indimmediate AND k.place <= i.indnkeyatts
+WHERE i.indisvalid AND i.indimmediate AND k.position <= i.indnkeyatts
   AND (i.indisprimary OR i.indisreplident AND c.relreplident = 'i')
 GROUP BY i.indexrelid, i.indrelid, i.indisprimary
 ORDER BY i.indisprimary
@@ -71,36 +71,36 @@ def read_identity(connection: Connection[Any]) -> dict[str, str]:
 
 
 def read_catalogue(connection: Connection[Any], tables: Sequence[str] | None = None) -> Catalogue:
-    """All tables that can be copied, or those named that exist."""
+    """All tables that can be copied, or those of ``tables`` that exist."""
     domains = {oid: (base, typmod) for oid, base, typmod in connection.execute(DOMAINS)}
     keys: dict[int, tuple[str, ...]] = {oid: tuple(names) for oid, names in connection.execute(KEYS)}
     rows = connection.execute(COLUMNS, {"tables": None if tables is None else list(tables)}).fetchall()
     described = [
-        _described(oid, namespace, name, list(columns), keys.get(oid, ()), domains)
+        _catalog_table(oid, namespace, name, list(columns), keys.get(oid, ()), domains)
         for (oid, namespace, name), columns in groupby(rows, key=lambda row: (row[0], row[1], row[2]))
     ]
     return Catalogue({table.schema.table: table for table in described}, domains)
 
 
-def _described(
+def _catalog_table(
     oid: int, namespace: str, name: str, rows: list[Any], key: tuple[str, ...], domains: Domains
-) -> CatalogColumn:
-    columns, generated, unclear = [], set(), set()
-    for _, _, _, column, type_oid, typmod, native, not_null, is_generated, missing, value, is_unclear in rows:
+) -> CatalogTable:
+    columns, generated, unknown_initial = [], set(), set()
+    for _, _, _, column, type_oid, typmod, native, not_null, is_generated, missing, value, is_unknown in rows:
         if column is None:
             continue
         if is_generated:
             generated.add(column)
             continue
-        if is_unclear:
-            unclear.add(column)
+        if is_unknown:
+            unknown_initial.add(column)
         kind = logical_type(type_oid, typmod, domains)
         initial = None
         if missing and value is not None:
             try:
                 initial = converter(kind.kind)(as_cell(value))
             except Unrepresentable:
-                unclear.add(column)
+                unknown_initial.add(column)
         columns.append(Column(column, kind, not not_null, native, initial))
     schema = TableSchema(f"{namespace}.{name}", tuple(columns), key)
-    return CatalogColumn(oid, namespace, name, schema, frozenset(generated), frozenset(unclear))
+    return CatalogTable(oid, namespace, name, schema, frozenset(generated), frozenset(unknown_initial))

@@ -1,7 +1,7 @@
-"""Cells of many messages at once, as columns of canonical JSON texts.
+"""Converts the cells of many messages at once to columns of canonical JSON texts.
 
-The same as ``types.converter`` says cell by cell, for what nearly all cells are like; a column with any other cell goes
-through the converter. Raises NotVectorizable where even that has more to say than a text.
+The results equal those of ``types.converter``. Common forms of cells are converted by Arrow; a column with any other
+cell goes through the converter. Raises NotVectorizable if a cell cannot be converted to a text.
 """
 
 from __future__ import annotations
@@ -20,41 +20,42 @@ from airflow_cdc_provider.connectors.sources.postgres.types import JSON_NUMBER, 
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
 Bytes = npt.NDArray[np.uint8]
-Places = npt.NDArray[np.int64]
+Indexes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 QUOTE, BACKSLASH, MINUS, POINT, ZERO, NINE, SPACE = b'"\\-.09 '
 TRUE, FALSE = b"tf"
-SHORT_MOMENT, LONG_MOMENT = len("2024-05-06 07:08:09"), len("2024-05-06 07:08:09.123456")
+SHORT_TIMESTAMP, LONG_TIMESTAMP = len("2024-05-06 07:08:09"), len("2024-05-06 07:08:09.123456")
 
 
 class NotVectorizable(ValueError):
-    """These messages have to be read one by one."""
+    """These messages must be read one by one."""
 
 
 @dataclass(frozen=True)
 class Cells:
-    """One column: cell ``n`` is ``length[n]`` bytes of ``buffer`` from ``start[n]`` on, or NULL. Each lies behind the
-    one before. The buffer goes on for at least LONG_MOMENT bytes behind the last cell."""
+    """One column: cell ``n`` is ``length[n]`` bytes of ``buffer`` from ``start[n]`` on, or NULL. The starts ascend. The
+    buffer has at least LONG_TIMESTAMP bytes after the last cell."""
 
     buffer: Bytes
-    start: Places
-    length: Places
+    start: Indexes
+    length: Indexes
     null: Flags
 
     @cached_property
-    def there(self) -> Places:
+    def present(self) -> Indexes:
+        """The cells that are not NULL."""
         return np.flatnonzero(~self.null)
 
     @cached_property
     def content(self) -> Bytes:
-        """The bytes of all cells, one after the other."""
+        """The bytes of all cells, concatenated."""
         _, offsets, content = self.binary.buffers()
         return np.frombuffer(content, np.uint8)[: np.frombuffer(offsets, np.int32)[len(self.length)]]
 
     @cached_property
     def binary(self) -> pa.BinaryArray:
-        # Every other element of an array that has what lies between the cells as elements, too.
+        # Cells and the bytes between them are alternating elements of one array; the cells are taken from it.
         number = len(self.length)
         offsets = np.empty(2 * number + 1, np.int32)
         offsets[0:-1:2], offsets[1::2] = self.start, self.start + self.length
@@ -65,37 +66,37 @@ class Cells:
         _, *cells = spread.take(pa.array(np.arange(0, 2 * number, 2))).buffers()
         return pa.BinaryArray.from_buffers(pa.binary(), number, [_valid(self.null), *cells])
 
-    def at(self, place: int) -> Bytes:
-        """A byte of each cell that is not NULL; from the end where ``place`` is negative."""
-        start = self.start[self.there] + place
-        return self.buffer[start + self.length[self.there] if place < 0 else start]
+    def byte_at(self, offset: int) -> Bytes:
+        """One byte of each cell that is not NULL. A negative ``offset`` counts from the end of the cell."""
+        index = self.start[self.present] + offset
+        return self.buffer[index + self.length[self.present] if offset < 0 else index]
 
-    def lengths(self) -> Places:
-        return self.length[self.there]
+    def lengths(self) -> Indexes:
+        return self.length[self.present]
 
 
 def json_texts(schema: TableSchema, column: Column, cells: Cells) -> pa.StringArray:
     """One JSON text per cell, ``null`` for NULL. Raises NotVectorizable."""
     kind = schema.column(column.text_of or column.name).type.kind
-    texts = _QUICK[kind](cells) if kind in _QUICK else None
+    texts = _VECTORIZED[kind](cells) if kind in _VECTORIZED else None
     if texts is None:
         return _by_converter(converters(schema)[schema.columns.index(column)], cells)
     return pa.repeat(pa.scalar("null"), len(texts)) if column.text_of else pc.fill_null(texts, "null")
 
 
 def _boolean(cells: Cells) -> pa.StringArray | None:
-    letters = cells.at(0)
+    letters = cells.byte_at(0)
     if (cells.lengths() != 1).any() or not np.isin(letters, (TRUE, FALSE)).all():
         return None
     return pc.if_else(pc.equal(cells.binary, b"t"), "true", "false")
 
 
 def _integer(cells: Cells) -> pa.StringArray | None:
-    """Digits behind a minus or none, the first of them no zero unless it is all."""
+    """An optional minus and digits without leading zeros."""
     digits, lengths = cells.lengths().copy(), cells.lengths()
-    negative = cells.at(0) == MINUS
+    negative = cells.byte_at(0) == MINUS
     digits[negative] -= 1
-    first = np.where(negative, cells.at(1), cells.at(0))
+    first = np.where(negative, cells.byte_at(1), cells.byte_at(0))
     others = np.count_nonzero(~_is_digit(cells.content))
     if (digits < 1).any() or others != np.count_nonzero(negative) or ((first == ZERO) & (lengths > 1)).any():
         return None
@@ -103,7 +104,7 @@ def _integer(cells: Cells) -> pa.StringArray | None:
 
 
 def _float(cells: Cells) -> pa.StringArray | None:
-    """Numbers but for a zero with a sign, which needs a text of its own."""
+    """Finite numbers except -0, whose JSON text differs from its cell."""
     if not _is_ascii(cells):
         return None
     texts = cells.binary.cast(pa.string())
@@ -113,7 +114,7 @@ def _float(cells: Cells) -> pa.StringArray | None:
 
 
 def _decimal(cells: Cells) -> pa.StringArray | None:
-    return _quoted(cells) if (cells.lengths() > 0).all() and _is_digit(cells.at(-1)).all() else None
+    return _quoted(cells) if (cells.lengths() > 0).all() and _is_digit(cells.byte_at(-1)).all() else None
 
 
 def _date(cells: Cells) -> pa.StringArray | None:
@@ -143,34 +144,34 @@ def _text(cells: Cells) -> pa.StringArray | None:
 
 
 def _timestamp(cells: Cells) -> pa.StringArray | None:
-    return _moments(cells, cells.length, b"")
+    return _iso_times(cells, cells.length, b"")
 
 
 def _timestamptz(cells: Cells) -> pa.StringArray | None:
-    zone = [cells.at(place) for place in (-3, -2, -1)]
+    zone = [cells.byte_at(offset) for offset in (-3, -2, -1)]
     in_utc = (cells.lengths() > 3) & (zone[0] == ord("+")) & (zone[1] == ZERO) & (zone[2] == ZERO)
-    return _moments(cells, np.where(cells.null, 0, cells.length - 3), b"Z") if in_utc.all() else None
+    return _iso_times(cells, np.where(cells.null, 0, cells.length - 3), b"Z") if in_utc.all() else None
 
 
-def _moments(cells: Cells, length: Places, zone: bytes) -> pa.StringArray | None:
-    """``2024-05-06 07:08:09[.123456]`` with a T, and six digits where there are any behind the point."""
-    start, long = cells.start[cells.there], length[cells.there]
+def _iso_times(cells: Cells, length: Indexes, zone: bytes) -> pa.StringArray | None:
+    """``2024-05-06 07:08:09[.123456]`` with a T; a fraction is padded to six digits."""
+    start, long = cells.start[cells.present], length[cells.present]
     buffer = cells.buffer
-    fraction = (long >= SHORT_MOMENT + 2) & (long <= LONG_MOMENT) & (buffer[start + 4] == MINUS)
-    fraction &= (buffer[start + SHORT_MOMENT] == POINT) & _is_digit(buffer[start + long - 1])
-    if not (fraction | (long == SHORT_MOMENT)).all() or not _is_ascii(cells) or _needs_escapes(cells.content).any():
+    fraction = (long >= SHORT_TIMESTAMP + 2) & (long <= LONG_TIMESTAMP) & (buffer[start + 4] == MINUS)
+    fraction &= (buffer[start + SHORT_TIMESTAMP] == POINT) & _is_digit(buffer[start + long - 1])
+    if not (fraction | (long == SHORT_TIMESTAMP)).all() or not _is_ascii(cells) or _needs_escapes(cells.content).any():
         return None
-    places = np.arange(LONG_MOMENT)
-    texts = np.where(places < long[:, None], buffer[start[:, None] + places], np.uint8(ZERO))
+    offsets = np.arange(LONG_TIMESTAMP)
+    texts = np.where(offsets < long[:, None], buffer[start[:, None] + offsets], np.uint8(ZERO))
     texts[:, 10] = ord("T")
-    wanted = np.where(fraction, LONG_MOMENT, SHORT_MOMENT)
+    padded = np.where(fraction, LONG_TIMESTAMP, SHORT_TIMESTAMP)
     lengths = np.zeros(len(cells.length), np.int64)
-    lengths[cells.there] = wanted
-    array = _array(texts[places < wanted[:, None]], lengths, cells.null).cast(pa.string())
+    lengths[cells.present] = padded
+    array = _array(texts[offsets < padded[:, None]], lengths, cells.null).cast(pa.string())
     return quoted(array, zone.decode())
 
 
-_QUICK: dict[Kind, Callable[[Cells], pa.StringArray | None]] = {
+_VECTORIZED: dict[Kind, Callable[[Cells], pa.StringArray | None]] = {
     Kind.BOOLEAN: _boolean,
     Kind.INT16: _integer,
     Kind.INT32: _integer,
@@ -194,10 +195,10 @@ def _by_converter(convert: Converter, cells: Cells) -> pa.StringArray:
             ("null" if value is None else convert(value.decode("latin-1")) for value in values), pa.string()
         )
     except (ValueError, IndexError, OverflowError) as error:
-        raise NotVectorizable("a cell that is none of its column") from error
+        raise NotVectorizable("a cell is not a value of its column's type") from error
 
 
-def _array(content: Bytes, length: Places, null: Flags) -> pa.BinaryArray:
+def _array(content: Bytes, length: Indexes, null: Flags) -> pa.BinaryArray:
     offsets = np.zeros(len(length) + 1, np.int32)
     np.cumsum(length, out=offsets[1:])
     buffers = [_valid(null), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(content))]
@@ -208,9 +209,9 @@ def _valid(null: Flags) -> pa.Buffer | None:
     return pa.py_buffer(np.packbits(~null, bitorder="little")) if null.any() else None
 
 
-def _all(told: pa.BooleanArray) -> bool:
-    """Of those that are not NULL."""
-    return pc.all(told).as_py() is not False
+def _all(flags: pa.BooleanArray) -> bool:
+    """NULL is ignored."""
+    return pc.all(flags).as_py() is not False
 
 
 def _is_digit(letters: Bytes) -> Flags:

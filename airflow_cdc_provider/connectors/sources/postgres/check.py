@@ -1,4 +1,4 @@
-"""Every obstacle at once, each with the statement that cures it."""
+"""Finds all problems of server, slot, publication and tables, each with the statement that solves it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FROM pg_roles r WHERE r.rolname = current_user
 
 SLOT = """
 SELECT s.slot_type AS kind, s.plugin::text AS plugin, s.database::text AS database,
-       s.database = current_database() AS here, coalesce(s.wal_status, 'lost') AS wal_status,
+       s.database = current_database() AS in_this_database, coalesce(s.wal_status, 'lost') AS wal_status,
        coalesce(s.active_pid, 0) AS holder_pid, coalesce(a.application_name, '') AS holder
 FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid
 WHERE s.slot_name = %s
@@ -51,14 +51,14 @@ class SlotFacts:
     kind: str
     plugin: str | None
     database: str | None
-    here: bool | None
+    in_this_database: bool | None
     wal_status: str
     holder_pid: int
     holder: str
 
 
 def find_problems(client: PostgresClient, options: PostgresOptions, tables: Sequence[TableTask]) -> list[Problem]:
-    """Raises SourceUnavailable where the server cannot be reached; a refused login is one of the problems."""
+    """Raises SourceUnavailable if the server cannot be reached; a refused login is one of the problems."""
     try:
         with client.session("check") as connection:
             server = typed_row(connection, ServerFacts, SERVER)
@@ -70,20 +70,20 @@ def find_problems(client: PostgresClient, options: PostgresOptions, tables: Sequ
     except CheckFailed as error:
         return list(error.problems)
     return [
-        *server_problems(server, capacity, client.place),
+        *server_problems(server, capacity, client.location),
         *slot_problems(slot, options.slot, client),
-        *table_problems(tables, facts, publication, options.publication, server.role, client.place),
+        *table_problems(tables, facts, publication, options.publication, server.role, client.location),
     ]
 
 
-def server_problems(server: ServerFacts, capacity: Capacity, place: str) -> list[Problem]:
+def server_problems(server: ServerFacts, capacity: Capacity, location: str) -> list[Problem]:
     problems = []
     if server.version < OLDEST_VERSION:
         problems.append(
             Problem(
                 "SRC012",
                 "the server is too old",
-                place,
+                location,
                 f"PostgreSQL {server.version // 10000}",
                 f"PostgreSQL {OLDEST_VERSION // 10000} or newer",
                 "upgrade the server",
@@ -91,14 +91,14 @@ def server_problems(server: ServerFacts, capacity: Capacity, place: str) -> list
         )
     if server.standby:
         problems.append(
-            Problem("SRC024", "the server is a standby", place, "in recovery", "a primary", "connect to the primary")
+            Problem("SRC024", "the server is a standby", location, "in recovery", "a primary", "connect to the primary")
         )
     if server.wal_level != "logical":
         problems.append(
             Problem(
                 "SRC001",
-                "the WAL does not hold what logical decoding needs",
-                place,
+                "the WAL does not contain what logical decoding requires",
+                location,
                 f"wal_level = {server.wal_level}",
                 "wal_level = logical",
                 "ALTER SYSTEM SET wal_level = logical; then restart the server",
@@ -108,20 +108,20 @@ def server_problems(server: ServerFacts, capacity: Capacity, place: str) -> list
         problems.append(
             Problem(
                 "SRC023",
-                "the database does not say how its text is encoded",
-                place,
+                "the database has no defined text encoding",
+                location,
                 "server_encoding = SQL_ASCII",
                 "any other encoding",
-                "restore the database into one with ENCODING 'UTF8'",
+                "restore the database into a new one with ENCODING 'UTF8'",
             )
         )
-    problems += capacity_problems(capacity, place)
+    problems += capacity_problems(capacity, location)
     if not server.may_replicate:
         problems.append(
             Problem(
                 "SRC011",
-                f"role {server.role} may not read the stream",
-                place,
+                f"role {server.role} lacks permission to read the stream",
+                location,
                 "no REPLICATION attribute",
                 do=f"ALTER ROLE {quoted(server.role)} REPLICATION;",
             )
@@ -132,15 +132,15 @@ def server_problems(server: ServerFacts, capacity: Capacity, place: str) -> list
 def slot_problems(slot: SlotFacts | None, name: str, client: PostgresClient) -> list[Problem]:
     if slot is None:
         return []
-    if slot.kind != "logical" or slot.plugin != PLUGIN or not slot.here:
+    if slot.kind != "logical" or slot.plugin != PLUGIN or not slot.in_this_database:
         return [
             Problem(
                 "SRC014",
-                f"slot {name} serves something else",
-                client.place,
+                f"slot {name} belongs to another use",
+                client.location,
                 f"{slot.kind} slot, plugin {slot.plugin}, database {slot.database}",
                 f"a logical slot of {PLUGIN} in this database",
-                "name another one: `slot: …` under `source`",
+                "name another slot: `slot: …` under `source`",
             )
         ]
     problems = []
@@ -148,8 +148,8 @@ def slot_problems(slot: SlotFacts | None, name: str, client: PostgresClient) -> 
         problems.append(
             Problem(
                 "SRC013",
-                f"slot {name} is invalid: the server removed WAL that it needs",
-                client.place,
+                f"slot {name} is invalid: the server removed WAL that the slot requires",
+                client.location,
                 "wal_status = lost",
                 do=f"SELECT pg_drop_replication_slot('{name}'); then airflow cdc resync {client.replicator}",
             )
@@ -158,10 +158,10 @@ def slot_problems(slot: SlotFacts | None, name: str, client: PostgresClient) -> 
         problems.append(
             Problem(
                 "SRC015",
-                f"slot {name} is in use by somebody else",
-                client.place,
+                f"slot {name} is in use by another program",
+                client.location,
                 f"process {slot.holder_pid} ({slot.holder or 'no application name'})",
-                "a slot that only this replicator reads",
+                "a slot that no other program reads",
                 f"SELECT pg_terminate_backend({slot.holder_pid}); or name another slot: `slot: …` under `source`",
             )
         )

@@ -1,11 +1,11 @@
-"""What keeps a table from being copied exactly. Pure: facts in, problems out."""
+"""Finds reasons why a table cannot be replicated exactly. Pure: facts in, problems out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_cdc_provider.connectors.sources.postgres.publication import no_publication, no_table, quoted
-from airflow_cdc_provider.connectors.sources.postgres.table_facts import CatalogFacts, PublicationFacts
+from airflow_cdc_provider.connectors.sources.postgres.table_facts import PublicationFacts, TableFacts
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import Condition
@@ -16,44 +16,44 @@ KINDS = {"r": "ordinary table", "p": "partitioned table", "f": "foreign table", 
 
 def table_problems(
     tables: Sequence[TableTask],
-    facts: Mapping[str, CatalogFacts],
+    facts: Mapping[str, TableFacts],
     publication: PublicationFacts | None,
     publication_name: str,
     role: str,
-    place: str,
+    location: str,
 ) -> list[Problem]:
-    problems = [no_table(task.table, place) for task in tables if task.table not in facts]
-    there = [(task, facts[task.table]) for task in tables if task.table in facts]
-    for task, table in there:
+    problems = [no_table(task.table, location) for task in tables if task.table not in facts]
+    existing = [(task, facts[task.table]) for task in tables if task.table in facts]
+    for task, table in existing:
         kind = list(_kind(table))
         problems += kind
         problems += _grants(task, table, role)
         if not kind:
             problems += _identity(task, table)
             problems += _filter(task)
-    copyable = [table for _, table in there if table.kind in ("r", "p")]
-    problems += _publication(publication, publication_name, copyable, place)
+    copyable = [table for _, table in existing if table.kind in ("r", "p")]
+    problems += _publication(publication, publication_name, copyable, location)
     return problems
 
 
-def _kind(table: CatalogFacts) -> Iterator[Problem]:
+def _kind(table: TableFacts) -> Iterator[Problem]:
     if table.kind not in ("r", "p") or table.foreign_parts:
         yield Problem(
             "SRC017",
-            f"{table.table} leaves no trace in the WAL",
+            f"changes of {table.table} are not in the WAL",
             table.table,
             f"foreign partitions {', '.join(table.foreign_parts)}" if table.foreign_parts else KINDS[table.kind],
             "ordinary and partitioned tables",
-            "take it out of the definition, or copy the tables behind it",
+            "remove it from the definition, or copy its underlying tables",
         )
     elif table.persistence != "p":
         yield Problem(
             "SRC017",
-            f"{table.table} leaves no trace in the WAL",
+            f"changes of {table.table} are not in the WAL",
             table.table,
             "an unlogged table" if table.persistence == "u" else "a temporary table",
             "logged tables",
-            f"ALTER TABLE {_name(table)} SET LOGGED;" if table.persistence == "u" else "take it out of the definition",
+            f"ALTER TABLE {_name(table)} SET LOGGED;" if table.persistence == "u" else "remove it from the definition",
         )
     elif table.partition:
         yield Problem(
@@ -66,11 +66,11 @@ def _kind(table: CatalogFacts) -> Iterator[Problem]:
         )
 
 
-def _grants(task: TableTask, table: CatalogFacts, role: str) -> Iterator[Problem]:
+def _grants(task: TableTask, table: TableFacts, role: str) -> Iterator[Problem]:
     if not table.may_enter:
         yield Problem(
             "SRC010",
-            f"role {role} may not use schema {table.namespace}",
+            f"role {role} lacks USAGE on schema {table.namespace}",
             table.table,
             "no USAGE",
             do=f"GRANT USAGE ON SCHEMA {quoted(table.namespace)} TO {quoted(role)};",
@@ -78,7 +78,7 @@ def _grants(task: TableTask, table: CatalogFacts, role: str) -> Iterator[Problem
     if not table.may_select and not set(task.schema.names) <= set(table.readable):
         yield Problem(
             "SRC010",
-            f"role {role} may not read {table.table}",
+            f"role {role} lacks SELECT on {table.table}",
             table.table,
             "no SELECT",
             do=f"GRANT SELECT ON TABLE {_name(table)} TO {quoted(role)};",
@@ -94,18 +94,18 @@ def _grants(task: TableTask, table: CatalogFacts, role: str) -> Iterator[Problem
         )
 
 
-def _identity(task: TableTask, table: CatalogFacts) -> Iterator[Problem]:
-    """The stream must tell which row changed; and for a row filter and for a table without key, all that it held."""
+def _identity(task: TableTask, table: TableFacts) -> Iterator[Problem]:
+    """The stream must contain the key of a changed row; for a row filter, or without a key, all its old values."""
     full = f"ALTER TABLE {_name(table)} REPLICA IDENTITY FULL;"
     known = table.identity_columns()
     key = task.schema.key
     if key and set(key) == set(table.deferrable_key) and table.identity != "f":
         yield Problem(
             "SRC016",
-            f"the key of {table.table} is deferrable: within a transaction two rows may hold one key",
+            f"the key of {table.table} is deferrable: within a transaction two rows may have the same key",
             table.table,
             f"({', '.join(key)}) DEFERRABLE, replica identity {_identity_name(table)}",
-            "replica identity full, which tells the two apart",
+            "replica identity full, which distinguishes the two rows",
             full,
         )
     elif known is None:
@@ -113,7 +113,7 @@ def _identity(task: TableTask, table: CatalogFacts) -> Iterator[Problem]:
     elif not key and table.deferrable_key:
         yield Problem(
             "SRC016",
-            f"the key of {table.table} is deferrable: it names no row, so the table counts as one without key",
+            f"the key of {table.table} is deferrable and identifies no row, so the table is treated as keyless",
             table.table,
             f"({', '.join(table.deferrable_key)}) DEFERRABLE, replica identity {_identity_name(table)}",
             "a key that is not deferrable, or replica identity full",
@@ -123,7 +123,7 @@ def _identity(task: TableTask, table: CatalogFacts) -> Iterator[Problem]:
         yield Problem(
             "SRC009",
             f"{table.table} has {'a row filter' if key else 'no key'}: "
-            "the stream must tell all values of a changed row",
+            "the stream must contain all old values of a changed row",
             table.table,
             f"replica identity {_identity_name(table)}",
             "replica identity full",
@@ -133,21 +133,21 @@ def _identity(task: TableTask, table: CatalogFacts) -> Iterator[Problem]:
         own = table.identity == "n" and set(key) == set(table.primary_key)
         yield Problem(
             "SRC009",
-            f"the stream does not tell the key of a changed row of {table.table}",
+            f"the stream does not contain the key of a changed row of {table.table}",
             table.table,
             f"replica identity {_identity_name(table)}: ({', '.join(sorted(known))})",
-            f"one that holds the key ({', '.join(key)})",
+            f"a replica identity that contains the key ({', '.join(key)})",
             f"ALTER TABLE {_name(table)} REPLICA IDENTITY DEFAULT;" if own else full,
         )
-    if table.strays:
+    if table.mismatched_partitions:
         letter = {"f": "FULL", "d": "DEFAULT", "n": "NOTHING"}.get(table.identity, "USING INDEX …")
         yield Problem(
             "SRC009",
             f"partitions of {table.table} have another replica identity than the table",
             table.table,
-            ", ".join(table.strays),
+            ", ".join(table.mismatched_partitions),
             f"replica identity {_identity_name(table)} on each partition",
-            " ".join(f"ALTER TABLE {stray} REPLICA IDENTITY {letter};" for stray in table.strays),
+            " ".join(f"ALTER TABLE {name} REPLICA IDENTITY {letter};" for name in table.mismatched_partitions),
         )
 
 
@@ -160,11 +160,11 @@ def _filter(task: TableTask) -> Iterator[Problem]:
             except ValueError as error:
                 yield Problem(
                     "SRC018",
-                    f"`where` compares column {condition.column} of {task.table} with what it can never hold",
+                    f"`where` compares column {condition.column} of {task.table} with a value that is not of its type",
                     task.table,
                     f"{type(given).__name__}: {error}",
                     f"a value of type {kind}",
-                    "mend `where`",
+                    "correct `where`",
                 )
 
 
@@ -175,17 +175,17 @@ def _given(condition: Condition) -> tuple[str | int | float | bool, ...]:
 
 
 def _publication(
-    facts: PublicationFacts | None, name: str, tables: Sequence[CatalogFacts], place: str
+    facts: PublicationFacts | None, name: str, tables: Sequence[TableFacts], location: str
 ) -> Iterator[Problem]:
     alter = f"ALTER PUBLICATION {quoted(name)}"
     if facts is None:
-        yield no_publication(name, [_name(table) for table in tables], place)
+        yield no_publication(name, [_name(table) for table in tables], location)
         return
     if not facts.all_operations:
         yield Problem(
             "SRC005",
-            f"publication {name} leaves operations out",
-            place,
+            f"publication {name} does not publish all operations",
+            location,
             "not all of insert, update, delete, truncate",
             do=f"{alter} SET (publish = 'insert, update, delete, truncate');",
         )
@@ -193,15 +193,15 @@ def _publication(
         yield Problem(
             "SRC005",
             f"publication {name} sends generated columns, which are not copied",
-            place,
+            location,
             "publish_generated_columns is on",
             do=f"{alter} SET (publish_generated_columns = none);",
         )
     if not facts.via_root and any(table.kind == "p" for table in tables):
         yield Problem(
             "SRC007",
-            f"publication {name} names partitions instead of their table",
-            place,
+            f"publication {name} publishes changes under the names of partitions instead of their table",
+            location,
             "publish_via_partition_root = false",
             do=f"{alter} SET (publish_via_partition_root = true);",
         )
@@ -225,9 +225,9 @@ def _publication(
             )
 
 
-def _name(table: CatalogFacts) -> str:
+def _name(table: TableFacts) -> str:
     return f"{quoted(table.namespace)}.{quoted(table.name)}"
 
 
-def _identity_name(table: CatalogFacts) -> str:
+def _identity_name(table: TableFacts) -> str:
     return {"d": "default", "n": "nothing", "f": "full", "i": "index"}[table.identity]

@@ -1,4 +1,4 @@
-"""Sessions with a PostgreSQL server, and its errors in our words."""
+"""Sessions with a PostgreSQL server; its errors become CdcError."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 5432
 NONE_FREE = "SRC026"
-"""Slots or senders are used up: the one thing that may be cured by waiting a moment."""
+"""All slots or senders are in use: the only error that a short wait can resolve."""
 
 CONNECT_LIMIT_S = 10
 KEEPALIVE_S = 60
-# Output functions obey these, on the stream and in a copy alike. With an empty search path names come out whole; with
-# row_security off a policy that would hide rows is an error and not a smaller table. A copy's snapshot is held by
-# sessions that are idle for as long as the copy takes.
+# Output functions depend on these settings, in the stream and in a copy. With an empty search_path they print qualified
+# names. With row_security off a policy that would hide rows is an error. No timeouts: the session that exports the
+# snapshot of a copy is idle for the duration of the copy.
 SETTINGS = {
     "client_encoding": "UTF8",
     "datestyle": "ISO, YMD",
@@ -47,15 +47,15 @@ def settings_sql() -> str:
 
 
 class PostgresClient:
-    """Opens sessions for one replicator. Each says by its application name whose it is and what it is for."""
+    """Opens sessions for one replicator. Their application name contains the replicator and the purpose."""
 
     def __init__(self, info: ConnectionInfo, replicator: str) -> None:
         self.info = info
         self.replicator = replicator
 
     @property
-    def place(self) -> str:
-        """Where errors say it happened: server, database, role."""
+    def location(self) -> str:
+        """For ``Problem.where``: server, database, role."""
         return f"{self.info.host}:{self.info.port or DEFAULT_PORT}/{self.info.schema} as {self.info.login}"
 
     def application_name(self, purpose: str) -> str:
@@ -67,7 +67,7 @@ class PostgresClient:
 
     @contextmanager
     def session(self, purpose: str, *, autocommit: bool = True, replication: bool = False) -> Iterator[Connection]:
-        """A session under the fixed settings. Errors of the server inside it come out as CdcError."""
+        """A session under the fixed settings. Errors of the server are raised as CdcError."""
         psycopg = _psycopg()
         with self.errors():
             try:
@@ -106,56 +106,58 @@ class PostgresClient:
         return parameters | ({"replication": "database"} if replication else {})
 
     def _no_session(self, error: Error) -> CdcError:
-        """A server that refuses the login gives libpq a text and no code, so the text decides."""
+        """libpq has only a text and no SQLSTATE for a failed connection, so the text is parsed."""
         text = _first_line(error)
         if UNTRUSTED.search(text):
-            return untrusted(self.place, self.info.connection_id, text, f"`{AUTHORITY}`")
+            return untrusted(self.location, self.info.connection_id, text, f"`{AUTHORITY}`")
         if any(
-            words in text for words in ("password", "pg_hba.conf", "authentication failed", "not permitted to log in")
+            phrase in text for phrase in ("password", "pg_hba.conf", "authentication failed", "not permitted to log in")
         ):
             return CheckFailed(self._problem("CON009", "the server refuses the login", text, self._edit()))
         if "permission denied for database" in text:
             statement = f'GRANT CONNECT ON DATABASE "{self.info.schema}" TO "{self.info.login}";'
-            return CheckFailed(self._problem("SRC010", "the role may not enter the database", text, statement))
+            return CheckFailed(self._problem("SRC010", "the role lacks CONNECT on the database", text, statement))
         if "database" in text and "does not exist" in text:
-            return CheckFailed(self._problem("CON011", "there is no such database", text, self._edit()))
+            return CheckFailed(self._problem("CON011", "the database does not exist", text, self._edit()))
         if "max_wal_senders" in text:
             return self.none_free("replication session", "max_wal_senders")
-        if any(words in text for words in ("replication", "WAL sender", "walsender")):
-            return SourceUnavailable(self._problem("SRC011", "no replication session", text, "see `airflow cdc check`"))
+        if any(phrase in text for phrase in ("replication", "WAL sender", "walsender")):
+            return SourceUnavailable(
+                self._problem("SRC011", "a replication session cannot be opened", text, "see `airflow cdc check`")
+            )
         return SourceUnavailable(
             self._problem("CON010", "the server cannot be reached", text, "check host, port and network")
         )
 
     def none_free(self, what: str, setting: str) -> SourceUnavailable:
-        """``setting``: the one of the server that limits their number."""
+        """``setting``: the server setting that limits their number."""
         return SourceUnavailable(
             Problem(
                 NONE_FREE,
                 f"no {what} is free",
-                where=self.place,
-                found=f"as many as {setting} allows are in use",
+                where=self.location,
+                found=f"all that {setting} allows are in use",
                 allowed="one for the stream, and one for each table while it is copied",
-                do=f"drop slots that nobody reads (see pg_replication_slots), or raise {setting} and restart the "
-                "server; the next run tries again",
+                do=f"drop unused slots (see pg_replication_slots), or raise {setting} and restart the server; the next "
+                "run tries again",
             )
         )
 
     def _edit(self) -> str:
         name = self.info.connection_id or "the source"
-        return f"mend login, password or database of the Airflow connection {name}"
+        return f"correct the login, password or database of the Airflow connection {name}"
 
     def _forbidden(self, error: Error) -> CdcError:
         return CheckFailed(
-            self._problem("SRC010", "a right is missing", _first_line(error), "see `airflow cdc check` for the GRANT")
+            self._problem("SRC010", "permission denied", _first_line(error), "see `airflow cdc check` for the GRANT")
         )
 
     def _failed(self, error: Error) -> Problem:
         state = error.sqlstate or "connection lost"
-        return self._problem("CON013", "the server failed", f"{state}: {_first_line(error)}", "try again")
+        return self._problem("CON013", "the server returned an error", f"{state}: {_first_line(error)}", "try again")
 
     def _problem(self, code: str, what: str, found: str, do: str) -> Problem:
-        return Problem(code, what, where=self.place, found=found, do=do)
+        return Problem(code, what, where=self.location, found=found, do=do)
 
 
 def _first_line(error: Error) -> str:
@@ -166,7 +168,7 @@ def _first_line(error: Error) -> str:
 
 def _psycopg() -> Any:
     try:
-        import psycopg  # a worker that runs no PostgreSQL source need not have it
+        import psycopg  # optional: only workers with a PostgreSQL source require it
     except ModuleNotFoundError as error:
         raise NotInstalled(
             Problem(

@@ -1,7 +1,7 @@
-"""SQL that lets PostgreSQL vouch for its rows: counts, checksums per column, one hash per row. Text only.
+"""SQL by which PostgreSQL computes row counts, checksums per column, and a hash per row. Text only.
 
-The forms agree with ``targets/sparksql/compare.py`` and with nothing else: neither the stream's nor the copy's
-conversion is used, so a mistake in those shows.
+The text forms equal those of ``targets/sparksql/compare.py``. They use neither the stream's nor the copy's conversion,
+so an error in those becomes visible.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def checksums_query(task: TableTask, schema: TableSchema) -> str:
 
 
 def rows_query(task: TableTask, schema: TableSchema) -> str:
-    """Per row ``k``, the text that tells it from others, ``h``, a hash of all its values, and what shares use."""
+    """Per row ``k``, the text that identifies it, ``h``, a hash of all its values, and the column for splits."""
     values = " || chr(1) || ".join(_marked(f"t{number}") for number in range(len(schema.columns)))
     return f"SELECT k, {_md5(values)} AS h, {quoted(CTID)} FROM ({_texts(task, schema)}) AS texts"
 
 
 def _texts(task: TableTask, schema: TableSchema) -> str:
-    """Old-style children do not belong to a table; the parts of a partitioned one do."""
+    """Rows of inheritance children are left out; rows of partitions are included."""
     namespace, _, name = task.table.partition(".")
     table = f"{quoted(namespace)}.{quoted(name)}"
     regclass = "'" + table.replace("'", "''") + "'::regclass"
@@ -38,29 +38,29 @@ def _texts(task: TableTask, schema: TableSchema) -> str:
     key = [schema.names.index(name) for name in schema.key] or range(len(schema.columns))
     joined = " || chr(1) || ".join(_marked(f"t{number}") for number in key)
     return (
-        f"SELECT *, {joined} AS k FROM (SELECT {texts}, {quoted(CTID)} FROM ({rows}) AS held WHERE {where}) AS columns"
+        f"SELECT *, {joined} AS k FROM (SELECT {texts}, {quoted(CTID)} FROM ({rows}) AS rows WHERE {where}) AS columns"
     )
 
 
 def _column_text(column: Column, schema: TableSchema) -> str:
-    """What a column lacks and is told beside it is NULL there."""
+    """An unrepresentable value is NULL in its column if a second column has its text."""
     if column.text_of:
         return f"CASE WHEN NOT ({_inside(schema.column(column.text_of))}) THEN {quoted(column.text_of)}::text END"
     if schema.has_text_of(column.name):
-        return f"CASE WHEN {_inside(column)} THEN {proof_text(column)} END"
-    return proof_text(column, column.name in schema.key)
+        return f"CASE WHEN {_inside(column)} THEN {_comparable_text(column)} END"
+    return _comparable_text(column, column.name in schema.key)
 
 
 def _inside(column: Column) -> str:
     name = quoted(column.name)
     if column.type.kind is Kind.DECIMAL:
         return f"{name}::text NOT IN ('NaN', 'Infinity', '-Infinity')"
-    moment = f"({name} AT TIME ZONE 'UTC')" if column.type.kind is Kind.TIMESTAMPTZ else f"{name}::timestamp"
-    return f"{moment} >= '{FIRST}' AND {moment} <= '{LAST}'"
+    time = f"({name} AT TIME ZONE 'UTC')" if column.type.kind is Kind.TIMESTAMPTZ else f"{name}::timestamp"
+    return f"{time} >= '{FIRST}' AND {time} <= '{LAST}'"
 
 
-def proof_text(column: Column, in_key: bool = False) -> str:
-    """A text that a target can compute too. In a key 0.0 and -0.0 are one number."""
+def _comparable_text(column: Column, in_key: bool = False) -> str:
+    """A text that the target can also compute. In a key 0.0 and -0.0 are equal."""
     name = quoted(column.name)
     match column.type.kind:
         case Kind.BOOLEAN:
@@ -74,11 +74,11 @@ def proof_text(column: Column, in_key: bool = False) -> str:
         case Kind.BYTES:
             return f"encode({name}, 'hex')"
         case Kind.DATE:
-            return _moment(f"{name}::timestamp", "YYYY-MM-DD")
+            return _time(f"{name}::timestamp", "YYYY-MM-DD")
         case Kind.TIMESTAMP:
-            return _moment(name, "YYYY-MM-DD HH24:MI:SS.US")
+            return _time(name, "YYYY-MM-DD HH24:MI:SS.US")
         case Kind.TIMESTAMPTZ:
-            return _moment(f"({name} AT TIME ZONE 'UTC')", "YYYY-MM-DD HH24:MI:SS.US")
+            return _time(f"({name} AT TIME ZONE 'UTC')", "YYYY-MM-DD HH24:MI:SS.US")
         case Kind.INT16 | Kind.INT32 | Kind.INT64:
             return f"{name}::text"
         case Kind.TEXT | Kind.JSON | Kind.UUID:
@@ -86,19 +86,19 @@ def proof_text(column: Column, in_key: bool = False) -> str:
 
 
 def _bits(name: str, send: str, bits: int, integer: str) -> str:
-    """Floats show their bits, as an integer: no two systems print them alike. All NaN are one."""
+    """The bits of a float as an integer, because systems print floats differently. All NaN are equal."""
     number = f"('x' || encode({send}({name}), 'hex'))::bit({bits})::{integer}::text"
     return f"CASE WHEN {name} = 'NaN' THEN 'NaN' ELSE {number} END"
 
 
-def _moment(moment: str, form: str) -> str:
-    """What lies beyond the years 1 to 9999, infinities too, shows a text that no target has."""
-    beyond = f"{moment} < '{FIRST}' OR {moment} > '{LAST}'"
-    return f"CASE WHEN {beyond} THEN ({moment})::text ELSE to_char({moment}, '{form}') END"
+def _time(time: str, form: str) -> str:
+    """An infinite time, or one outside the years 1 to 9999, has a text that no target has."""
+    beyond = f"{time} < '{FIRST}' OR {time} > '{LAST}'"
+    return f"CASE WHEN {beyond} THEN ({time})::text ELSE to_char({time}, '{form}') END"
 
 
 def _marked(text: str) -> str:
-    """NULL as a text that no value has."""
+    """NULL becomes a text that no value has."""
     return f"coalesce({text}, chr(2) || 'null')"
 
 
@@ -107,6 +107,6 @@ def _md5(text: str) -> str:
 
 
 def _hash(key: str, text: str) -> str:
-    """Eighteen digits over key and value, of which no system has to know hexadecimal numbers."""
+    """Eighteen decimal digits of key and value. Digits are translated, so that no system has to parse hexadecimals."""
     md5 = _md5(f"{key} || chr(1) || {_marked(text)}")
     return f"translate(substr({md5}, 1, 18), 'abcdef', '012345')::bigint"

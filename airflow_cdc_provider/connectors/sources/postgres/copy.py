@@ -14,7 +14,7 @@ from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalogue
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.create_slots import ExportedSnapshot, exported_snapshot
-from airflow_cdc_provider.connectors.sources.postgres.identities import as_published, read_identities
+from airflow_cdc_provider.connectors.sources.postgres.identities import read_identities, with_memberships
 from airflow_cdc_provider.connectors.sources.postgres.positions import floor_key, position_of
 from airflow_cdc_provider.connectors.sources.postgres.publication import (
     ensure_members,
@@ -24,9 +24,9 @@ from airflow_cdc_provider.connectors.sources.postgres.publication import (
     quoted,
     table_sql,
 )
-from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogColumn
+from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable
 from airflow_cdc_provider.connectors.sources.postgres.select import CTID, condition_sql, select_list
-from airflow_cdc_provider.connectors.sources.postgres.splits import TableSplit, Viewed
+from airflow_cdc_provider.connectors.sources.postgres.splits import SnapshotTable, TableSplit
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.spec.selection import selected_schema
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 ONE_PART_BYTES = 32 << 20
 PART_BYTES = 160 << 20
-"""A part becomes a file, of about half that size."""
+"""A part becomes one file of about half this size."""
 
-# Parts of a partitioned table are read together, block range by block range; their largest sets the ranges.
+# The partitions of a table are read together, by block ranges; the largest partition determines the ranges.
 SIZE = """
 SELECT coalesce(max(pg_relation_size(leaf.oid)) / current_setting('block_size')::bigint, 0),
        coalesce(sum(pg_table_size(leaf.oid)), 0)::bigint,
@@ -59,70 +59,70 @@ GROUP BY stats.attname
 """
 MANY_VALUES = 20_000
 ORDERED = 0.99
-"""Correlation of a column's order with the heap's."""
+"""Minimal correlation between the order of a column and that of the heap."""
 
 
 @contextmanager
 def open_copy(client: PostgresClient, publication: str, task: TableTask, epoch: int, cores: int) -> Iterator[Copy]:
-    """Each session that reads a part locks the table against TRUNCATE and ALTER while it reads, and fails where one
-    came before it. Nothing is locked in between, so that no such statement waits longer than a part takes.
+    """Each session that reads a part locks the table against TRUNCATE and ALTER while it reads, and fails if one ran
+    before it. There is no lock between parts, so such a statement waits no longer than one part takes.
 
-    Raises SourceUnavailable where the slot cannot be made in time.
+    Raises SourceUnavailable if the slot cannot be created in time.
     """
     with client.session("publication") as connection:
         catalogue = read_catalogue(connection, [task.table])
         if task.table not in catalogue.tables:
-            raise CheckFailed(no_table(task.table, client.place))
-        ensure_members(connection, publication, [catalogue.tables[task.table]], client.place)
+            raise CheckFailed(no_table(task.table, client.location))
+        ensure_members(connection, publication, [catalogue.tables[task.table]], client.location)
     with exported_snapshot(client, f"cdc_copy_{secrets.token_hex(6)}") as snapshot:
         with client.session("copy") as connection:
             connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
             connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.name}'".encode())
             catalogue = read_catalogue(connection, [task.table])
-            described = catalogue.tables[task.table]
-            copy = _copy(connection, described, snapshot, task, epoch, cores)
+            table = catalogue.tables[task.table]
+            copy = _copy(connection, table, snapshot, task, epoch, cores)
             members = memberships(connection, publication, [task.table])
             if not members:
-                raise CheckFailed(not_a_member(publication, described, client.place))
-            found = read_identities(connection, [described], catalogue.domains)
-        yield replace(copy, identity=as_published(found, members)[task.table])
+                raise CheckFailed(not_a_member(publication, table, client.location))
+            identities = read_identities(connection, [table], catalogue.domains)
+        yield replace(copy, identity=with_memberships(identities, members)[task.table])
 
 
 def parts(blocks: int, size: int, cores: int) -> int:
-    """A small table is one part. A larger one has so many that all cores are busy to the end."""
+    """The number of parts: one for a small table, else a multiple of the cores, so that all are busy to the end."""
     if size <= ONE_PART_BYTES:
         return 1
     return min(blocks, cores * ceil(size / (PART_BYTES * cores)))
 
 
 def block_ranges(blocks: int, parts: int) -> tuple[str, ...]:
-    """Conditions that split a heap of ``blocks`` into ``parts``. The last is open: the heap may have grown."""
+    """Conditions that split a heap of ``blocks`` into ``parts``. The last is unbounded: the heap may have grown."""
     edges = [blocks * part // parts for part in range(1, parts)]
     if not edges:
         return ("TRUE",)
-    places = [f"'({edge},0)'::tid" for edge in edges]
+    bounds = [f"'({edge},0)'::tid" for edge in edges]
     name = quoted(CTID)
-    inner = [f"{name} >= {low} AND {name} < {high}" for low, high in pairwise(places)]
-    return (f"{name} < {places[0]}", *inner, f"{name} >= {places[-1]}")
+    inner = [f"{name} >= {low} AND {name} < {high}" for low, high in pairwise(bounds)]
+    return (f"{name} < {bounds[0]}", *inner, f"{name} >= {bounds[-1]}")
 
 
 def _copy(
     connection: Connection[Any],
-    described: CatalogColumn,
+    table: CatalogTable,
     snapshot: ExportedSnapshot,
     task: TableTask,
     epoch: int,
     cores: int,
 ) -> Copy:
-    schema = replace(selected_schema(task.rule, described.schema), key=task.schema.key)
-    row = connection.execute(SIZE, {"oid": described.oid}).fetchone()
+    schema = replace(selected_schema(task.rule, table.schema), key=task.schema.key)
+    row = connection.execute(SIZE, {"oid": table.oid}).fetchone()
     assert row is not None
     blocks, size, rows = row
     limits = {"many": MANY_VALUES, "ordered": ORDERED}
-    statistics = connection.execute(STATISTICS, {"oid": described.oid, **limits}).fetchall()
+    statistics = connection.execute(STATISTICS, {"oid": table.oid, **limits}).fetchall()
     where = " AND ".join(condition_sql(condition, schema) for condition in task.rule.where)
-    query = f"SELECT {select_list(schema)} FROM {_from(connection, described)}{f' WHERE {where}' if where else ''}"
-    viewed = Viewed(task.table, table_sql(described), described.oid, snapshot.name)
+    query = f"SELECT {select_list(schema)} FROM {_from(connection, table)}{f' WHERE {where}' if where else ''}"
+    viewed = SnapshotTable(task.table, table_sql(table), table.oid, snapshot.name)
     ranges = block_ranges(blocks, parts(blocks, size, cores))
     return Copy(
         floor_key(epoch, snapshot.consistent_point),
@@ -130,12 +130,12 @@ def _copy(
         schema,
         SplitRead(tuple(TableSplit(viewed, query, within).text() for within in ranges), repeatable=True),
         rows,
-        high_cardinality=tuple(str(name) for name, various, _ in statistics if various and name in schema.names),
-        clustered_by=tuple(str(name) for name, _, in_order in statistics if in_order and name in schema.names),
+        high_cardinality=tuple(str(name) for name, many, _ in statistics if many and name in schema.names),
+        clustered_by=tuple(str(name) for name, _, ordered in statistics if ordered and name in schema.names),
     )
 
 
-def _from(connection: Connection[Any], described: CatalogColumn) -> str:
-    """A table with old-style children shows their rows too; they belong to the children."""
-    row = connection.execute("SELECT relkind FROM pg_class WHERE oid = %s", (described.oid,)).fetchone()
-    return table_sql(described) if row and row[0] in ("p", b"p") else f"ONLY {table_sql(described)}"
+def _from(connection: Connection[Any], table: CatalogTable) -> str:
+    """ONLY leaves out the rows of inheritance children; a partitioned table has all its rows in its partitions."""
+    row = connection.execute("SELECT relkind FROM pg_class WHERE oid = %s", (table.oid,)).fetchone()
+    return table_sql(table) if row and row[0] in ("p", b"p") else f"ONLY {table_sql(table)}"

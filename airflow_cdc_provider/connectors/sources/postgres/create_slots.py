@@ -1,4 +1,4 @@
-"""Making slots. It waits for every transaction that is running, so it has a time limit and names who blocks it."""
+"""Creates slots. This waits for all running transactions, so it has a time limit and reports those that block it."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ FROM pg_prepared_xacts WHERE database = current_database()
 
 @dataclass(frozen=True)
 class ExportedSnapshot:
-    """``consistent_point``: a transaction is seen under ``name`` if and only if its commit record starts before it."""
+    """The snapshot ``name`` contains a transaction if and only if its commit record starts before
+    ``consistent_point``."""
 
     name: str
     consistent_point: int
 
 
 def create_main_slot(client: PostgresClient, connection: Connection[Any], slot: str) -> int:
-    """Where the new slot stands: the first transaction it serves commits at or after it."""
+    """Returns the LSN of the new slot: the first transaction that it serves commits at or after it."""
     connection.execute(_limit_sql())
     with _within_limit(client):
         row = connection.execute(
@@ -55,34 +56,34 @@ def create_main_slot(client: PostgresClient, connection: Connection[Any], slot: 
 
 @contextmanager
 def exported_snapshot(client: PostgresClient, slot: str) -> Iterator[ExportedSnapshot]:
-    """A snapshot with its place in the WAL. It lasts as long as the context; the slot goes with it. Waits where no slot
-    or sender is free: the server gives them back a moment after the session that held them has ended.
+    """A snapshot with its LSN. Snapshot and slot exist as long as the context. Waits if no slot or sender is free: the
+    server frees them shortly after the session that used them has ended.
 
-    Raises SourceUnavailable: SRC026 where none gets free in time, SRC021 where running transactions last too long."""
-    with ExitStack() as held:
-        yield _once_free(partial(_exported, client, slot), held)
+    Raises SourceUnavailable: SRC026 if none becomes free in time, SRC021 if running transactions take too long."""
+    with ExitStack() as stack:
+        yield _retry_until_free(partial(_export, client, slot), stack)
 
 
-def _once_free(make: Callable[[ExitStack], ExportedSnapshot], held: ExitStack) -> ExportedSnapshot:
+def _retry_until_free(export: Callable[[ExitStack], ExportedSnapshot], stack: ExitStack) -> ExportedSnapshot:
     end = time.monotonic() + FREE_LIMIT_S
     while True:
         with ExitStack() as attempt:
             try:
-                made = make(attempt)
+                snapshot = export(attempt)
             except SourceUnavailable as error:
                 if error.problems[0].code != NONE_FREE or time.monotonic() > end:
                     raise
             else:
-                held.enter_context(attempt.pop_all())
-                return made
+                stack.enter_context(attempt.pop_all())
+                return snapshot
         time.sleep(FREE_EVERY_S)
 
 
-def _exported(client: PostgresClient, slot: str, held: ExitStack) -> ExportedSnapshot:
-    connection = held.enter_context(client.session("copy", replication=True))
+def _export(client: PostgresClient, slot: str, stack: ExitStack) -> ExportedSnapshot:
+    connection = stack.enter_context(client.session("copy", replication=True))
     connection.execute(_limit_sql())
-    listed = connection.info.server_version >= FIRST_WITH_OPTION_LIST
-    option = "(SNAPSHOT 'export')" if listed else "EXPORT_SNAPSHOT"
+    has_option_list = connection.info.server_version >= FIRST_WITH_OPTION_LIST
+    option = "(SNAPSHOT 'export')" if has_option_list else "EXPORT_SNAPSHOT"
     with _within_limit(client):
         row = connection.execute(
             f'CREATE_REPLICATION_SLOT "{slot}" TEMPORARY LOGICAL {PLUGIN} {option}'.encode()
@@ -109,16 +110,16 @@ def _within_limit(client: PostgresClient) -> Iterator[None]:
         raise SourceUnavailable(
             Problem(
                 "SRC021",
-                f"no replication slot within {CREATE_LIMIT_S} s: making one waits for running transactions",
-                where=client.place,
-                found="; ".join(blockers) or "the transactions have ended by now",
-                do="let these transactions end, or end their sessions; the next run tries again",
+                f"no replication slot was created within {CREATE_LIMIT_S} s: this waits for running transactions",
+                where=client.location,
+                found="; ".join(blockers) or "the transactions have ended in the meantime",
+                do="wait for these transactions, or end their sessions; the next run tries again",
             )
         ) from error
 
 
 def _without_literals(query: str) -> str:
-    """Quoted values and numbers of a query become ``?``; the words before its first colon are our own."""
+    """Quoted values and numbers of a query become ``?``; the text before its first colon is from BLOCKERS."""
     head, mark, body = query.partition(": ")
     body = re.sub(r"'(?:[^']|'')*('|$)|\$(\w*)\$.*?(\$\2\$|$)", "?", body, flags=re.DOTALL)
     return head + mark + re.sub(r"\b\d+(\.\d+)?\b", "?", " ".join(body.split()))

@@ -1,7 +1,7 @@
-"""Rows as COPY writes them, CSV, as columns of a table's types.
+"""Converts the CSV of COPY to columns of a table's types.
 
-NULL is the empty cell without quotes. Values that CSV has no form of its own for come as ``select.value_sql`` spells
-them: bytes as hexadecimal digits, times in the zone UTC.
+NULL is an empty cell without quotes. ``select.value_sql`` determines the other forms: bytes are hexadecimal digits,
+times are in UTC.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ AT_ONCE_BYTES = 4 << 20
 Line = bytes | bytearray | memoryview
 
 
-class NoneOfItsColumn(ValueError):
-    """``columns``: those that hold a value which is none of their type."""
+class InvalidCells(ValueError):
+    """``columns``: those with a value that is not of their type."""
 
     def __init__(self, columns: Iterable[str]) -> None:
-        super().__init__("a cell is none of its column")
+        super().__init__("a cell is not a value of its column's type")
         self.columns = tuple(columns)
 
 
 def csv_tables(lines: Iterable[Line], schema: TableSchema) -> Iterator[pa.Table]:
-    """``lines``: whole rows, one or more each. Raises NoneOfItsColumn."""
-    for content in _joined(lines):
+    """Each element of ``lines`` is one or more whole rows. Raises InvalidCells."""
+    for content in _chunks(lines):
         yield csv_table(content, schema)
 
 
@@ -37,17 +37,17 @@ def csv_table(content: bytes, schema: TableSchema) -> pa.Table:
     import pyarrow as pa
 
     try:
-        read = _read(content, schema, {column.name: _told_as(column.type) for column in schema.columns})
+        table = _read(content, schema, {column.name: _csv_type(column.type) for column in schema.columns})
     except pa.ArrowInvalid as error:
-        raise NoneOfItsColumn(_misfits(content, schema)) from error
-    for at, column in enumerate(schema.columns):
+        raise InvalidCells(_invalid_columns(content, schema)) from error
+    for index, column in enumerate(schema.columns):
         if column.type.kind is Kind.BYTES:
-            read = read.set_column(at, column.name, pa.chunked_array(map(_unhexed, read[column.name].chunks)))
-    return read
+            table = table.set_column(index, column.name, pa.chunked_array(map(_decode_hex, table[column.name].chunks)))
+    return table
 
 
-def _read(content: bytes, schema: TableSchema, told: Mapping[str, pa.DataType]) -> pa.Table:
-    """Those columns that ``told`` names, of these types."""
+def _read(content: bytes, schema: TableSchema, types: Mapping[str, pa.DataType]) -> pa.Table:
+    """Only the columns in ``types``, with these types."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -56,8 +56,8 @@ def _read(content: bytes, schema: TableSchema, told: Mapping[str, pa.DataType]) 
         csv.ReadOptions(column_names=list(schema.names), block_size=len(content) + 1, use_threads=False),
         csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         csv.ConvertOptions(
-            column_types=told,
-            include_columns=list(told),
+            column_types=types,
+            include_columns=list(types),
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
@@ -67,40 +67,40 @@ def _read(content: bytes, schema: TableSchema, told: Mapping[str, pa.DataType]) 
     )
 
 
-def _misfits(content: bytes, schema: TableSchema) -> Iterator[str]:
+def _invalid_columns(content: bytes, schema: TableSchema) -> Iterator[str]:
     import pyarrow as pa
 
     for column in schema.columns:
         try:
-            _read(content, schema, {column.name: _told_as(column.type)})
+            _read(content, schema, {column.name: _csv_type(column.type)})
         except pa.ArrowInvalid:
             yield column.name
 
 
-def _joined(lines: Iterable[Line]) -> Iterator[bytes]:
-    some, size = list[Line](), 0
+def _chunks(lines: Iterable[Line]) -> Iterator[bytes]:
+    chunk, size = list[Line](), 0
     for line in lines:
-        some.append(line)
+        chunk.append(line)
         size += len(line)
         if size >= AT_ONCE_BYTES:
-            yield b"".join(some)
-            some, size = [], 0
-    if some:
-        yield b"".join(some)
+            yield b"".join(chunk)
+            chunk, size = [], 0
+    if chunk:
+        yield b"".join(chunk)
 
 
-def _told_as(kind: LogicalType) -> pa.DataType:
+def _csv_type(kind: LogicalType) -> pa.DataType:
     import pyarrow as pa
 
     return pa.string() if kind.kind is Kind.BYTES else arrow_type(kind)
 
 
-def _unhexed(texts: pa.StringArray) -> pa.BinaryArray:
-    """Two digits are a byte, so a value begins at half the place where its text begins."""
+def _decode_hex(texts: pa.StringArray) -> pa.BinaryArray:
+    """Two digits are one byte, so the offset of a value is half the offset of its text."""
     import numpy as np
     import pyarrow as pa
 
-    texts = pa.concat_arrays([texts])  # from the first byte of its buffers on
+    texts = pa.concat_arrays([texts])  # a copy without offset, because the buffers are read from their start
     valid, offsets, digits = texts.buffers()
     starts = np.frombuffer(offsets, np.int32, len(texts) + 1) // 2 if len(texts) else np.zeros(1, np.int32)
     content = bytes.fromhex(bytes(digits)[: 2 * int(starts[-1])].decode()) if digits is not None else b""

@@ -1,4 +1,4 @@
-"""Identities of tables from the catalogue, and which changes of one the stream carries after all."""
+"""Reads the identities of tables from the catalogue, and excludes changes that the stream carries."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow_cdc_provider.connectors.sources.postgres.types import Domains
-from airflow_cdc_provider.core.table.identity import ColumnIdentity, TableIdentity, TablePartition, UnseenChanges
+from airflow_cdc_provider.core.table.identity import ColumnIdentity, TableIdentity, TablePartition, UnloggedChanges
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
-    from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogColumn
+    from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable
 
 SAME_OUTPUT = {1043: 25, 1015: 1009}
-"""varchar and varchar[] are printed as text and text[] are."""
+"""varchar and varchar[] are printed like text and text[]."""
 
 COLUMNS = """
 SELECT a.attrelid::int8, c.relnatts, a.attname::text, a.attnum, a.atttypid::int8, a.xmin::text, a.atthasmissing,
@@ -27,7 +27,7 @@ WHERE a.attrelid = ANY (%(tables)s) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attrelid, a.attnum
 """
 
-# A partition belongs to the table since the youngest link between the two was made.
+# A partition belongs to the table since the newest pg_inherits row between the two was inserted.
 PARTITIONS = """
 SELECT c.oid::int8, leaf.oid::int8, format('%%I.%%I', n.nspname, leaf.relname), leaf.relfilenode::int8,
        coalesce((SELECT i.xmin::text FROM pg_inherits i
@@ -40,7 +40,7 @@ JOIN pg_class leaf ON leaf.oid = tree.relid JOIN pg_namespace n ON n.oid = leaf.
 WHERE c.oid = ANY (%(tables)s)
 """
 
-# Types of columns, and those that they are made of: arrays, domains, ranges, composite types.
+# Types of columns, and their component types: of arrays, domains, ranges and composite types.
 TYPES = """
 WITH RECURSIVE used (root, oid) AS (
     SELECT DISTINCT attrelid, atttypid FROM pg_attribute
@@ -60,8 +60,8 @@ SELECT used.root::int8, t.oid::int8,
 FROM used JOIN pg_type t ON t.oid = used.oid WHERE t.typtype IN ('e', 'c')
 """
 
-# Rows of the transaction that attached the partition are older than the link where their command came first.
-HELD_ROWS_BEFORE = """
+# Rows of the transaction that attached the partition are older than the pg_inherits row if their command was earlier.
+ROWS_BEFORE_ATTACHMENT = """
 SELECT EXISTS (
     SELECT FROM ONLY {partition} r CROSS JOIN (
         SELECT i.xmin, i.cmin::text::int8 AS command FROM pg_inherits i
@@ -73,19 +73,17 @@ SELECT EXISTS (
 READABLE = "SELECT pg_relation_size(%(oid)s) = 0, has_table_privilege(%(oid)s::oid, 'SELECT')"
 
 
-class Executes(Protocol):
-    """A session, by whichever library."""
+class Session(Protocol):
+    """A database session of any library."""
 
     def execute(self, query: str, params: Mapping[str, Any], /) -> Iterable[Any]: ...
 
 
-def read_identities(
-    connection: Executes, described: Sequence[CatalogColumn], domains: Domains
-) -> dict[str, TableIdentity]:
-    """Of the tables ``described``, with the columns of their schemas. What is read sees every transaction that has
-    committed when this is called."""
-    oids = {"tables": [table.oid for table in described]}
-    columns, last_numbers = _columns(connection, oids, {table.oid: table for table in described}, domains)
+def read_identities(connection: Session, tables: Sequence[CatalogTable], domains: Domains) -> dict[str, TableIdentity]:
+    """The identities of ``tables``, with the columns of their schemas. They reflect every transaction that was
+    committed before the call."""
+    oids = {"tables": [table.oid for table in tables]}
+    columns, last_numbers = _columns(connection, oids, {table.oid: table for table in tables}, domains)
     labels, composites = _types(connection, oids)
     partitions: dict[int, dict[str, TablePartition]] = {}
     for table, oid, name, file, joined in connection.execute(PARTITIONS, oids):
@@ -99,29 +97,31 @@ def read_identities(
             composites.get(table.oid, {}),
             partitions.get(table.oid, {}),
         )
-        for table in described
+        for table in tables
     }
 
 
-def as_published(identities: Mapping[str, TableIdentity], memberships: Mapping[str, int]) -> dict[str, TableIdentity]:
+def with_memberships(
+    identities: Mapping[str, TableIdentity], memberships: Mapping[str, int]
+) -> dict[str, TableIdentity]:
     """``memberships``: table -> oid of its membership in the publication."""
     members = {name: str(memberships.get(name, "")) for name in identities}
     return {name: replace(identity, membership=members[name]) for name, identity in identities.items()}
 
 
-def had_rows_before(connection: Connection[Any], partition: str, oid: str) -> bool:
-    """Whether an attached partition holds rows, or may hold some, that were in it before it belonged to its table: no
-    stream carries these."""
+def had_rows_when_attached(connection: Connection[Any], partition: str, oid: str) -> bool:
+    """Whether an attached partition has, or may have, rows that are older than its attachment: the stream does not
+    carry these."""
     empty, readable = _row(connection, READABLE, oid)
     if empty:
         return False
-    return not readable or bool(_row(connection, HELD_ROWS_BEFORE.format(partition=partition), oid)[0])
+    return not readable or bool(_row(connection, ROWS_BEFORE_ATTACHMENT.format(partition=partition), oid)[0])
 
 
-def as_streamed(changes: UnseenChanges, truncated: bool, attached: Sequence[str]) -> UnseenChanges:
-    """What is left of ``changes`` with what the stream carries: a TRUNCATE, behind which rows have the values that the
-    stream told unless a column was computed anew, and all rows of a partition that was empty when it joined.
-    ``attached``: names of those that were not."""
+def without_streamed(changes: UnloggedChanges, truncated: bool, attached: Sequence[str]) -> UnloggedChanges:
+    """``changes`` without those that the stream carries: a rewrite by TRUNCATE, after which all rows are in the stream
+    unless a column was recomputed, and the rows of a partition that was empty when it was attached. ``attached``: names
+    of the partitions that were not empty."""
     return replace(
         changes,
         rows=(
@@ -136,22 +136,22 @@ def as_streamed(changes: UnseenChanges, truncated: bool, attached: Sequence[str]
 
 
 def _columns(
-    connection: Executes, oids: dict[str, list[int]], described: dict[int, CatalogColumn], domains: Domains
+    connection: Session, oids: dict[str, list[int]], tables: dict[int, CatalogTable], domains: Domains
 ) -> tuple[dict[int, dict[str, ColumnIdentity]], dict[int, int]]:
     columns: dict[int, dict[str, ColumnIdentity]] = {}
     last_numbers: dict[int, int] = {}
     for table, last_number, name, number, type_oid, altered, filled, expression in connection.execute(COLUMNS, oids):
         last_numbers[table] = last_number
-        if expression and name not in described[table].schema.names:
+        if expression and name not in tables[table].schema.names:
             continue
-        output, unclear = _output(type_oid, domains), name in described[table].unclear
-        identity = ColumnIdentity(number, output, altered, filled, unclear, expression=expression)
+        output, unknown_fill = _output(type_oid, domains), name in tables[table].unknown_initial
+        identity = ColumnIdentity(number, output, altered, filled, unknown_fill, expression=expression)
         columns.setdefault(table, {})[name] = identity
     return columns, last_numbers
 
 
 def _types(
-    connection: Executes, oids: dict[str, list[int]]
+    connection: Session, oids: dict[str, list[int]]
 ) -> tuple[dict[int, dict[str, str]], dict[int, dict[str, str]]]:
     labels: dict[int, dict[str, str]] = {}
     composites: dict[int, dict[str, str]] = {}
@@ -164,7 +164,7 @@ def _types(
 
 
 def _output(oid: int, domains: Domains) -> str:
-    """One text for all types that are printed alike. A domain is its base type."""
+    """The same text for all types that are printed alike. A domain is printed like its base type."""
     while oid in domains:
         oid, _ = domains[oid]
     return str(SAME_OUTPUT.get(oid, oid))

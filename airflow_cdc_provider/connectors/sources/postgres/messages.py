@@ -1,7 +1,7 @@
-"""The messages of ``pgoutput``, protocol version 1, as bytes and as Python sees them.
+"""Parses the messages of ``pgoutput``, protocol version 1.
 
-Cell texts are kept byte for byte, one character per byte: numbers and dates are ASCII anyway, and only texts pay for
-decoding. A message that is not understood whole raises one of ``MALFORMED``; nothing is skipped or guessed.
+Cells are kept as Latin-1, one character per byte: numbers and dates are ASCII, so only texts are decoded. A message
+that cannot be parsed completely raises one of ``MALFORMED``; nothing is skipped or guessed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ INSERT, UPDATE, DELETE, TRUNCATE = b"IUDT"
 NEW, KEY, OLD = b"NKO"
 
 UNCHANGED: Final = "\x00unchanged"
-"""A cell whose value was stored out of line and not touched. No text of PostgreSQL can hold a NUL."""
+"""A cell whose TOASTed value was not changed and not sent. No text of PostgreSQL can contain a NUL."""
 
 Cell = str | None
 POSTGRES_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
@@ -66,7 +66,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Relation:
-    """``identity`` is the letter of the catalogue: d default, n nothing, f full, i index."""
+    """``identity`` is the catalogue's letter: d default, n nothing, f full, i index."""
 
     oid: int
     table: str
@@ -75,8 +75,8 @@ class Relation:
 
 
 class RowChange(NamedTuple):
-    """``letter`` is INSERT, UPDATE or DELETE. ``old_kind`` says what ``old`` is: KEY (only identity columns count), OLD
-    (the whole row), or None. A tuple, because one is made for each row."""
+    """``letter`` is INSERT, UPDATE or DELETE. ``old_kind`` is KEY (``old`` has only the identity columns), OLD (it is
+    the whole row), or None. A tuple, because one is created for each row."""
 
     letter: int
     oid: int
@@ -127,13 +127,13 @@ def parse_truncate(data: bytes) -> Truncate:
 
 
 def relation_of(data: bytes) -> int:
-    """The oid in a row change of which nothing else need be right."""
+    """The oid in a row change, which may be malformed otherwise."""
     (oid,) = _relation.unpack_from(data, 1)
     return int(oid)
 
 
 def parse_row_change(data: bytes) -> RowChange:
-    """An insert, update or delete. The two images follow each other, each behind a letter."""
+    """Parse an insert, update or delete. A letter precedes each image."""
     (oid,) = _relation.unpack_from(data, 1)
     padded = data + _AFTER_LAST
     text = data.decode("latin-1")
@@ -155,7 +155,7 @@ def parse_row_change(data: bytes) -> RowChange:
 
 
 def _cells(padded: bytes, text: str, at: int) -> tuple[list[Cell], int]:
-    """``padded`` holds the bytes of ``text`` and some more, so that the header of a last, empty cell can be read."""
+    """``padded`` has the bytes of ``text`` and some more, so that the header of an empty last cell can be unpacked."""
     unpack = _cell.unpack_from
     cells: list[Cell] = []
     append = cells.append
@@ -192,4 +192,4 @@ def _text(data: bytes, at: int) -> tuple[str, int]:
 
 def _require_end(data: bytes, at: int) -> None:
     if len(data) != at:
-        raise MalformedMessage(f"{len(data)} bytes where the content takes {at}")
+        raise MalformedMessage(f"the message has {len(data)} bytes, its content {at}")

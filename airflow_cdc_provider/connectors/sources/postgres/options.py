@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.spec.definition import doc
 
 @dataclass(frozen=True)
 class PostgresOptions:
-    publication: str = doc("Publication that names the tables; made by their owner.")
+    publication: str = doc("Publication that contains the tables; created by their owner.")
     keeps_texts: ClassVar[bool] = True
     slot: str = doc("Name of the replication slot; `cdc_<replicator>` by default.", "")
 

@@ -2,8 +2,7 @@
 
     order key = epoch 8 · start of the commit record 16 · LSN of the change 16 · ordinal in its transaction 8 · phase 2
 
-All digits are hex. A transaction's changes are not contiguous in the WAL, its commit record is one place: so the
-commit leads.
+All digits are hex. The commit record comes first, because the changes of concurrent transactions interleave in the WAL.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ WAL_SEGMENT_BYTES = 16 * 1024 * 1024
 
 
 def parse_lsn(text: str) -> int:
-    """``16/B3748`` as a number of bytes."""
+    """``16/B3748`` as a byte offset in the WAL."""
     high, _, low = text.partition("/")
     return int(high, 16) << 32 | int(low, 16)
 
@@ -34,5 +33,5 @@ def lsn_of(position: Position) -> int:
 
 
 def floor_key(epoch: int, consistent_point: int) -> str:
-    """Order key of a copy: a transaction is in it if and only if its commit record starts before this point."""
+    """Order key of a copy, which contains a transaction if and only if its commit record starts before this point."""
     return f"{epoch_prefix(epoch)}{consistent_point:016x}{0:026x}"

@@ -1,4 +1,4 @@
-"""The publication: which tables the stream carries."""
+"""The publication, which determines the tables that the stream carries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalogue
-from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogColumn
+from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ FROM pg_publication_tables p WHERE p.pubname = %s
 """
 
 
-# A membership is dropped and made anew when its table leaves and returns, or gets another filter.
+# A membership gets a new oid when its table is removed and added again, or gets another filter.
 MEMBERSHIPS = """
 SELECT n.nspname || '.' || c.relname AS name, coalesce(
     (SELECT max(r.oid) FROM pg_publication_rel r WHERE r.prpubid = p.oid
@@ -38,7 +38,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def table_sql(table: CatalogColumn) -> str:
+def table_sql(table: CatalogTable) -> str:
     return f"{quoted(table.namespace)}.{quoted(table.name)}"
 
 
@@ -50,30 +50,31 @@ def memberships(connection: Connection[Any], publication: str, tables: Sequence[
     """Oid of the membership of each table that is in the publication now."""
     of_schema = OF_SCHEMA if connection.info.server_version >= FIRST_WITH_SCHEMAS else ""
     query = MEMBERSHIPS.format(of_schema=of_schema)
-    found = connection.execute(query.encode(), (publication, list(tables))).fetchall()
-    return {name: membership for name, membership in found if membership is not None}
+    rows = connection.execute(query.encode(), (publication, list(tables))).fetchall()
+    return {name: membership for name, membership in rows if membership is not None}
 
 
-def require_publication(connection: Connection[Any], publication: str, tables: Sequence[str], place: str) -> None:
-    """A slot read for a publication that is not there gives, from PostgreSQL 18 on, no changes and no error."""
+def require_publication(connection: Connection[Any], publication: str, tables: Sequence[str], location: str) -> None:
+    """Raises CheckFailed (SRC004). From PostgreSQL 18 on, reading a slot with a missing publication returns no changes
+    and no error."""
     if connection.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (publication,)).fetchone() is None:
-        described = read_catalogue(connection, tables).tables.values()
-        raise CheckFailed(no_publication(publication, [table_sql(table) for table in described], place))
+        existing = read_catalogue(connection, tables).tables.values()
+        raise CheckFailed(no_publication(publication, [table_sql(table) for table in existing], location))
 
 
-def outside(
-    connection: Connection[Any], publication: str, tables: Sequence[str], replicator: str, place: str
+def unpublished(
+    connection: Connection[Any], publication: str, tables: Sequence[str], replicator: str, location: str
 ) -> dict[str, Problem]:
-    """Those of ``tables`` whose changes the server passes over in silence."""
-    there = memberships(connection, publication, tables)
-    missing = [table for table in tables if table not in there]
+    """Those of ``tables`` that are not in the publication: the server skips their changes without an error."""
+    published = memberships(connection, publication, tables)
+    missing = [table for table in tables if table not in published]
     if not missing:
         return {}
     return {
         name: replace(
-            not_a_member(publication, table, place),
-            data="changes made while it is outside are not in the stream",
-            do=f"{add_statement(publication, table)}; the table is copied anew then, or with `reconcile: manual` by "
+            not_a_member(publication, table, location),
+            data="changes made while it is not in the publication are not in the stream",
+            do=f"{add_statement(publication, table)}; a resync of the table follows, or with `reconcile: manual` run "
             f"airflow cdc resync {replicator} --table {name}",
         )
         for name, table in read_catalogue(connection, missing).tables.items()
@@ -81,57 +82,57 @@ def outside(
 
 
 def ensure_members(
-    connection: Connection[Any], publication: str, described: Sequence[CatalogColumn], place: str
+    connection: Connection[Any], publication: str, tables: Sequence[CatalogTable], location: str
 ) -> None:
-    """Put the tables into the publication. Raises CheckFailed with the statements an owner must run instead."""
+    """Add the tables to the publication. Raises CheckFailed with the statements that an owner must run instead."""
     from psycopg.errors import InsufficientPrivilege
 
-    require_publication(connection, publication, [table.schema.table for table in described], place)
-    there = members(connection, publication)
+    require_publication(connection, publication, [table.schema.table for table in tables], location)
+    published = members(connection, publication)
     refused = []
-    for table in described:
-        if table.schema.table in there:
+    for table in tables:
+        if table.schema.table in published:
             continue
         try:
             connection.execute(add_statement(publication, table).encode())
         except InsufficientPrivilege:
-            refused.append(not_a_member(publication, table, place))
+            refused.append(not_a_member(publication, table, location))
     if refused:
         raise CheckFailed(*refused)
 
 
-def add_statement(publication: str, table: CatalogColumn) -> str:
+def add_statement(publication: str, table: CatalogTable) -> str:
     return f"ALTER PUBLICATION {quoted(publication)} ADD TABLE {table_sql(table)}"
 
 
-def not_a_member(publication: str, table: CatalogColumn, place: str) -> Problem:
+def not_a_member(publication: str, table: CatalogTable, location: str) -> Problem:
     return Problem(
         "SRC008",
         f"{table.schema.table} is not in publication {publication}",
-        where=place,
+        where=location,
         found="its changes are not sent",
         do=f"{add_statement(publication, table)};",
     )
 
 
-def no_publication(publication: str, tables: Sequence[str], place: str) -> Problem:
-    """``tables`` as SQL names them."""
+def no_publication(publication: str, tables: Sequence[str], location: str) -> Problem:
+    """``tables``: their names in SQL."""
     target = f"FOR TABLE {', '.join(tables)} " if tables else ""
     return Problem(
         "SRC004",
-        f"there is no publication {publication}",
-        where=place,
+        f"publication {publication} does not exist",
+        where=location,
         found="no such publication in this database",
         do=f"CREATE PUBLICATION {quoted(publication)} {target}WITH (publish_via_partition_root = true);",
-        data="changes made while it was missing may not be in the stream: resync tables that were replicating",
+        data="changes made while it is missing may not be in the stream: resync the tables that are replicating",
     )
 
 
-def no_table(table: str, place: str) -> Problem:
+def no_table(table: str, location: str) -> Problem:
     return Problem(
         "SRC019",
-        f"there is no table {table}",
-        where=place,
+        f"table {table} does not exist",
+        where=location,
         found="no such ordinary or partitioned table in this database",
-        do="create it, or take it out of the definition",
+        do="create it, or remove it from the definition",
     )

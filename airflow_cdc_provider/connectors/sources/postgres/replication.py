@@ -1,5 +1,5 @@
-"""The messages of a slot, as the server streams them. Only looked at: no place is ever confirmed, so the slot stays
-where it is and the next look is told the same again."""
+"""Streams the messages of a slot. No position is ever confirmed, so the slot does not advance and the next read gets
+the same messages."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ if TYPE_CHECKING:
 DATA, KEEPALIVE, STATUS = b"w"[0], b"k"[0], b"r"
 DATA_HEAD = struct.Struct("!xq16x")
 AT_ONCE, AT_ONCE_BYTES = 4096, 4 << 20
-"""What is handed on, and decoded, together."""
+"""Limits of the messages that are yielded, and decoded, together."""
 ASK_AFTER_S = 1.0
-"""A server that has nothing to tell may not say how far it is."""
-NOTHING = 0
-"""In a status: no place. The server takes it for a reader who keeps nothing."""
+"""An idle server may not send its position unless asked."""
+NO_POSITION = 0
+"""In a status: nothing is confirmed."""
 
 
 def stream_messages(
     connection: Connection[Any], slot: str, publications: str, lo: int, limit: int
 ) -> Iterator[list[tuple[int, bytes]]]:
-    """What pgoutput says of all transactions whose commit record starts at or after ``lo``, each message with its LSN
-    (the description of a table has none: it gets that of the message before), until everything up to ``limit`` has been
-    told; transactions behind it may follow. Some at a time.
+    """The messages of all transactions whose commit record starts at or after ``lo``, in chunks, each message with its
+    LSN (a relation message has none: it gets that of the previous message). Ends when everything up to ``limit`` was
+    sent; later transactions may follow.
 
-    ``connection`` is a replication session and cannot be used for anything else afterwards. ``publications``: as a list
-    of SQL identifiers. Raises psycopg.Error."""
-    # A reader that takes its time is no dead one: that the network tells.
+    ``connection`` is a replication session and cannot be used for anything else afterwards. ``publications``: a list of
+    SQL identifiers. Raises psycopg.Error."""
+    # No timeout for a slow reader; keepalives of TCP detect a dead one.
     connection.execute("SET wal_sender_timeout TO 0")
     pgconn = connection.pgconn
     _start(pgconn, slot, publications, lo)
     readable = select.poll()
     readable.register(pgconn.socket, select.POLLIN)
-    reached = lsn = lo
+    server_lsn = lsn = lo
     received: list[tuple[int, bytes]] = []
     room = AT_ONCE_BYTES
     while True:
         size, data = pgconn.get_copy_data(1)
         if size > 0 and data[0] == DATA:
-            (at,) = DATA_HEAD.unpack_from(data)
-            lsn = at or lsn
+            (message_lsn,) = DATA_HEAD.unpack_from(data)
+            lsn = message_lsn or lsn
             received.append((lsn, bytes(data[DATA_HEAD.size :])))
             room -= size
             if room < 0 or len(received) == AT_ONCE:
                 yield received
                 received, room = [], AT_ONCE_BYTES
         elif size > 0 and data[0] == KEEPALIVE:
-            reached, _, wants_answer = struct.unpack("!xqqb", data)
-            if reached >= limit:
+            server_lsn, _, reply_requested = struct.unpack("!xqqb", data)
+            if server_lsn >= limit:
                 break
-            if wants_answer:
-                _tell(pgconn, reached, wants_answer=False)
+            if reply_requested:
+                _send_status(pgconn, server_lsn, request_reply=False)
         elif size == 0:
             if not readable.poll(ASK_AFTER_S * 1000):
-                _tell(pgconn, reached, wants_answer=True)
+                _send_status(pgconn, server_lsn, request_reply=True)
             pgconn.consume_input()
         else:
-            raise _ended(pgconn)
+            raise _stream_error(pgconn)
     yield received
 
 
@@ -78,13 +78,13 @@ def _start(pgconn: PGconn, slot: str, publications: str, lo: int) -> None:
         raise error_from_result(started)
 
 
-def _tell(pgconn: PGconn, written: int, *, wants_answer: bool) -> None:
-    """A status that confirms nothing. A server that is being shut down waits until all has been written."""
-    pgconn.put_copy_data(struct.pack("!cqqqqb", STATUS, written, NOTHING, NOTHING, 0, wants_answer))
+def _send_status(pgconn: PGconn, written: int, *, request_reply: bool) -> None:
+    """Send a status that confirms nothing. A server that shuts down waits until everything is ``written``."""
+    pgconn.put_copy_data(struct.pack("!cqqqqb", STATUS, written, NO_POSITION, NO_POSITION, 0, request_reply))
     pgconn.flush()
 
 
-def _ended(pgconn: PGconn) -> Exception:
+def _stream_error(pgconn: PGconn) -> Exception:
     from psycopg import OperationalError
     from psycopg.errors import error_from_result
     from psycopg.pq import ExecStatus

@@ -1,7 +1,7 @@
-"""Row changes of one relation, thousands at once: what ``rows.RowReader`` says one by one, for those that are plain.
+"""Decodes thousands of plain row changes of one relation at once, with the same results as ``row_images.RowReader``.
 
-Plain is an insert, an update that names no old row or the whole old row under the same key, a delete; with every cell
-there. Whatever else it may be, damaged or rare, is left to the layout.
+Plain are inserts, deletes, and updates without an old row or with the whole old row under the same key, if no cell is
+missing. All other messages, malformed or rare, are left to RowReader.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 
 from airflow_cdc_provider.connectors.json_columns import arrays, objects
 from airflow_cdc_provider.connectors.sources.postgres.cell_columns import (
-    LONG_MOMENT,
+    LONG_TIMESTAMP,
     Bytes,
     Cells,
     Flags,
+    Indexes,
     NotVectorizable,
-    Places,
     json_texts,
 )
 from airflow_cdc_provider.connectors.sources.postgres.messages import DELETE, INSERT, KEY, NEW, OLD, UPDATE
@@ -30,30 +30,30 @@ from airflow_cdc_provider.core.log.change_records import Operation
 
 VALUE, NULL = b"tn"
 IMAGE = 5
-"""Where the letter of a row change's first image stands: behind its own letter and the oid."""
+"""Offset of the letter of the first image in a row change: after its own letter and the oid."""
 
 ROW_COLUMNS = ("op", "key_before", "key", "before", "after", "before_complete", "after_complete")
 
 
 @dataclass(frozen=True)
 class VectorizedRows:
-    """``rows``: ROW_COLUMNS of the plain messages, in order. ``plain`` says which these are."""
+    """``rows``: ROW_COLUMNS of the plain messages, in order. ``plain``: a flag per message."""
 
     rows: pa.RecordBatch
     plain: Flags
 
 
-def vectorized_rows(layout: RowReader, messages: Sequence[bytes]) -> VectorizedRows | None:
-    """None where none of the messages is plain."""
-    read = _Reading(layout, messages)
+def vectorized_rows(reader: RowReader, messages: Sequence[bytes]) -> VectorizedRows | None:
+    """None if none of the messages is plain."""
+    buffer = _MessageBuffer(reader, messages)
     plain, parts, order = np.zeros(len(messages), bool), [], []
     for form in _FORMS:
-        among = np.flatnonzero(read.is_form(form))
-        rows, places = (read.rows(form, among) if len(among) else None) or (None, among)
+        candidates = np.flatnonzero(buffer.is_form(form))
+        rows, indexes = (buffer.rows(form, candidates) if len(candidates) else None) or (None, candidates)
         if rows is not None and rows.num_rows:
-            plain[places] = True
+            plain[indexes] = True
             parts.append(rows)
-            order.append(places)
+            order.append(indexes)
     if not parts:
         return None
     if len(parts) == 1:
@@ -64,7 +64,7 @@ def vectorized_rows(layout: RowReader, messages: Sequence[bytes]) -> VectorizedR
 
 @dataclass(frozen=True)
 class _Form:
-    """What a message is by its letter and that of its first image."""
+    """A kind of message, determined by its letter and that of its first image."""
 
     letter: int
     image: int
@@ -80,28 +80,28 @@ _FORMS = (
 )
 
 
-class _Reading:
-    def __init__(self, layout: RowReader, messages: Sequence[bytes]) -> None:
-        self.layout = layout
-        # Headers and times are looked at beyond the end of the last message; what is found there does not count.
-        self.buffer: Bytes = np.frombuffer(b"".join([*messages, bytes(2 * LONG_MOMENT)]), np.uint8)
+class _MessageBuffer:
+    def __init__(self, reader: RowReader, messages: Sequence[bytes]) -> None:
+        self.reader = reader
+        # Padding, because headers and times are read beyond the end of the last message; those values are ignored.
+        self.buffer: Bytes = np.frombuffer(b"".join([*messages, bytes(2 * LONG_TIMESTAMP)]), np.uint8)
         lengths = np.fromiter(map(len, messages), np.int64, len(messages))
-        self.ends: Places = np.cumsum(lengths)
-        self.starts: Places = self.ends - lengths
-        # Big-endian numbers of four bytes, at every byte.
+        self.ends: Indexes = np.cumsum(lengths)
+        self.starts: Indexes = self.ends - lengths
+        # The big-endian number of four bytes at every offset.
         self.numbers: npt.NDArray[np.uint32] = np.ndarray(
             (len(self.buffer) - 3,), np.dtype(">u4"), self.buffer, strides=(1,)
         )
 
     def is_form(self, form: _Form) -> Flags:
         letters, images = self.buffer[self.starts], self.buffer[self.starts + IMAGE]
-        found: Flags = (self.ends - self.starts > IMAGE) & (letters == form.letter) & (images == form.image)
-        return found
+        matches: Flags = (self.ends - self.starts > IMAGE) & (letters == form.letter) & (images == form.image)
+        return matches
 
-    def rows(self, form: _Form, among: Places) -> tuple[pa.RecordBatch, Places] | None:
-        """The rows of the plain messages among these, and which they are. None where there are none."""
-        at, ends = self.starts[among] + IMAGE + 1, self.ends[among]
-        plain = np.ones(len(among), bool)
+    def rows(self, form: _Form, candidates: Indexes) -> tuple[pa.RecordBatch, Indexes] | None:
+        """The rows of the plain messages among ``candidates``, and their indexes. None if there are none."""
+        at, ends = self.starts[candidates] + IMAGE + 1, self.ends[candidates]
+        plain = np.ones(len(candidates), bool)
         images = []
         if form.image != NEW:
             image, at = self._tuple(at, plain)
@@ -116,18 +116,18 @@ class _Reading:
         if not plain.any():
             return None
         try:
-            return self._told(form, [_only(image, plain) for image in images], among[plain])
+            return self._decode(form, [_filter(image, plain) for image in images], candidates[plain])
         except NotVectorizable:
             return None
 
-    def _tuple(self, at: Places, plain: Flags) -> tuple[list[Cells], Places]:
-        """One image: its cells, and where it ends. Clears ``plain`` where it is none, or lacks a cell."""
-        last = len(self.numbers) - LONG_MOMENT
+    def _tuple(self, at: Indexes, plain: Flags) -> tuple[list[Cells], Indexes]:
+        """The cells of one image and its end. Clears ``plain`` for messages whose image is malformed or incomplete."""
+        last = len(self.numbers) - LONG_TIMESTAMP
         at = np.minimum(at, last)
-        plain &= self.numbers[at] >> 16 == self.layout.width
+        plain &= self.numbers[at] >> 16 == self.reader.width
         at = at + 2
         cells = []
-        for _ in range(self.layout.width):
+        for _ in range(self.reader.width):
             at = np.minimum(at, last)
             kind = self.buffer[at]
             null = kind == NULL
@@ -138,49 +138,49 @@ class _Reading:
             at = at + length
         return cells, at
 
-    def _told(self, form: _Form, images: list[list[Cells]], places: Places) -> tuple[pa.RecordBatch, Places]:
-        layout, none = self.layout, pa.nulls(len(places), pa.string())
+    def _decode(self, form: _Form, images: list[list[Cells]], indexes: Indexes) -> tuple[pa.RecordBatch, Indexes]:
+        reader, none = self.reader, pa.nulls(len(indexes), pa.string())
         key_before = key = before = after = none
         before_complete = after_complete = False
         if form.image != NEW:
-            names = layout.schema.names if form.image == OLD else layout.identity_names
+            names = reader.schema.names if form.image == OLD else reader.identity_names
             values = self._values(images[0], names)
-            before, before_complete = _image(names, values), len(names) == len(layout.schema.names)
-            key_before = _key(layout, values, none)
+            before, before_complete = _image(names, values), len(names) == len(reader.schema.names)
+            key_before = _key(reader, values, none)
         if form.letter != DELETE:
-            values = self._values(images[-1], layout.schema.names)
-            after, after_complete = _image(layout.schema.names, values), True
-            key = _key(layout, values, none)
+            values = self._values(images[-1], reader.schema.names)
+            after, after_complete = _image(reader.schema.names, values), True
+            key = _key(reader, values, none)
         if form.letter == UPDATE and form.image == NEW:
             key_before = key
         columns = [
-            pa.repeat(pa.scalar(form.op.value), len(places)),
+            pa.repeat(pa.scalar(form.op.value), len(indexes)),
             key_before,
             key,
             before,
             after,
-            pa.repeat(pa.scalar(before_complete), len(places)),
-            pa.repeat(pa.scalar(after_complete), len(places)),
+            pa.repeat(pa.scalar(before_complete), len(indexes)),
+            pa.repeat(pa.scalar(after_complete), len(indexes)),
         ]
         rows = pa.RecordBatch.from_arrays(columns, ROW_COLUMNS)
-        if form.letter == UPDATE and form.image == OLD and layout.schema.key and not key_before.equals(key):
-            stayed = pc.equal(key_before, key)
-            return rows.filter(stayed), places[stayed.to_numpy(zero_copy_only=False)]
-        return rows, places
+        if form.letter == UPDATE and form.image == OLD and reader.schema.key and not key_before.equals(key):
+            same_key = pc.equal(key_before, key)
+            return rows.filter(same_key), indexes[same_key.to_numpy(zero_copy_only=False)]
+        return rows, indexes
 
     def _values(self, cells: list[Cells], names: Sequence[str]) -> dict[str, pa.StringArray]:
-        layout = self.layout
+        reader = self.reader
         return {
-            column.name: json_texts(layout.schema, column, cells[place])
-            for column, place in zip(layout.schema.columns, layout.places, strict=True)
+            column.name: json_texts(reader.schema, column, cells[index])
+            for column, index in zip(reader.schema.columns, reader.cell_indexes, strict=True)
             if column.name in names
         }
 
 
-def _only(image: list[Cells], plain: Flags) -> list[Cells]:
+def _filter(image: list[Cells], plain: Flags) -> list[Cells]:
     if plain.all():
         return image
-    return [Cells(one.buffer, one.start[plain], one.length[plain], one.null[plain]) for one in image]
+    return [Cells(cells.buffer, cells.start[plain], cells.length[plain], cells.null[plain]) for cells in image]
 
 
 def _image(names: Sequence[str], values: dict[str, pa.StringArray]) -> pa.StringArray:
@@ -189,8 +189,8 @@ def _image(names: Sequence[str], values: dict[str, pa.StringArray]) -> pa.String
     return objects(names, [values[name] for name in names])
 
 
-def _key(layout: RowReader, values: dict[str, pa.StringArray], none: pa.StringArray) -> pa.StringArray:
-    key = layout.schema.key
+def _key(reader: RowReader, values: dict[str, pa.StringArray], none: pa.StringArray) -> pa.StringArray:
+    key = reader.schema.key
     if not key:
         return none
     if not values.keys() >= set(key):

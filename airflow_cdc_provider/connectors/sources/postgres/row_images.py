@@ -1,4 +1,4 @@
-"""One row of the stream as canonical JSON: which columns, which key, which of its images are whole. Pure."""
+"""Converts a row change of the stream to canonical JSON: its key, its images, and whether they are complete. Pure."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 
 
 class RowReader:
-    """How the cells of one relation become rows of one schema. Made once per relation message. ``places``: of each
-    column of the schema among the ``width`` cells of a row."""
+    """Reads the cells of one relation as rows of one schema. Created once per relation message. ``cell_indexes``: per
+    column of the schema its index among the ``width`` cells of a row."""
 
     def __init__(self, relation: Relation, task: TableTask, schema: TableSchema) -> None:
         self.task = task
@@ -33,40 +33,40 @@ class RowReader:
         self.schema = schema
         self.schema_id = schema.schema_id
         self.width = len(relation.attributes)
-        place = {attribute.name: index for index, attribute in enumerate(relation.attributes)}
-        self.places = [place[column.text_of or column.name] for column in schema.columns]
-        self._straight = self.places == list(range(self.width))
+        index_of = {attribute.name: index for index, attribute in enumerate(relation.attributes)}
+        self.cell_indexes = [index_of[column.text_of or column.name] for column in schema.columns]
+        self._same_order = self.cell_indexes == list(range(self.width))
         self._members = [f"{encode_basestring(name)}:" for name in schema.names]
         self._converters = converters(schema)
         self._key = [schema.names.index(name) for name in schema.key]
         self._identity = [i for i, attribute in enumerate(relation.attributes) if attribute.identity]
         self.identity_names = tuple(
-            name for name, at in zip(schema.names, self.places, strict=True) if at in self._identity
+            name for name, index in zip(schema.names, self.cell_indexes, strict=True) if index in self._identity
         )
         self._where = task.rule.where
         self._filtered = [
-            (condition.column, place[condition.column], schema.column(condition.column).type.kind)
+            (condition.column, index_of[condition.column], schema.column(condition.column).type.kind)
             for condition in self._where
         ]
 
     def read(self, change: RowChange) -> Row | None:
-        """None where the row filter leaves the change out."""
+        """None if the row filter leaves the change out."""
         letter, _, old_kind, old, new = change
         whole = old_kind == OLD
         if new is None:
             assert old is not None
-            return None if self._where and whole and not self._inside(old) else self._delete(old, whole)
+            return None if self._where and whole and not self._matches_filter(old) else self._delete(old, whole)
         if letter == INSERT:
-            return self._insert(new) if not self._where or self._inside(new) else None
+            return self._insert(new) if not self._where or self._matches_filter(new) else None
         return self._update(old, whole, new)
 
     def salvage(self, cells: list[Cell]) -> DecodedPart:
-        """Cell by cell: each is read for itself. Raises what ``read`` raises where there are not as many as columns."""
+        """Read each cell by itself. Raises MalformedMessage if the number of cells is wrong."""
         if len(cells) != self.width:
             raise MalformedMessage(f"a row of {len(cells)} cells in a relation of {self.width}")
         known, columns = {}, []
-        for name, place, convert in zip(self.schema.names, self.places, self._converters, strict=True):
-            cell = cells[place]
+        for name, index, convert in zip(self.schema.names, self.cell_indexes, self._converters, strict=True):
+            cell = cells[index]
             try:
                 if cell is not UNCHANGED:
                     known[name] = "null" if cell is None else convert(cell)
@@ -76,15 +76,15 @@ class RowReader:
         return DecodedPart(f"[{','.join(map(str, key))}]" if key and None not in key else None, known, tuple(columns))
 
     def known_cells(self, change: RowChange) -> tuple[list[Cell] | None, list[Cell]]:
-        """The old and the new cells of a change as far as they say something; of a deleted row there are old ones only,
-        of an inserted one new ones only."""
+        """The old cells (None for an insert or if they were not sent) and the new cells of a change. For a delete, None
+        and the old cells. Unknown cells are UNCHANGED."""
         _, _, old_kind, old, new = change
         before = None if old is None else old if old_kind == OLD else self._identity_only(old)
         if new is None:
             assert before is not None
             return None, before
         if before is not None:
-            new = [then if now is UNCHANGED else now for then, now in zip(before, new, strict=True)]
+            new = [old_cell if cell is UNCHANGED else cell for old_cell, cell in zip(before, new, strict=True)]
         return before, new
 
     def _insert(self, new: list[Cell]) -> Row:
@@ -100,12 +100,13 @@ class RowReader:
     def _update(self, old: list[Cell] | None, whole: bool, new: list[Cell]) -> Row | None:
         known = None if old is None else old if whole else self._identity_only(old)
         if UNCHANGED in new and known is not None:
-            new = [then if now is UNCHANGED else now for then, now in zip(known, new, strict=True)]
+            new = [old_cell if cell is UNCHANGED else cell for old_cell, cell in zip(known, new, strict=True)]
         if self._where:
-            was, now = not whole or known is None or self._inside(known), self._inside(new)
-            if not was:
-                return self._insert(new) if now else None
-            if not now:
+            matched = not whole or known is None or self._matches_filter(known)
+            matches_now = self._matches_filter(new)
+            if not matched:
+                return self._insert(new) if matches_now else None
+            if not matches_now:
                 return self._delete(new if known is None else known, whole)
         values = self._values(new)
         after, complete = self._image(values)
@@ -128,18 +129,18 @@ class RowReader:
         )
 
     def _identity_only(self, old: list[Cell]) -> list[Cell]:
-        """A key image shows NULL for every other column; those are unknown, not NULL."""
+        """A key image has NULL for all other columns; these are unknown, not NULL."""
         cells: list[Cell] = [UNCHANGED] * len(old)
         for index in self._identity:
             cells[index] = old[index]
         return cells
 
     def _values(self, cells: list[Cell]) -> list[str | None]:
-        """JSON texts in the order of the schema; None where the value is unknown."""
-        if not self._straight:
+        """JSON texts in the order of the schema; None if the value is unknown."""
+        if not self._same_order:
             if len(cells) != self.width:
                 raise MalformedMessage(f"a row of {len(cells)} cells in a relation of {self.width}")
-            cells = [cells[place] for place in self.places]
+            cells = [cells[index] for index in self.cell_indexes]
         return [
             convert(cell) if cell is not None and cell is not UNCHANGED else None if cell is UNCHANGED else "null"
             for convert, cell in zip(self._converters, cells, strict=True)
@@ -160,10 +161,10 @@ class RowReader:
         except TypeError as error:  # an unknown value is None
             raise MalformedMessage(f"the key of a row of {self.table} is not in the message") from error
 
-    def _inside(self, cells: list[Cell]) -> bool:
+    def _matches_filter(self, cells: list[Cell]) -> bool:
         values = {}
-        for name, place, kind in self._filtered:
-            if cells[place] is UNCHANGED:
-                raise MalformedMessage(f"column {name}, which the row filter needs, is not in the message")
-            values[name] = python_value(kind, cells[place])
+        for name, index, kind in self._filtered:
+            if cells[index] is UNCHANGED:
+                raise MalformedMessage(f"column {name}, which the row filter requires, is not in the message")
+            values[name] = python_value(kind, cells[index])
         return matches(self._where, values)

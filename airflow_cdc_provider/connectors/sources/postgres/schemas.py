@@ -1,4 +1,4 @@
-"""Which schema a table had at a place of the stream. Pure."""
+"""Determines the schema of a table at a position of the stream. Pure."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from airflow_cdc_provider.core.table.schema import Column, LogicalType, TableSch
 
 
 @dataclass(frozen=True)
-class CatalogColumn:
-    """A table in the catalogue, as it is now. ``schema`` leaves generated columns out. ``unclear`` are columns whose
-    value in rows older than the column the catalogue does not tell."""
+class CatalogTable:
+    """The current entry of a table in the catalogue. ``schema`` leaves generated columns out. ``unknown_initial``:
+    columns whose value in rows older than the column is not in the catalogue."""
 
     oid: int
     namespace: str
     name: str
     schema: TableSchema
     generated: frozenset[str] = frozenset()
-    unclear: frozenset[str] = frozenset()
+    unknown_initial: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    tables: Mapping[str, CatalogColumn]
+    tables: Mapping[str, CatalogTable]
     domains: Domains
 
 
 def stream_schema(relation: Relation, task: TableTask, catalogue: Catalogue) -> TableSchema:
-    """What the stream says, completed from the catalogue. The task's own schema where it has the same shape.
+    """The schema of a relation message, completed from the catalogue. The task's own schema if it has the same shape.
 
-    Where the identity no longer covers the key, changed rows cannot be named by it: the schema then shows the key that
-    the stream does give, and the change of key stops the table, and only it.
+    If the replica identity no longer covers the key, the key does not identify changed rows: the schema then has the
+    columns of the replica identity as its key, and the schema change stops this table alone.
     """
-    described = catalogue.tables.get(relation.table)
-    known = [schema for schema in (described and described.schema, task.schema) if schema]
+    table = catalogue.tables.get(relation.table)
+    known = [schema for schema in (table and table.schema, task.schema) if schema]
     if task.control and task.control.schema:
         known.append(task.control.schema)
     columns = [
         _column(attribute, known, catalogue.domains)
         for attribute in relation.attributes
-        if not (described and attribute.name in described.generated)
+        if not (table and attribute.name in table.generated)
     ]
     key = _key(relation, task)
     schema = TableSchema(task.table, selected_columns(task.rule, columns, key), key, task.schema.regime)
@@ -52,18 +52,18 @@ def stream_schema(relation: Relation, task: TableTask, catalogue: Catalogue) -> 
 
 
 def shape(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]:
-    """What makes two schemas the same to a stream: names and types of the columns, and the key."""
+    """Two schemas are equal to a stream if names and types of the columns and the key are equal."""
     return {column.name: column.type for column in schema.columns}, schema.key
 
 
-def unclear_columns(schema: TableSchema, task: TableTask, catalogue: Catalogue) -> tuple[str, ...]:
-    """Columns the target lacks and whose value in its rows nobody can tell but by reading them again."""
-    described = catalogue.tables.get(schema.table)
-    held = task.control.schema if task.control else None
-    if described is None or held is None:
-        return ()
-    unclear = {*described.unclear, *task.rule.columns.cast}
-    return tuple(name for name in schema.names if name in unclear and name not in held.names)
+def has_unknown_initial(schema: TableSchema, task: TableTask, catalogue: Catalogue) -> bool:
+    """Whether the target lacks columns whose values in its rows can only be read from the source table."""
+    table = catalogue.tables.get(schema.table)
+    target_schema = task.control.schema if task.control else None
+    if table is None or target_schema is None:
+        return False
+    unknown = {*table.unknown_initial, *task.rule.columns.cast}
+    return any(name in unknown and name not in target_schema.names for name in schema.names)
 
 
 def _column(attribute: Attribute, known: list[TableSchema], domains: Domains) -> Column:

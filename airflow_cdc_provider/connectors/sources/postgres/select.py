@@ -1,4 +1,4 @@
-"""SQL that reads a table so that every value arrives as the stream tells it. Text only, no connection."""
+"""SQL that reads the values of a table in the same form as the stream has them. Text only, no connection."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from decimal import Decimal
 from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
 from airflow_cdc_provider.connectors.sources.postgres.types import FLOATS
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition, Scalar
-from airflow_cdc_provider.core.spec.filters import Beyond, NoDate, Value, literal
+from airflow_cdc_provider.core.spec.filters import InvalidDate, OutOfRange, Value, literal
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
 CTID = "_cdc_ctid"
-"""A column of the query that only the shares' conditions use."""
+"""A column of the query that only the conditions of the splits use."""
 
 PLAIN_TEXT = ("text", "character varying", "name", "uuid", "json", "jsonb", "numeric")
 
@@ -25,15 +25,15 @@ def select_list(schema: TableSchema) -> str:
 
 
 def value_sql(column: Column, schema: TableSchema) -> str:
-    """The column in a form whose text says all of it. What its kind has not comes as it is, and is none of the column's
-    kind for who reads it; NULL, where it is told beside."""
+    """The column in a form whose text is exact. An unrepresentable value is NULL if a second column has its text;
+    otherwise it is selected as it is, and its reader rejects it."""
     if column.text_of:
         source = quoted(column.text_of)
-        return f"CASE WHEN NOT ({_has(schema.column(column.text_of))}) THEN format('%s', {source}) END"
+        return f"CASE WHEN NOT ({_is_representable(schema.column(column.text_of))}) THEN format('%s', {source}) END"
     if column.name in schema.key and column.type.kind in FLOATS:
-        return f"{_plain(column)} + 0::{_BASE[column.type.kind]}"  # 0 and -0 are one key
+        return f"{_plain(column)} + 0::{_BASE[column.type.kind]}"  # 0 and -0 are the same key
     if schema.has_text_of(column.name):
-        return f"CASE WHEN {_has(column)} THEN {_plain(column)} END"
+        return f"CASE WHEN {_is_representable(column)} THEN {_plain(column)} END"
     return _plain(column)
 
 
@@ -52,8 +52,8 @@ def _plain(column: Column) -> str:
             return _text(column)
 
 
-def _has(column: Column) -> str:
-    """The value is one of the column's kind; NULL where the column is."""
+def _is_representable(column: Column) -> str:
+    """A condition: the column's kind has the value. NULL if the column is NULL."""
     if column.type.kind is Kind.DECIMAL:
         return f"{quoted(column.name)}::numeric <> 'NaN'"
     first, last = _calendar(column.type.kind)
@@ -74,7 +74,7 @@ _BASE: Mapping[Kind, str] = {
 
 
 def condition_sql(condition: Condition, schema: TableSchema) -> str:
-    """The same decision as ``core.filters.matches`` takes on the stream."""
+    """Equivalent to ``core.spec.filters.matches``, which filters the stream."""
     column = schema.column(condition.column)
     if condition.op in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
         return f"({_comparable(column)}) {condition.op.value.upper()}"
@@ -95,8 +95,8 @@ def _calendar(kind: Kind) -> tuple[str, str]:
 
 
 def _text(column: Column) -> str:
-    """What the type's output function prints, as on the stream. A cast to text is something else for some types
-    (``character`` loses its padding, ``inet`` gains a mask), and IS NULL is something else for composite ones."""
+    """The output of the type's output function, as in the stream. A cast to text differs for some types (``character``
+    loses its padding, ``inet`` gains a mask), and IS NULL differs for composite types."""
     name = quoted(column.name)
     if re.sub(r"\([\d,-]+\)$", "", column.native) in PLAIN_TEXT:
         return f"{name}::text"
@@ -135,11 +135,11 @@ def _literal(column: Column, given: Scalar) -> str:
             return f"'{value.isoformat()}'::date"
         case str():
             return _quoted_text(value)
-        case Beyond() | NoDate():
-            raise AssertionError("the YAML cannot name such a time")
+        case OutOfRange() | InvalidDate():
+            raise AssertionError("the YAML cannot contain such a time")
 
 
 def _quoted_text(value: str) -> str:
-    """Means the same whether or not the server takes backslashes in plain literals for escapes."""
+    """A literal that does not depend on ``standard_conforming_strings``."""
     mark = "E" if "\\" in value else ""
     return mark + "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -16,10 +16,10 @@ from airflow_cdc_provider.connectors.sources.postgres.compare import checksums_q
 from airflow_cdc_provider.connectors.sources.postgres.copy import open_copy
 from airflow_cdc_provider.connectors.sources.postgres.dead_letters import reread
 from airflow_cdc_provider.connectors.sources.postgres.identities import (
-    as_published,
-    as_streamed,
-    had_rows_before,
+    had_rows_when_attached,
     read_identities,
+    with_memberships,
+    without_streamed,
 )
 from airflow_cdc_provider.connectors.sources.postgres.options import read_options
 from airflow_cdc_provider.connectors.sources.postgres.publication import memberships
@@ -32,7 +32,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Source
-from airflow_cdc_provider.core.table.identity import TableIdentity, UnseenChanges
+from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import POSTGRESQL, Specials, may_hold
 
@@ -41,14 +41,15 @@ if TYPE_CHECKING:
 
 
 class PostgresSource:
-    """One database, one publication, one slot. Whether images are full is a matter of each table's replica identity."""
+    """One database, one publication, one slot. The replica identity of a table determines whether images are full."""
 
     unseen: ClassVar[str] = (
-        'types that print a stored value as another text: docs/guides/postgresql.md, "What the stream does not tell"'
+        "types that print a stored value as another text: "
+        'docs/guides/postgresql.md, "Changes that are not in the stream"'
     )
     has_transactions: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = True
-    repeats_within: ClassVar[timedelta] = timedelta(0)
+    duplicates_within: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = read_options(source.options, replicator)
@@ -70,7 +71,7 @@ class PostgresSource:
             return [table.schema for table in read_catalogue(connection).tables.values()]
 
     def copies_at_once(self) -> int:
-        """As many as the server has replication slots and senders free."""
+        """Limited by the server's free replication slots and senders."""
         with self.client.session("capacity") as connection:
             return read_capacity(connection, self.options.slot).copies
 
@@ -84,7 +85,7 @@ class PostgresSource:
         return self.stream.status(position, tables)
 
     def retained_log(self, position: Position | None) -> RetainedLog:
-        """WAL, from where the slot restarts."""
+        """The WAL from the slot's ``restart_lsn`` on."""
         return self.stream.retained_log()
 
     def acknowledge(self, position: Position) -> None:
@@ -96,23 +97,26 @@ class PostgresSource:
     def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
         with self.client.session("describe") as connection:
             catalogue = read_catalogue(connection, tables)
-            found = read_identities(connection, list(catalogue.tables.values()), catalogue.domains)
-            return as_published(found, memberships(connection, self.options.publication, list(found)))
+            identities = read_identities(connection, list(catalogue.tables.values()), catalogue.domains)
+            members = memberships(connection, self.options.publication, list(identities))
+            return with_memberships(identities, members)
 
     def not_streamed(
-        self, table: str, position: Position, now: TableIdentity, changes: UnseenChanges, truncated: bool
-    ) -> UnseenChanges:
+        self, table: str, position: Position, now: TableIdentity, changes: UnloggedChanges, truncated: bool
+    ) -> UnloggedChanges:
         with self.client.session("describe") as connection:
-            filled = [
+            non_empty = [
                 now.partitions[oid].name
                 for oid in changes.attached
-                if had_rows_before(connection, now.partitions[oid].name, oid)
+                if had_rows_when_attached(connection, now.partitions[oid].name, oid)
             ]
-            truncated = truncated or (changes.rewritten and self.stream.truncates(connection, position, int(now.table)))
-        return as_streamed(changes, truncated, filled)
+            truncated = truncated or (
+                changes.rewritten and self.stream.has_truncate(connection, position, int(now.table))
+            )
+        return without_streamed(changes, truncated, non_empty)
 
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
-        """A slot is read by one session at a time, so a window is one partition."""
+        """One split per window, because only one session at a time can read a slot."""
         return [StreamSplit(lo, limit, {})]
 
     def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
@@ -122,17 +126,14 @@ class PostgresSource:
         return reread(record, table, schema)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
-        """The snapshot names its own place."""
+        """The anchor is the LSN of the exported snapshot."""
         return open_copy(self.client, self.options.publication, table, epoch, cores)
 
-    def read_split(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
-        """The rows of one share of a copy, in the table's types. Runs wherever a task runs."""
-        return read_split(self.client, share, schema)
+    def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
+        return read_split(self.client, split, schema)
 
     def checksums(self, copy: Copy, table: TableTask, schema: TableSchema) -> Mapping[str, Any]:
-        """``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes, by the server."""
         return checksums(self.client, copy, checksums_query(table, schema))
 
     def hashes(self, copy: Copy, table: TableTask, schema: TableSchema) -> SplitRead:
-        """Per row ``k``, the text that tells it from others, and ``h``, a hash of all its values."""
         return with_rows(copy, rows_query(table, schema))

@@ -1,4 +1,4 @@
-"""Parts of a table, read under the snapshot of its copy by any process, any number of times with the same rows."""
+"""Splits of a table, read under the snapshot of its copy by any process, any number of times with the same rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
-from airflow_cdc_provider.connectors.sources.postgres.csv_columns import NoneOfItsColumn, csv_tables
+from airflow_cdc_provider.connectors.sources.postgres.csv_columns import InvalidCells, csv_tables
 from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
 from airflow_cdc_provider.connectors.unrepresentable import INFINITE, NOT_A_NUMBER, OTHER_YEAR, unrepresentable_row
-from airflow_cdc_provider.core.errors import BadRecordMet, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import BadRecordFound, Problem, SourceUnavailable
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 BEYOND = f"{INFINITE}, {OTHER_YEAR}, or {NOT_A_NUMBER}"
 
 REWRITTEN = "the table was truncated or rewritten during its copy"
-# In a session under the snapshot the catalogue's rows are those of the snapshot; its functions tell what is there now.
-# Neither TRUNCATE nor a rewriting ALTER respects older snapshots: rows would be missing from the copy unseen.
+# In a session under the snapshot, queries of the catalogue return rows of the snapshot, but its functions the current
+# state. TRUNCATE and a rewriting ALTER do not respect older snapshots: the copy would miss rows without an error.
 STILL_WHOLE = f"""
 DO $check$ BEGIN
   IF EXISTS (
@@ -39,8 +39,8 @@ END $check$
 
 
 @dataclass(frozen=True)
-class Viewed:
-    """A table under an exported snapshot. ``name``: as SQL writes it."""
+class SnapshotTable:
+    """A table under an exported snapshot. ``name``: quoted for SQL."""
 
     table: str
     name: str
@@ -50,9 +50,9 @@ class Viewed:
 
 @dataclass(frozen=True)
 class TableSplit:
-    """``rows``: a SELECT; ``within``: the condition on its columns that makes the share."""
+    """``rows``: a SELECT; ``within``: the condition on its columns that defines the split."""
 
-    viewed: Viewed
+    viewed: SnapshotTable
     rows: str
     within: str
 
@@ -65,23 +65,23 @@ def split_of(text: str) -> TableSplit:
 
 
 def read_split(client: PostgresClient, text: str, schema: TableSchema) -> Iterator[pa.Table]:
-    """The columns of ``schema``. Raises SourceUnavailable (CPY008) where the table is not what it was, BadRecordMet
-    (CPY009) where a row holds what no target can."""
-    share = split_of(text)
+    """The columns of ``schema``. Raises SourceUnavailable (CPY008) if the table was rewritten, BadRecordMet (CPY009) if
+    a row has a value that no target's type has."""
+    split = split_of(text)
     columns = ", ".join(map(quoted, schema.names))
-    rows = f"SELECT {columns} FROM ({share.rows}) AS rows WHERE {share.within}"
+    rows = f"SELECT {columns} FROM ({split.rows}) AS rows WHERE {split.within}"
     with (
-        under_snapshot(client, share.viewed) as connection,
+        under_snapshot(client, split.viewed) as connection,
         connection.cursor().copy(f"COPY ({rows}) TO STDOUT (FORMAT csv)".encode()) as lines,
     ):
         try:
             yield from csv_tables(lines, schema)
-        except NoneOfItsColumn as error:
-            raise BadRecordMet(unrepresentable_row(schema, error.columns, BEYOND)) from error
+        except InvalidCells as error:
+            raise BadRecordFound(unrepresentable_row(schema, error.columns, BEYOND)) from error
 
 
 def checksums(client: PostgresClient, copy: Copy, query: str) -> Mapping[str, Any]:
-    """The one row of a query under the snapshot of the copy."""
+    """The only row of a query under the snapshot of the copy."""
     from psycopg.rows import dict_row
 
     with (
@@ -89,18 +89,18 @@ def checksums(client: PostgresClient, copy: Copy, query: str) -> Mapping[str, An
         connection.cursor(row_factory=dict_row) as cursor,
     ):
         row = cursor.execute(query.encode()).fetchone()
-    assert row is not None, "sums without groups are one row"
+    assert row is not None, "an aggregate without GROUP BY returns one row"
     return row
 
 
 def with_rows(copy: Copy, rows: str) -> SplitRead:
-    """The shares of the copy, with another SELECT over the same table."""
-    return replace(copy.read, splits=tuple(replace(split_of(one), rows=rows).text() for one in copy.read.splits))
+    """The splits of the copy, with another SELECT over the same table."""
+    return replace(copy.read, splits=tuple(replace(split_of(split), rows=rows).text() for split in copy.read.splits))
 
 
 @contextmanager
-def under_snapshot(client: PostgresClient, viewed: Viewed) -> Iterator[Connection[Any]]:
-    """A session that sees the table as the copy does, and holds off TRUNCATE and ALTER for as long as it reads."""
+def under_snapshot(client: PostgresClient, viewed: SnapshotTable) -> Iterator[Connection[Any]]:
+    """A session with the snapshot of the copy and a lock against TRUNCATE and ALTER."""
     from psycopg.errors import RaiseException
 
     with client.session("copy") as connection:
@@ -119,7 +119,7 @@ def _rewritten(table: str) -> Problem:
         "CPY008",
         REWRITTEN,
         where=table,
-        found="TRUNCATE, or an ALTER that writes every row anew",
-        do="nothing: the next attempt copies it anew",
+        found="TRUNCATE, or an ALTER that rewrites every row",
+        do="nothing: the next attempt starts a new copy",
         data="nothing of this attempt is visible",
     )

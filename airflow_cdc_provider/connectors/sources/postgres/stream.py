@@ -1,4 +1,4 @@
-"""The replication slot: made once, looked at cheaply, read window by window, advanced last."""
+"""The replication slot: created once, inspected cheaply, read window by window, advanced last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalogue
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.create_slots import PLUGIN, create_main_slot
-from airflow_cdc_provider.connectors.sources.postgres.decode import ROW_LETTERS, PgoutputDecoder
+from airflow_cdc_provider.connectors.sources.postgres.decode import HEAD_BYTES, ROW_LETTERS, PgoutputDecoder
 from airflow_cdc_provider.connectors.sources.postgres.options import PostgresOptions
 from airflow_cdc_provider.connectors.sources.postgres.positions import (
     WAL_PAGE_BYTES,
@@ -28,9 +28,9 @@ from airflow_cdc_provider.connectors.sources.postgres.positions import (
 from airflow_cdc_provider.connectors.sources.postgres.publication import (
     ensure_members,
     no_table,
-    outside,
     quoted,
     require_publication,
+    unpublished,
 )
 from airflow_cdc_provider.connectors.sources.postgres.replication import stream_messages
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -56,8 +56,8 @@ SELECT lsn, xid, data FROM pg_logical_slot_peek_binary_changes(
     %(slot)s, %(limit)s, %(changes)s, 'proto_version', '1', 'publication_names', %(publication)s)
 """
 
-# The message of a commit carries the end of the commit record as its LSN. One commit tells that there was any at all.
-NEWS = f"""
+# The LSN of a commit message is the end of the commit record. One commit is returned to show that there was any.
+PENDING_CHANGES = f"""
 WITH peeked AS MATERIALIZED ({PEEK}),
      late AS (SELECT xid FROM peeked WHERE get_byte(data, 0) = {messages.COMMIT} AND lsn > %(position)s::pg_lsn)
 SELECT DISTINCT CASE WHEN get_byte(data, 0) IN ({messages.RELATION}, {messages.TRUNCATE}) THEN data
@@ -75,20 +75,20 @@ TRUNCATES = f"""
 SELECT data FROM ({PEEK}) peeked WHERE get_byte(data, 0) = {messages.TRUNCATE} AND lsn > %(position)s::pg_lsn
 """
 
-# A publication whose row is younger than the slot's horizon was changed in what the slot has still to tell.
-ALTERED = """
+# A publication whose row is newer than the slot's horizon was altered within the WAL that the slot has yet to decode.
+PUBLICATION_ALTERED = """
 SELECT age(p.xmin) <= age(s.catalog_xmin)
 FROM pg_publication p, pg_replication_slots s WHERE p.pubname = %s AND s.slot_name = %s
 """
-WHOLE = f"SELECT count(*) FROM ({PEEK}) peeked"
-PASSED_OVER = "55000"
-"""Since version 18 changes made while the publication was away, dropped or under another name, raise nothing: the
-server passes over them with a warning of this code. Older ones fail."""
+DECODE_ALL = f"SELECT count(*) FROM ({PEEK}) peeked"
+SKIPPED_CHANGES = "55000"
+"""Changes made while the publication was dropped or had another name: servers since version 18 skip them with a warning
+of this SQLSTATE, older ones fail."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """``holder`` is the application name of the session that uses it now, empty when nobody does."""
+    """``holder`` is the application name of the session that uses the slot now, empty if there is none."""
 
     confirmed: int
     restart: int
@@ -107,47 +107,49 @@ class ReplicationSlot:
             catalogue = read_catalogue(connection, tables)
             missing = [table for table in tables if table not in catalogue.tables]
             if missing:
-                raise CheckFailed(*(no_table(table, self.client.place) for table in missing))
-            described = [catalogue.tables[table] for table in tables]
-            ensure_members(connection, self.options.publication, described, self.client.place)
-            if self.look(connection) is not None:
+                raise CheckFailed(*(no_table(table, self.client.location) for table in missing))
+            members = [catalogue.tables[table] for table in tables]
+            ensure_members(connection, self.options.publication, members, self.client.location)
+            if self._find(connection) is not None:
                 return position_of(self._existing(connection).confirmed)
             return position_of(create_main_slot(self.client, connection, self.options.slot))
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
-        """The publication is asked behind the limit: a table that is in it then, by the membership that it had, was in
-        it up to the limit."""
+        """The publication is queried after the limit is taken: a table that is in it then, with the same membership,
+        was in it up to the limit."""
         with self.client.session("status") as connection:
-            self._served(connection, position)
-            require_publication(connection, self.options.publication, tables, self.client.place)
+            self._require_served(connection, position)
+            require_publication(connection, self.options.publication, tables, self.client.location)
             self._claim(connection, take_over=False)
-            flushed = parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text"))
+            flushed = parse_lsn(_scalar(connection, "SELECT pg_current_wal_flush_lsn()::text"))
             lo = lsn_of(position)
-            with self._decoded():
-                anything = flushed > lo and self._anything(connection, lo, flushed, set(tables))
-                if anything:
-                    self._require_whole(connection, flushed)
-            # A record may straddle a page, so an end of page need not be an end of record; any other place is one.
+            with self._decoding_errors():
+                has_changes = flushed > lo and self._has_changes(connection, lo, flushed, set(tables))
+                if has_changes:
+                    self._require_complete(connection, flushed)
+            # The end of a page may be inside a record that spans two pages; every other flush position ends a record.
             far = flushed - lo >= WAL_SEGMENT_BYTES and flushed % WAL_PAGE_BYTES != 0
-            idle = position_of(flushed) if far and not anything else None
-            left_out = outside(connection, self.options.publication, tables, self.client.replicator, self.client.place)
-            return SourceStatus(anything, position_of(flushed), idle, left_out)
+            idle = position_of(flushed) if far and not has_changes else None
+            outside = unpublished(
+                connection, self.options.publication, tables, self.client.replicator, self.client.location
+            )
+            return SourceStatus(has_changes, position_of(flushed), idle, outside)
 
-    def truncates(self, connection: Connection[Any], position: Position, oid: int) -> bool:
-        """Whether a TRUNCATE of the table is among the changes behind ``position``."""
+    def has_truncate(self, connection: Connection[Any], position: Position, oid: int) -> bool:
+        """Whether the changes after ``position`` contain a TRUNCATE of the table."""
         self._claim(connection, take_over=False)
-        flushed = parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text"))
+        flushed = parse_lsn(_scalar(connection, "SELECT pg_current_wal_flush_lsn()::text"))
         parameters = {**self._peek(flushed, None), "position": lsn_text(lsn_of(position))}
-        with self._decoded():
-            found = connection.execute(TRUNCATES.encode(), parameters)
-        return any(oid in messages.parse_truncate(bytes(data)).oids for (data,) in found)
+        with self._decoding_errors():
+            truncates = connection.execute(TRUNCATES.encode(), parameters)
+        return any(oid in messages.parse_truncate(bytes(data)).oids for (data,) in truncates)
 
     def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         lo, limit = lsn_of(partition.lo), lsn_of(partition.limit)
         with self.client.session("read", autocommit=False) as connection:
             catalogue = read_catalogue(connection, [task.table for task in tables])
-            self._served(connection, partition.lo)
-            require_publication(connection, self.options.publication, list(catalogue.tables), self.client.place)
+            self._require_served(connection, partition.lo)
+            require_publication(connection, self.options.publication, list(catalogue.tables), self.client.location)
             connection.commit()
             self._claim(connection, take_over=True)
         decoder = PgoutputDecoder(tables, catalogue, epoch, lo, limit)
@@ -174,20 +176,20 @@ class ReplicationSlot:
 
     def drop(self) -> None:
         with self.client.session("drop") as connection:
-            if self.look(connection) is None:
+            if self._find(connection) is None:
                 return
             self._claim(connection, take_over=True)
             connection.execute("SELECT pg_drop_replication_slot(%s)", (self.options.slot,))
 
     def retained_log(self) -> RetainedLog:
         with self.client.session("retained_log") as connection:
-            slot = self.look(connection)
+            slot = self._find(connection)
             if slot is None or not slot.restart:
                 return RetainedLog()
-            end = parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text"))
+            end = parse_lsn(_scalar(connection, "SELECT pg_current_wal_flush_lsn()::text"))
             return RetainedLog(max(0, end - slot.restart))
 
-    def look(self, connection: Connection[Any]) -> Slot | None:
+    def _find(self, connection: Connection[Any]) -> Slot | None:
         row = connection.execute(SLOT, (self.options.slot,)).fetchone()
         if row is None:
             return None
@@ -195,51 +197,50 @@ class ReplicationSlot:
         return Slot(parse_lsn(confirmed or "0/0"), parse_lsn(restart or "0/0"), wal_status, pid, holder or "")
 
     def _existing(self, connection: Connection[Any]) -> Slot:
-        slot = self.look(connection)
+        slot = self._find(connection)
         if slot is None:
             raise self._lost(f"no logical slot {self.options.slot} of {PLUGIN} in this database")
         if slot.wal_status == "lost":
-            raise self._lost(f"slot {self.options.slot} is invalid: the server removed WAL that it needs")
+            raise self._lost(f"slot {self.options.slot} is invalid: the server removed WAL that the slot requires")
         return slot
 
-    def _served(self, connection: Connection[Any], position: Position) -> Slot:
+    def _require_served(self, connection: Connection[Any], position: Position) -> None:
         slot = self._existing(connection)
         if slot.confirmed > lsn_of(position):
             raise self._lost(
-                f"slot {self.options.slot} stands at {lsn_text(slot.confirmed)}, beyond {lsn_text(lsn_of(position))}: "
-                "somebody else read from it"
+                f"slot {self.options.slot} is at {lsn_text(slot.confirmed)}, beyond {lsn_text(lsn_of(position))}: "
+                "another program advanced it"
             )
-        return slot
 
     def _lost(self, found: str) -> PositionLost:
         return PositionLost(
             Problem(
                 "SRC013",
                 "the source no longer serves our position",
-                where=self.client.place,
+                where=self.client.location,
                 found=found,
-                allowed="a slot that only this replicator reads",
-                data="the target tables stand at their cursors; changes after them are not in the log",
+                allowed="a slot that no other program reads",
+                data="the target tables remain at their cursors; later changes are not in the change log",
                 do=f"airflow cdc resync {self.client.replicator}",
             )
         )
 
     def _claim(self, connection: Connection[Any], *, take_over: bool) -> None:
-        """Wait until nobody uses the slot. A session of ours whose process is gone is ended; with ``take_over`` (the
-        caller owns the stream) every session of ours. One on another host is waited for, then ended."""
+        """Wait until no session uses the slot. A session of ours is terminated if its process has ended, or with
+        ``take_over`` (the caller owns the stream). One on another host is terminated after a wait."""
         give_up = time.monotonic() + WAIT_FOR_SLOT_S
-        while (slot := self.look(connection)) and slot.holder_pid:
+        while (slot := self._find(connection)) and slot.holder_pid:
             ours = slot.holder.startswith(self.client.session_prefix)
-            waited = time.monotonic() > give_up
-            alive = _alive_here(slot.holder)
-            if ours and (take_over or alive is False or (waited and alive is None)):
+            timed_out = time.monotonic() > give_up
+            alive = _is_process_alive(slot.holder)
+            if ours and (take_over or alive is False or (timed_out and alive is None)):
                 connection.execute("SELECT pg_terminate_backend(%s, 5000)", (slot.holder_pid,))
-            elif waited:
+            elif timed_out:
                 raise SourceUnavailable(
                     Problem(
                         "SRC015",
                         f"slot {self.options.slot} is in use",
-                        where=self.client.place,
+                        where=self.client.location,
                         found=f"process {slot.holder_pid} ({slot.holder or 'no application name'})",
                         do="end that session, or give this replicator a slot of its own",
                     )
@@ -254,59 +255,59 @@ class ReplicationSlot:
             "publication": quoted(self.options.publication),
         }
 
-    def _anything(self, connection: Connection[Any], lo: int, limit: int, tables: set[str]) -> bool:
-        """The first transaction often answers, or that there is none; else all are looked at, on the server."""
+    def _has_changes(self, connection: Connection[Any], lo: int, limit: int, tables: set[str]) -> bool:
+        """The first transaction often suffices, or that there is none; otherwise the server decodes all of them."""
         for changes in (1, None):
             parameters = {**self._peek(limit, changes), "position": lsn_text(lo)}
-            found = [bytes(row[0]) for row in connection.execute(NEWS, parameters)]
-            if not found or touches(found, tables):
-                return bool(found)
+            pending = [bytes(row[0]) for row in connection.execute(PENDING_CHANGES, parameters)]
+            if not pending or _touches(pending, tables):
+                return bool(pending)
         return False
 
-    def _require_whole(self, connection: Connection[Any], limit: int) -> None:
-        """Raises PositionLost where changes would be passed over. It takes a look at all of them, so only where the
-        publication was altered since the slot stood still."""
-        row = connection.execute(ALTERED, (self.options.publication, self.options.slot)).fetchone()
+    def _require_complete(self, connection: Connection[Any], limit: int) -> None:
+        """Raises PositionLost if the server would skip changes. This decodes all of them, so it is done only if the
+        publication was altered since the slot was advanced."""
+        row = connection.execute(PUBLICATION_ALTERED, (self.options.publication, self.options.slot)).fetchone()
         if row and row[0]:
-            skipped = _warnings(connection)
-            connection.execute(WHOLE.encode(), self._peek(limit, None))
+            skipped = _collect_warnings(connection)
+            connection.execute(DECODE_ALL.encode(), self._peek(limit, None))
             if skipped:
-                raise self._passed_over()
+                raise self._changes_skipped()
 
     @contextmanager
-    def _decoded(self) -> Iterator[None]:
-        """Up to version 17 the server fails at the first change that was made while the publication was away."""
+    def _decoding_errors(self) -> Iterator[None]:
+        """Up to version 17 the server fails at the first change that was made while the publication did not exist."""
         from psycopg.errors import UndefinedObject
 
         try:
             yield
         except UndefinedObject as error:
-            raise self._passed_over() from error
+            raise self._changes_skipped() from error
 
-    def _passed_over(self) -> PositionLost:
-        return self._lost(f"changes were made while there was no publication {self.options.publication}: they are gone")
+    def _changes_skipped(self) -> PositionLost:
+        return self._lost(f"changes made while publication {self.options.publication} did not exist are not available")
 
     def _messages(self, lo: int, limit: int) -> Iterator[list[tuple[int, bytes]]]:
         slot, publications = self.options.slot, quoted(self.options.publication)
-        with self.client.session("read", replication=True) as connection, self._decoded():
-            skipped = _warnings(connection)
+        with self.client.session("read", replication=True) as connection, self._decoding_errors():
+            skipped = _collect_warnings(connection)
             for received in stream_messages(connection, slot, publications, lo, limit):
                 if skipped:
-                    raise self._passed_over()
+                    raise self._changes_skipped()
                 yield received
 
 
-def touches(found: Sequence[bytes], tables: set[str]) -> bool:
-    """Whether one of the messages that NEWS gives back, rows cut to their head, is a change of one of the tables."""
-    relations = [messages.parse_relation(data) for data in found if data[0] == messages.RELATION]
+def _touches(pending: Sequence[bytes], tables: set[str]) -> bool:
+    """Whether ``pending`` contains a change of one of the tables. Row changes are cut to their head."""
+    relations = [messages.parse_relation(data) for data in pending if data[0] == messages.RELATION]
     ours = {relation.oid for relation in relations if relation.table in tables}
-    truncated = [messages.parse_truncate(data).oids for data in found if data[0] == messages.TRUNCATE]
-    changed = {int.from_bytes(data[1:5]) for data in found if data[0] in ROW_LETTERS}
+    truncated = [messages.parse_truncate(data).oids for data in pending if data[0] == messages.TRUNCATE]
+    changed = {int.from_bytes(data[1:HEAD_BYTES]) for data in pending if data[0] in ROW_LETTERS}
     return not ours.isdisjoint(changed.union(*truncated))
 
 
-def _alive_here(application_name: str) -> bool | None:
-    """Whether the process behind one of our sessions lives; None where this host cannot tell."""
+def _is_process_alive(application_name: str) -> bool | None:
+    """Whether the process of one of our sessions is alive; None if it runs on another host."""
     host, _, pid = application_name.rpartition("@")[2].rpartition(".")
     if host != socket.gethostname()[:20] or not pid.isdecimal():
         return None
@@ -319,19 +320,19 @@ def _alive_here(application_name: str) -> bool | None:
     return True
 
 
-def _warnings(connection: Connection[Any]) -> list[str]:
-    """Filled while the session is used: the server's words for changes that it has passed over."""
-    told: list[str] = []
+def _collect_warnings(connection: Connection[Any]) -> list[str]:
+    """The server's warnings about skipped changes. The list is filled while the session is used."""
+    warnings: list[str] = []
 
-    def keep(warning: Diagnostic) -> None:
-        if warning.sqlstate == PASSED_OVER:
-            told.append(warning.message_primary or "")
+    def add(warning: Diagnostic) -> None:
+        if warning.sqlstate == SKIPPED_CHANGES:
+            warnings.append(warning.message_primary or "")
 
-    connection.add_notice_handler(keep)
-    return told
+    connection.add_notice_handler(add)
+    return warnings
 
 
-def _one(connection: Connection[Any], query: str) -> str:
+def _scalar(connection: Connection[Any], query: str) -> str:
     row = connection.execute(query.encode()).fetchone()
     assert row is not None
     return str(row[0])

@@ -1,4 +1,4 @@
-"""What ``check`` needs to know of the publication and of each table."""
+"""The properties of the publication and of each table that ``check`` requires."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SELECT n.nspname || '.' || c.relname AS table, n.nspname::text AS namespace, c.r
        ARRAY(SELECT format('%%I.%%I', ln.nspname, l.relname)
              FROM pg_class l JOIN pg_namespace ln ON ln.oid = l.relnamespace
              WHERE l.oid = ANY (part.oids) AND l.oid <> c.oid AND l.relkind = 'r'
-               AND l.relreplident <> c.relreplident ORDER BY 1) AS strays,
+               AND l.relreplident <> c.relreplident ORDER BY 1) AS mismatched_partitions,
        ARRAY(SELECT format('%%I.%%I', ln.nspname, l.relname)
              FROM pg_class l JOIN pg_namespace ln ON ln.oid = l.relnamespace
              WHERE l.oid = ANY (part.oids) AND l.oid <> c.oid AND l.relkind = 'f' ORDER BY 1) AS foreign_parts
@@ -56,7 +56,7 @@ WHERE n.nspname || '.' || c.relname = ANY (%(tables)s) AND c.relkind IN ('r', 'p
 
 @dataclass(frozen=True)
 class PublicationFacts:
-    """``generated``: it sends generated columns too."""
+    """``generated``: it also publishes generated columns."""
 
     all_operations: bool
     via_root: bool
@@ -64,9 +64,9 @@ class PublicationFacts:
 
 
 @dataclass(frozen=True)
-class CatalogFacts:
-    """``kind``, ``persistence`` and ``identity`` are the letters of the catalogue. ``strays`` are partitions with
-    another replica identity than their root; ``narrowed``: the publication sends only some rows or columns."""
+class TableFacts:
+    """``kind``, ``persistence`` and ``identity`` are the catalogue's letters. ``mismatched_partitions`` have another
+    replica identity than their root. ``narrowed``: the publication has only some of the rows or columns."""
 
     table: str
     namespace: str
@@ -84,11 +84,11 @@ class CatalogFacts:
     primary_key: list[str]
     deferrable_key: list[str]
     identity_index: list[str]
-    strays: list[str]
+    mismatched_partitions: list[str]
     foreign_parts: list[str]
 
     def identity_columns(self) -> frozenset[str] | None:
-        """Columns whose old values the stream tells; None for all."""
+        """Columns whose old values the stream contains; None for all."""
         match self.identity:
             case "f":
                 return None
@@ -104,10 +104,10 @@ def read_publication(connection: Connection[Any], name: str) -> PublicationFacts
     return typed_row(connection, PublicationFacts, PUBLICATION, name)
 
 
-def read_table_facts(connection: Connection[Any], publication: str, tables: Sequence[str]) -> dict[str, CatalogFacts]:
+def read_table_facts(connection: Connection[Any], publication: str, tables: Sequence[str]) -> dict[str, TableFacts]:
     from psycopg.rows import class_row
 
-    with connection.cursor(row_factory=class_row(CatalogFacts)) as cursor:
+    with connection.cursor(row_factory=class_row(TableFacts)) as cursor:
         cursor.execute(TABLES.encode(), {"publication": publication, "tables": list(tables)})
         return {facts.table: facts for facts in cursor}
 

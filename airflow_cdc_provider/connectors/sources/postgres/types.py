@@ -1,7 +1,7 @@
-"""PostgreSQL's types as logical types, and its output text as canonical JSON.
+"""Maps PostgreSQL's types to logical types, and its output text to canonical JSON.
 
-Converters take a cell as ``messages`` gives it (one character per byte) and return JSON text. A value that the logical
-type has not raises Unrepresentable; a column that is told together with its text has NULL there.
+Converters take a cell of ``messages`` (one character per byte) and return JSON text. A value that the logical type does
+not have raises Unrepresentable; it is NULL if a second column has its text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from math import isfinite
 from typing import NoReturn
 
 from airflow_cdc_provider.connectors.unrepresentable import INFINITE, NOT_A_NUMBER, OTHER_YEAR, Unrepresentable
-from airflow_cdc_provider.core.spec.filters import Beyond, Value
+from airflow_cdc_provider.core.spec.filters import OutOfRange, Value
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
 
 BY_OID: Mapping[int, Kind] = {
@@ -43,7 +43,7 @@ NO_TYPMOD = -1
 JSON_NUMBER = re.compile("-?(0|[1-9][0-9]*)([.][0-9]+)?(e[+-][0-9]+)?")
 
 Domains = Mapping[int, tuple[int, int]]
-"""Oid of a domain -> oid and typmod of the type it narrows."""
+"""Oid of a domain -> oid and typmod of its base type."""
 
 Converter = Callable[[str], str]
 
@@ -52,12 +52,12 @@ def logical_type(oid: int, typmod: int, domains: Domains) -> LogicalType:
     while oid in domains:
         oid, typmod = domains[oid]
     if oid == NUMERIC:
-        return _number(typmod)
+        return _numeric_type(typmod)
     return LogicalType(BY_OID.get(oid, Kind.TEXT))
 
 
-def _number(typmod: int) -> LogicalType:
-    """The typmod of numeric holds precision and a signed scale of 11 bits above an offset of 4."""
+def _numeric_type(typmod: int) -> LogicalType:
+    """The typmod of numeric contains the precision and a signed scale of 11 bits, plus an offset of 4."""
     if typmod != NO_TYPMOD:
         precision, scale = (typmod - 4) >> 16 & 0xFFFF, ((typmod - 4 & 0x7FF) ^ 1024) - 1024
         if precision <= MAX_PRECISION and 0 <= scale <= precision:
@@ -66,7 +66,7 @@ def _number(typmod: int) -> LogicalType:
 
 
 def converters(schema: TableSchema) -> list[Converter]:
-    """One per column of the schema; where a column is text beside another, it is given the other's cell."""
+    """One per column of the schema. A column that has the text of another column gets that column's cell."""
     return [
         _text_of(schema.column(column.text_of).type.kind)
         if column.text_of
@@ -127,7 +127,7 @@ def converter(kind: Kind) -> Converter:
 
 
 def python_value(kind: Kind, cell: str | None) -> Value | None:
-    """The value a row filter compares. Whatever is not a number, a truth value or a time is its text."""
+    """The value that a row filter compares. Kinds other than numbers, booleans and times are compared as text."""
     if cell is None:
         return None
     match kind:
@@ -151,11 +151,11 @@ def _time(parsed: Callable[[str], date | datetime], kind: Kind, cell: str) -> Va
     try:
         return parsed(converter(kind)(cell)[1:-1])
     except Unrepresentable:
-        return Beyond(kind, after=cell[0] != "-" and not cell.endswith("BC"))
+        return OutOfRange(kind, after=cell[0] != "-" and not cell.endswith("BC"))
 
 
 def as_cell(text: str) -> str:
-    """Text that came by an ordinary query, in the form of a cell."""
+    """The text of an ordinary query in the form of a cell."""
     return text.encode("utf-8").decode("latin-1")
 
 
@@ -172,7 +172,7 @@ def _integer(cell: str) -> str:
 
 
 def _float(cell: str) -> str:
-    """PostgreSQL prints the shortest text that gives the value back; a JSON reader would make -0 an integer."""
+    """PostgreSQL prints the shortest exact text, which is valid JSON except -0: a JSON reader makes it an integer."""
     if JSON_NUMBER.fullmatch(cell) and isfinite(float(cell)):
         return "-0.0" if cell == "-0" else cell
     if cell in ("NaN", "Infinity", "-Infinity"):
@@ -181,7 +181,7 @@ def _float(cell: str) -> str:
 
 
 def _unsigned_zero(cell: str) -> str:
-    """To PostgreSQL 0 and -0 are one key."""
+    """In a key of PostgreSQL 0 and -0 are equal."""
     text = _float(cell)
     return "0" if text == "-0.0" else text
 
@@ -205,27 +205,27 @@ def _bytes(cell: str) -> str:
 
 
 def _date(cell: str) -> str:
-    return encode_basestring(cell if len(cell) == 10 else _beyond(cell))
+    return encode_basestring(cell if len(cell) == 10 else _raise_unrepresentable(cell))
 
 
 def _timestamp(cell: str) -> str:
-    return encode_basestring(_moment(cell))
+    return encode_basestring(_iso_time(cell))
 
 
 def _timestamptz(cell: str) -> str:
-    return encode_basestring((_moment(cell[:-3]) if cell[-3:] == "+00" else _beyond(cell)) + "Z")
+    return encode_basestring((_iso_time(cell[:-3]) if cell[-3:] == "+00" else _raise_unrepresentable(cell)) + "Z")
 
 
-def _moment(cell: str) -> str:
+def _iso_time(cell: str) -> str:
     """``2024-05-06 07:08:09[.123456]``; trailing zeros of the fraction are not printed."""
     if len(cell) == 19:
         return f"{cell[:10]}T{cell[11:]}"
     if 21 <= len(cell) <= 26 and cell[4] == "-" and cell[19] == "." and cell[-1].isdecimal():
         return f"{cell[:10]}T{cell[11:]:0<15}"
-    return _beyond(cell)
+    return _raise_unrepresentable(cell)
 
 
-def _beyond(cell: str) -> NoReturn:
+def _raise_unrepresentable(cell: str) -> NoReturn:
     """``infinity``, ``-infinity``, years before 1 (``… BC``) and years after 9999."""
     if cell in ("infinity", "-infinity"):
         raise Unrepresentable(INFINITE)

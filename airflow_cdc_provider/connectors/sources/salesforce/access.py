@@ -1,12 +1,12 @@
-"""What an Airflow connection of type ``salesforce`` says, in the fields of Airflow's own provider, and how we log in.
+"""Read an Airflow connection of type ``salesforce``: the fields of Airflow's Salesforce provider, and the OAuth flow.
 
-| login by | fields |
+| flow | fields |
 |---|---|
-| refresh token | `consumer_key`, `refresh_token`; `consumer_secret` where the app asks for it; `refresh_token_file` |
+| refresh token | `consumer_key`, `refresh_token`; `consumer_secret` if the app requires it; `refresh_token_file` |
 | JWT | `consumer_key`, `private_key` or `private_key_file_path`, login = user name |
 | client credentials | `consumer_key`, `consumer_secret`, and My Domain as `instance_url` or `domain` |
 
-The first whose fields are there is taken. A password is never used: the interface for it is being switched off.
+The first flow whose fields are set is used. A password is never used: Salesforce is retiring the password flow.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from airflow_cdc_provider.connectors.sources.salesforce.options import Environment, SalesforceOptions
-from airflow_cdc_provider.core.connections.allowed_extras import file_path, followed, refused
+from airflow_cdc_provider.core.connections.allowed_extras import allowed_options, file_path_option, option_not_allowed
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
@@ -45,7 +45,7 @@ ALLOWED = frozenset(
         "refresh_token",
     }
 )
-AIRFLOWS_OWN = frozenset({"client_id", "security_token", "session_id", "version"})
+IGNORED = frozenset({"client_id", "security_token", "session_id", "version"})
 
 
 class Flow(StrEnum):
@@ -56,9 +56,9 @@ class Flow(StrEnum):
 
 @dataclass(frozen=True)
 class Access:
-    """``login_url`` is where tokens are issued, without path. ``audience`` is whom a JWT is for. ``org_id`` is empty
-    where the connection does not say which org it means, ``refresh_token_file`` where it names no place for tokens that
-    replace ``refresh_token``. ``repr`` shows no secret."""
+    """``login_url`` is the server that issues tokens, without path. ``audience`` is that of a JWT. ``org_id`` and
+    ``refresh_token_file`` (for tokens that replace ``refresh_token``) are empty if the connection does not set them.
+    ``repr`` shows no secret."""
 
     connection_id: str
     flow: Flow
@@ -74,13 +74,13 @@ class Access:
     proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def access_of(info: ConnectionInfo, options: SalesforceOptions) -> Access:
-    """Raises CheckFailed: CON012 where the fields are enough for no way to log in, CON040 where the extra says what is
-    not allowed."""
-    extra = followed(replace(info, extra=_extra(info.extra)), ALLOWED, AIRFLOWS_OWN)
+def read_access(info: ConnectionInfo, options: SalesforceOptions) -> Access:
+    """Raises CheckFailed: CON012 if the fields are sufficient for no flow, CON040 if the extra has a key or value that
+    is not allowed."""
+    extra = allowed_options(replace(info, extra=_extra(info.extra)), ALLOWED, IGNORED)
     for name in FILES:
         if name in extra:
-            extra[name] = file_path(info, name, extra[name])
+            extra[name] = file_path_option(info, name, extra[name])
     key = _private_key(info, extra)
     flow = _flow(info, extra, key)
     shared = SHARED_LOGINS[_environment(extra, options)]
@@ -89,16 +89,16 @@ def access_of(info: ConnectionInfo, options: SalesforceOptions) -> Access:
         raise CheckFailed(
             Problem(
                 "CON012",
-                "client credentials are taken at the org's own address only",
+                "the client credentials flow requires the org's My Domain address",
                 where=f"connection {info.connection_id}",
                 found=login_url,
                 allowed="My Domain",
                 do="add `instance_url` (https://<my domain>.my.salesforce.com) to the extra of the connection",
             )
         )
-    if not is_private(login_url):
-        found = f"{login_url}, where anybody on the way reads the login"
-        raise refused(info, found, "https://…, or http:// on this host")
+    if not is_secure(login_url):
+        found = f"{login_url}, which sends the credentials unencrypted"
+        raise option_not_allowed(info, found, "https://…, or http:// on this host")
     return Access(
         info.connection_id,
         flow,
@@ -115,15 +115,15 @@ def access_of(info: ConnectionInfo, options: SalesforceOptions) -> Access:
     )
 
 
-def is_private(url: str) -> bool:
-    """Nobody on the way sees what is said."""
+def is_secure(url: str) -> bool:
+    """Whether the URL is encrypted or on this host."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     return parts.scheme == "https" or host == "localhost" or host.startswith("127.")
 
 
 def _extra(extra: Mapping[str, Any]) -> dict[str, Any]:
-    """Older connections bear their fields under a prefix."""
+    """Older connections prefix the names of their fields."""
     plain = {name.removeprefix(LEGACY_PREFIX): value for name, value in extra.items() if name.startswith(LEGACY_PREFIX)}
     return plain | {name: value for name, value in extra.items() if not name.startswith(LEGACY_PREFIX)}
 
@@ -143,11 +143,11 @@ def _flow(info: ConnectionInfo, extra: Mapping[str, Any], key: str) -> Flow:
     raise CheckFailed(
         Problem(
             "CON012",
-            "the connection has no complete way to log in",
+            "the connection has no complete set of credentials",
             where=f"connection {info.connection_id}",
-            found=", ".join(given) or "nothing of it",
+            found=", ".join(given) or "none of them",
             allowed="consumer_key with consumer_secret; or with login and private_key; or with refresh_token",
-            do="make an external client app in Salesforce and put its key into the extra of the connection",
+            do="create an external client app in Salesforce and put its key into the extra of the connection",
         )
     )
 
@@ -166,7 +166,7 @@ def _private_key(info: ConnectionInfo, extra: Mapping[str, Any]) -> str:
                 where=f"connection {info.connection_id}",
                 found=type(error).__name__,
                 allowed="a file in PEM form that this worker can read",
-                do="mend `private_key_file_path`, or put the key itself into `private_key`",
+                do="correct `private_key_file_path`, or put the key itself into `private_key`",
             )
         ) from error
 
@@ -176,7 +176,7 @@ def _environment(extra: Mapping[str, Any], options: SalesforceOptions) -> Enviro
 
 
 def _my_domain(info: ConnectionInfo, extra: Mapping[str, Any]) -> str:
-    """The org's own address, given as URL, as host, or as what stands before ``.salesforce.com``; empty where not."""
+    """The org's own URL, from a URL, a host or the part before ``.salesforce.com``; empty if none is set."""
     given = str(extra.get("instance_url") or extra.get("instance") or info.host or "")
     if given:
         parts = urlsplit(given if "//" in given else f"https://{given}")

@@ -1,4 +1,4 @@
-"""Which objects a channel carries, and whether it leaves events out."""
+"""The objects that a channel carries, and the filters on their events."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from airflow_cdc_provider.connectors.sources.salesforce.event_schema import enti
 from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
-STANDARD = "/data/ChangeEvents"
+STANDARD_CHANNEL = "/data/ChangeEvents"
 CHANNELS = "SELECT Id, DeveloperName FROM PlatformEventChannel"
 MEMBERS = "SELECT EventChannel, SelectedEntity, FilterExpression FROM PlatformEventChannelMember"
 
 
 @dataclass(frozen=True)
 class ChannelFacts:
-    """``filters``: object -> expression that an event must fulfil to be sent."""
+    """``filters``: object -> filter expression of its events."""
 
     entities: frozenset[str] = frozenset()
     filters: Mapping[str, str] = field(default_factory=dict)
@@ -27,15 +27,15 @@ def is_custom(channel: str) -> bool:
     return channel.endswith("__chn")
 
 
-def own_entity(channel: str) -> str:
-    """The object of a channel of one object; empty for a channel of several."""
+def single_entity(channel: str) -> str:
+    """The object of a single-object channel; empty for other channels."""
     name = channel.removeprefix("/data/")
     return entity_of(name) if name.endswith("ChangeEvent") else ""
 
 
 def read_channel(rest: Rest, channel: str) -> ChannelFacts:
-    """Raises CheckFailed (SRC052) where the user may not see which objects the channel carries."""
-    own = own_entity(channel)
+    """Raises CheckFailed (SRC052) if the user has no permission to read the members of the channel."""
+    entity = single_entity(channel)
     try:
         members = rest.tooling(MEMBERS)
         channels = rest.tooling(CHANNELS)
@@ -45,24 +45,26 @@ def read_channel(rest: Rest, channel: str) -> ChannelFacts:
                 "SRC052",
                 f"the members of channel {channel} cannot be read",
                 found=error.problems[0].found,
-                do="grant View Setup and Configuration to the user: a missing member would be silence, not an error",
+                do="grant View Setup and Configuration to the user: the stream omits the changes of a missing member"
+                " without an error",
             )
         ) from error
-    facts = channel_facts(STANDARD if own else channel, members, channels)
-    if not own:
+    facts = channel_facts(STANDARD_CHANNEL if entity else channel, members, channels)
+    if not entity:
         return facts
-    return ChannelFacts(frozenset({own}), {o: text for o, text in facts.filters.items() if o == own})
+    return ChannelFacts(frozenset({entity}), {name: text for name, text in facts.filters.items() if name == entity})
 
 
 def channel_facts(
     channel: str, members: Iterable[Mapping[str, Any]], channels: Iterable[Mapping[str, Any]]
 ) -> ChannelFacts:
-    """A member names its channel by name or by id; a custom channel's name may bear ``__chn`` or not."""
-    plain = channel.removeprefix("/data/")
-    names = {plain, plain.removesuffix("__chn")}
-    names |= {str(one["Id"]) for one in channels if one["DeveloperName"] in names}
-    ours = [one for one in members if str(one["EventChannel"]) in names]
+    """``EventChannel`` of a member is the name or the id of its channel. The name of a custom channel may lack the
+    suffix ``__chn``."""
+    name = channel.removeprefix("/data/")
+    ids = {name, name.removesuffix("__chn")}
+    ids |= {str(row["Id"]) for row in channels if row["DeveloperName"] in ids}
+    selected = [member for member in members if str(member["EventChannel"]) in ids]
     return ChannelFacts(
-        frozenset(entity_of(str(one["SelectedEntity"])) for one in ours),
-        {entity_of(str(one["SelectedEntity"])): str(text) for one in ours if (text := one.get("FilterExpression"))},
+        frozenset(entity_of(str(row["SelectedEntity"])) for row in selected),
+        {entity_of(str(row["SelectedEntity"])): str(text) for row in selected if (text := row.get("FilterExpression"))},
     )

@@ -1,4 +1,4 @@
-"""Every obstacle at once, each with its cure."""
+"""Report every problem of the source at once, each with its remedy."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from airflow_cdc_provider.connectors.sources.salesforce.channels import ChannelFacts, is_custom, read_channel
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import ObjectFacts, table_problems
-from airflow_cdc_provider.connectors.sources.salesforce.event_schema import change_event
+from airflow_cdc_provider.connectors.sources.salesforce.event_schema import event_name
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.pubsub import Connection
-from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, described
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
@@ -23,81 +23,82 @@ BUDGETS = {
 
 
 def find_problems(org: Org, tables: Sequence[TableTask]) -> list[Problem]:
-    """Raises SourceUnavailable where the org cannot be reached; a refused login is one of the problems."""
+    """Raises SourceUnavailable if the org cannot be reached. A refused login is one of the problems."""
     problems: list[Problem] = []
     try:
         versions, limits = org.rest.versions(), org.rest.limits()
     except CheckFailed as error:
         return list(error.problems)
     problems += version_problems(org.options.api_version, versions)
-    problems += budget_problems(limits, org.place)
+    problems += budget_problems(limits, org.location)
     with org.pubsub.connected() as pubsub:
-        problems += _collected(lambda: _subscribable(pubsub, org))
+        problems += _collect_problems(lambda: _require_subscribable(pubsub, org))
         channel: list[ChannelFacts] = []
-        problems += _collected(lambda: channel.append(read_channel(org.rest, org.options.channel)))
-        facts = {task.table: _object(org, pubsub, task.table, problems) for task in tables}
+        problems += _collect_problems(lambda: channel.append(read_channel(org.rest, org.options.channel)))
+        facts = {task.table: _object_facts(org, pubsub, task.table, problems) for task in tables}
     problems += table_problems(tables, facts, channel[0] if channel else None, org.options.channel)
     return problems
 
 
-def version_problems(wanted: str, offered: Sequence[str]) -> Iterator[Problem]:
-    if wanted not in offered or float(wanted) < OLDEST_VERSION:
-        newest = max(offered, key=float, default="none")
+def version_problems(version: str, supported: Sequence[str]) -> Iterator[Problem]:
+    if version not in supported or float(version) < OLDEST_VERSION:
+        newest = max(supported, key=float, default="none")
         yield Problem(
             "SRC012",
-            f"API version {wanted} is not served, or too old for result pages",
+            f"API version {version} is not supported by the org, or has no result pages",
             found=f"newest: {newest}",
             allowed=f"{OLDEST_VERSION} to {newest}",
             do=f'api_version: "{newest}" under `source`',
         )
 
 
-def budget_problems(limits: dict[str, tuple[int, int]], place: str) -> Iterator[Problem]:
+def budget_problems(limits: dict[str, tuple[int, int]], location: str) -> Iterator[Problem]:
     for name, (code, what) in BUDGETS.items():
-        most, left = limits.get(name, (0, 1))
-        if left <= 0:
+        maximum, remaining = limits.get(name, (0, 1))
+        if remaining <= 0:
             yield Problem(
                 code,
-                f"the org's {what} of the last 24 hours are used up",
-                where=place,
-                found=f"{name}: {left} of {most} left",
-                do="wait, run less often, or buy more",
+                f"the org's limit of {what} in 24 hours is used up",
+                where=location,
+                found=f"{name}: {remaining} of {maximum} left",
+                do="wait, run less often, or raise the limit",
             )
 
 
-def _subscribable(pubsub: Connection, org: Org) -> None:
+def _require_subscribable(pubsub: Connection, org: Org) -> None:
     channel = org.options.channel
     if not pubsub.topic(channel).can_subscribe:
         raise CheckFailed(
             Problem(
                 "SRC048",
-                f"the user may not read channel {channel}",
-                where=org.place,
+                f"the user has no permission to subscribe to channel {channel}",
+                where=org.location,
                 found="can_subscribe is false",
-                do="grant View All on its objects, or View All Data where an object has none of its own",
+                do="grant View All Records on its objects; View All Data for objects without that permission",
             )
         )
 
 
-def _object(org: Org, pubsub: Connection, table: str, problems: list[Problem]) -> ObjectFacts:
-    """What describe and the object's own channel say of it: that one refuses where a common channel would be silent."""
-    answers: list[ObjectSchema] = []
-    problems += _collected(lambda: answers.append(described(org.rest.describe(table))))
-    refused = _collected(lambda: _own_channel(pubsub, table))
-    if is_custom(org.options.channel):  # an object may be a member there alone, and have no channel of its own
+def _object_facts(org: Org, pubsub: Connection, table: str, problems: list[Problem]) -> ObjectFacts:
+    """The single-object channel is checked because it refuses a user without permission on the object. A channel of
+    several objects omits the changes without an error."""
+    schemas: list[ObjectSchema] = []
+    problems += _collect_problems(lambda: schemas.append(parse_description(org.rest.describe(table))))
+    refused = _collect_problems(lambda: _require_object_channel(pubsub, table))
+    if is_custom(org.options.channel):  # a member of a custom channel may have no single-object channel
         refused = [problem for problem in refused if NO_TOPIC not in problem.found]
-    return ObjectFacts(answers[0] if answers else None, not refused)
+    return ObjectFacts(schemas[0] if schemas else None, not refused)
 
 
-def _own_channel(pubsub: Connection, table: str) -> None:
-    topic = pubsub.topic(f"/data/{change_event(table)}")
+def _require_object_channel(pubsub: Connection, table: str) -> None:
+    topic = pubsub.topic(f"/data/{event_name(table)}")
     if not topic.can_subscribe:
-        raise CheckFailed(Problem("SRC048", f"the user may not read the changes of {table}"))
+        raise CheckFailed(Problem("SRC048", f"the user has no permission to read the changes of {table}"))
 
 
-def _collected(ask: Callable[[], object]) -> list[Problem]:
+def _collect_problems(check: Callable[[], object]) -> list[Problem]:
     try:
-        ask()
+        check()
     except CheckFailed as error:
         return list(error.problems)
     return []

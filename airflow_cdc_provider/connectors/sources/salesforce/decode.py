@@ -1,4 +1,4 @@
-"""Change events → stream items. Pure: what it has to ask (schemas, descriptions) it is given as functions."""
+"""Decode change events into stream items. Pure: event schemas and object descriptions come from functions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
-from airflow_cdc_provider.connectors.sources.salesforce.dead_letter_codec import DecodeError
-from airflow_cdc_provider.connectors.sources.salesforce.dead_letters import kept, without_header
+from airflow_cdc_provider.connectors.sources.salesforce.dead_letters import record_without_header, undecoded_event
+from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import EventSchema
 from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent, Delivery
-from airflow_cdc_provider.connectors.sources.salesforce.header import GAPS, WITHOUT_BODY, ChangeType, Header, header_of
-from airflow_cdc_provider.connectors.sources.salesforce.ids import full_id, is_id, stands_for_many
+from airflow_cdc_provider.connectors.sources.salesforce.header import (
+    GAPS,
+    WITHOUT_BODY,
+    ChangeType,
+    Header,
+    parse_header,
+)
+from airflow_cdc_provider.connectors.sources.salesforce.ids import full_id, is_id, is_wildcard
 from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition, position_of
 from airflow_cdc_provider.connectors.sources.salesforce.records import EventRecords
 from airflow_cdc_provider.connectors.sources.salesforce.tables import ObjectTable
@@ -23,8 +29,8 @@ from airflow_cdc_provider.core.log.change_records import Operation
 
 
 class EventDecoder:
-    """Feed it deliveries in order; it appends what they mean to ``items``. ``overflowed`` is set behind the end of a
-    transaction with an event that stands for a whole table: there the window has to end."""
+    """Takes deliveries in order and appends the decoded records to ``items``. ``overflowed`` is set after the end of a
+    transaction with an overflow event, which stands for a whole table: the window must end there."""
 
     def __init__(
         self,
@@ -40,7 +46,7 @@ class EventDecoder:
         self._event_schema = event_schema
         self._channel = channel
         self._transactions = transactions
-        self._overflow_met = False
+        self._overflow_seen = False
 
     def feed(self, delivery: Delivery) -> None:
         for event in delivery.events:
@@ -48,96 +54,98 @@ class EventDecoder:
             if self.overflowed:
                 return
         if not delivery.events:
-            self._end(self._transactions.rest(delivery.latest, delivery.at_s))
+            self._append_boundary(self._transactions.finish(delivery.latest, delivery.at_s))
 
     def _feed(self, event: ChannelEvent) -> None:
-        read = self._read(event)
-        if read.header is None:
-            self._transactions.meet_unknown(event.replay_id)
-            self._keep_without_header(event, read)
+        parsed = self._parse(event)
+        if parsed.header is None:
+            self._transactions.add_unknown(event.replay_id)
+            self._quarantine_without_header(event, parsed)
             return
-        at_s = read.header.committed_ms // 1000
-        self._end(self._transactions.meet(read.header.transaction, event.replay_id, at_s))
+        at_s = parsed.header.committed_ms // 1000
+        self._append_boundary(self._transactions.add(parsed.header.transaction, event.replay_id, at_s))
         if self.overflowed:
             return
-        table = self._tables.get(read.header.entity)
+        table = self._tables.get(parsed.header.entity)
         if table is None:
-            self.items.append(Ignored(len(read.header.ids), read.header.entity))
+            self.items.append(Ignored(len(parsed.header.ids), parsed.header.entity))
             return
         try:
-            self._tell(event, read, read.header, table)
+            self._append_changes(event, parsed, parsed.header, table)
         except DecodeError as error:
-            self._keep(event, read, read.header, table, str(error))
+            self._quarantine(event, parsed, parsed.header, table, str(error))
 
-    def _read(self, event: ChannelEvent) -> _Read:
-        """As much of the event as is needed, and why not the rest. What says all in its header is read no further, and
-        neither are objects that we do not copy."""
+    def _parse(self, event: ChannelEvent) -> _ParsedEvent:
+        """The body is parsed only if the change type has one and the object is replicated."""
         try:
             schema = self._event_schema(event.schema_id)
         except DecodeError as error:
-            return _Read(reason=str(error))
+            return _ParsedEvent(error=str(error))
         try:
-            values, at = schema.header(event.payload)
-            header = header_of(values)
+            values, body_offset = schema.header(event.payload)
+            header = parse_header(values)
         except DecodeError as error:
-            return _Read(schema, reason=str(error))
+            return _ParsedEvent(schema, error=str(error))
         if header.entity not in self._tables or header.change in WITHOUT_BODY:
-            return _Read(schema, header)
+            return _ParsedEvent(schema, header)
         try:
-            return _Read(schema, header, schema.body(event.payload, at))
+            return _ParsedEvent(schema, header, schema.body(event.payload, body_offset))
         except DecodeError as error:
-            return _Read(schema, header, reason=str(error))
+            return _ParsedEvent(schema, header, error=str(error))
 
-    def _end(self, place: ChannelPosition | None) -> None:
-        if place is not None:
-            self.items.append(Boundary(position_of(self._channel, place)))
-            self.overflowed = self._overflow_met
+    def _append_boundary(self, position: ChannelPosition | None) -> None:
+        if position is not None:
+            self.items.append(Boundary(position_of(self._channel, position)))
+            self.overflowed = self._overflow_seen
 
-    def _tell(self, event: ChannelEvent, read: _Read, header: Header, table: ObjectTable) -> None:
-        """The change type decides before the ids are looked at, and the ids before the fields."""
-        assert read.schema is not None
-        layout = table.layout(read.schema)
-        make = self._announced(event, header, table)
-        nobody = header.change in GAPS and not header.ids
-        if header.change == ChangeType.GAP_OVERFLOW or nobody or any(map(stands_for_many, header.ids)):
-            self._overflow_met = True
-            self.items.append(make.control(Operation.OVERFLOW, None))
+    def _append_changes(self, event: ChannelEvent, parsed: _ParsedEvent, header: Header, table: ObjectTable) -> None:
+        """The change type takes precedence over the ids, and the ids over the fields."""
+        assert parsed.schema is not None
+        layout = table.layout(parsed.schema)
+        records = self._records(event, header, table)
+        gap_without_ids = header.change in GAPS and not header.ids
+        if header.change == ChangeType.GAP_OVERFLOW or gap_without_ids or any(map(is_wildcard, header.ids)):
+            self._overflow_seen = True
+            self.items.append(records.control(Operation.OVERFLOW, None))
             return
-        if read.reason:
-            raise DecodeError(read.reason)
-        self.items += make.changes(layout, read.values) or [Ignored(len(header.ids))]
+        if parsed.error:
+            raise DecodeError(parsed.error)
+        self.items += records.changes(layout, parsed.values) or [Ignored(len(header.ids))]
 
-    def _announced(self, event: ChannelEvent, header: Header, table: ObjectTable) -> EventRecords:
-        make = EventRecords(header, table.schema, self._transactions.next_order, event.replay_id)
-        if table.unannounced():
+    def _records(self, event: ChannelEvent, header: Header, table: ObjectTable) -> EventRecords:
+        """Appends the schema of the table before its first record."""
+        records = EventRecords(header, table.schema, self._transactions.next_order_key, event.replay_id)
+        if table.announce_schema():
             self.items.append(table.schema)
-            if table.is_change():
-                self.items.append(make.schema())
-        return make
+            if table.schema_differs_from_target():
+                self.items.append(records.schema())
+        return records
 
-    def _keep(self, event: ChannelEvent, read: _Read, header: Header, table: ObjectTable, reason: str) -> None:
-        """One record for each that the event names; one that could be any, where it names something else."""
-        make = self._announced(event, header, table)
-        after = kept(event, read.schema, reason, header.change)
-        named = [full_id(one) if is_id(one) else None for one in header.ids] or [None]
-        self.items += [make.put_aside(one, after) for one in dict.fromkeys(named)]
+    def _quarantine(
+        self, event: ChannelEvent, parsed: _ParsedEvent, header: Header, table: ObjectTable, reason: str
+    ) -> None:
+        """One unreadable record per id of the event; one without key for everything that is no id."""
+        records = self._records(event, header, table)
+        after = undecoded_event(event, parsed.schema, reason, header.change)
+        ids = [full_id(text) if is_id(text) else None for text in header.ids] or [None]
+        self.items += [records.unreadable(record_id, after) for record_id in dict.fromkeys(ids)]
 
-    def _keep_without_header(self, event: ChannelEvent, read: _Read) -> None:
-        """It belongs to the object that its schema is of; to any of ours, where not even that can be told."""
-        owner = read.schema.entity if read.schema else ""
-        owners = [self._tables[owner]] if owner in self._tables else [] if owner else list(self._tables.values())
-        for table in owners:
-            if table.unannounced():
+    def _quarantine_without_header(self, event: ChannelEvent, parsed: _ParsedEvent) -> None:
+        """The event belongs to the object of its schema; without a schema it may belong to any table."""
+        entity = parsed.schema.entity if parsed.schema else ""
+        tables = [self._tables[entity]] if entity in self._tables else [] if entity else list(self._tables.values())
+        for table in tables:
+            if table.announce_schema():
                 self.items.append(table.schema)
-            order_key = self._transactions.next_order()
-            self.items.append(without_header(event, read.schema, read.reason, table.schema, order_key))
-        if not owners:
+            order_key = self._transactions.next_order_key()
+            self.items.append(record_without_header(event, parsed.schema, parsed.error, table.schema, order_key))
+        if not tables:
             self.items.append(Ignored(1))
 
 
 @dataclass(frozen=True)
-class _Read:
+class _ParsedEvent:
     schema: EventSchema | None = None
     header: Header | None = None
     values: dict[str, Any] = field(default_factory=dict)
-    reason: str = ""
+    error: str = ""

@@ -1,4 +1,4 @@
-"""What the Pub/Sub API hands out."""
+"""Events of the Pub/Sub API."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class ChannelEvent(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """Events in stream order. Without events it is a sign of life: nothing more is to be had now. ``latest`` is then a
-    place as far as the server has looked at ``at_s`` (since 1970), maybe beyond our last event; empty where it was our
-    own patience that ended."""
+    """Events in stream order. A delivery without events is a keepalive: there are no more events now. Then ``latest``
+    is the replay id up to which the server had searched at ``at_s`` (since 1970), which may be after the last event;
+    empty if the client timed out instead."""
 
     events: tuple[ChannelEvent, ...]
     latest: bytes = b""

@@ -1,6 +1,6 @@
-"""What Salesforce's error codes mean to us. Pure.
+"""Map Salesforce's error codes to exceptions. Pure.
 
-REST answers with ``[{"errorCode": …, "message": …}]``; the Pub/Sub API with a code in the trailer ``error-code``.
+REST responds with ``[{"errorCode": …, "message": …}]``, the Pub/Sub API with a code in the trailer ``error-code``.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from airflow_cdc_provider.core.errors import (
     SourceUnavailable,
 )
 
-LONGEST_MESSAGE = 300
+MAX_MESSAGE_LENGTH = 300
 
 
 @dataclass(frozen=True)
-class Meaning:
-    """``error`` is raised with ``code``; ``what`` and ``do`` are for the operator."""
+class Failure:
+    """``error`` is raised with a problem of ``code``, ``what`` and ``do``."""
 
     error: type[CdcError]
     code: str
@@ -29,101 +29,122 @@ class Meaning:
     do: str
 
 
-DEFER = "the next run goes on from the same position; run less often or buy more"
-REST: dict[str, Meaning] = {
-    "REQUEST_LIMIT_EXCEEDED": Meaning(SourceUnavailable, "SRC040", "the org's daily API requests are used up", DEFER),
-    "LIMIT_EXCEEDED": Meaning(SourceUnavailable, "SRC040", "a limit of the org is used up", DEFER),
-    "TXN_SECURITY_METERING_ERROR": Meaning(
+DEFER = "the next run continues from the same position; run less often or raise the limit"
+REPORT = "report this as a bug"
+REST: dict[str, Failure] = {
+    "REQUEST_LIMIT_EXCEEDED": Failure(SourceUnavailable, "SRC040", "the org's daily API requests are used up", DEFER),
+    "LIMIT_EXCEEDED": Failure(SourceUnavailable, "SRC040", "a limit of the org is used up", DEFER),
+    "TXN_SECURITY_METERING_ERROR": Failure(
         CheckFailed,
         "SRC010",
         "a transaction security policy refuses the request",
-        "exempt the integration user from it",
+        "exempt the integration user from the policy",
     ),
-    "INVALID_SESSION_ID": Meaning(SourceUnavailable, "CON009", "the session is refused", "check the app's policies"),
-    "API_DISABLED_FOR_ORG": Meaning(CheckFailed, "SRC010", "the API is switched off", "enable the API for the user"),
-    "API_CURRENTLY_DISABLED": Meaning(CheckFailed, "SRC010", "the API is switched off", "enable the API for the user"),
-    "INSUFFICIENT_ACCESS": Meaning(CheckFailed, "SRC010", "a right is missing", "see `airflow cdc check`"),
-    "API_ERROR": Meaning(CheckFailed, "SRC010", "the request needs View All Data", "see `airflow cdc check`"),
-    "INVALID_TYPE": Meaning(
-        CheckFailed, "SRC042", "there is no such object, or it is hidden", "see `airflow cdc check`"
+    "INVALID_SESSION_ID": Failure(SourceUnavailable, "CON009", "the session is refused", "check the app's policies"),
+    "API_DISABLED_FOR_ORG": Failure(CheckFailed, "SRC010", "the API is switched off", "enable the API for the user"),
+    "API_CURRENTLY_DISABLED": Failure(CheckFailed, "SRC010", "the API is switched off", "enable the API for the user"),
+    "INSUFFICIENT_ACCESS": Failure(
+        CheckFailed, "SRC010", "the user lacks a permission", "run `airflow cdc check` for details"
     ),
-    "INVALID_FIELD": Meaning(SourceUnavailable, "SRC042", "a field is gone or hidden", "the next try describes anew"),
-    "MALFORMED_QUERY": Meaning(CheckFailed, "SRC042", "the query is refused", "report it: this is a mistake of ours"),
-    "NOT_FOUND": Meaning(CheckFailed, "SRC042", "there is no such thing", "see `airflow cdc check`"),
-    "UNSUPPORTED_API_VERSION": Meaning(CheckFailed, "SRC012", "the API version is retired", "mend `api_version`"),
-    "QUERY_TIMEOUT": Meaning(SourceUnavailable, "SRC043", "the query took longer than two minutes", "try again"),
-    "INVALID_QUERY_LOCATOR": Meaning(SourceUnavailable, "SRC044", "the cursor of a query expired", "try again"),
-    "INVALID_REPLICATION_DATE": Meaning(
-        Blocked, "SRC045", "the list of deleted records does not reach back so far", "airflow cdc resync"
+    "API_ERROR": Failure(
+        CheckFailed, "SRC010", "the request requires View All Data", "run `airflow cdc check` for details"
     ),
-    "EXCEEDED_ID_LIMIT": Meaning(SourceUnavailable, "SRC045", "too many records in one interval", "a shorter interval"),
+    "INVALID_TYPE": Failure(
+        CheckFailed,
+        "SRC042",
+        "the object does not exist, or is hidden from the user",
+        "run `airflow cdc check` for details",
+    ),
+    "INVALID_FIELD": Failure(
+        SourceUnavailable,
+        "SRC042",
+        "a field was deleted, or is hidden from the user",
+        "wait for the next try, which describes the object again",
+    ),
+    "MALFORMED_QUERY": Failure(CheckFailed, "SRC042", "the query is refused", REPORT),
+    "NOT_FOUND": Failure(
+        CheckFailed, "SRC042", "the requested resource does not exist", "run `airflow cdc check` for details"
+    ),
+    "UNSUPPORTED_API_VERSION": Failure(CheckFailed, "SRC012", "the API version is retired", "update `api_version`"),
+    "QUERY_TIMEOUT": Failure(SourceUnavailable, "SRC043", "the query took longer than two minutes", "try again"),
+    "INVALID_QUERY_LOCATOR": Failure(SourceUnavailable, "SRC044", "the cursor of a query expired", "try again"),
+    "INVALID_REPLICATION_DATE": Failure(
+        Blocked, "SRC045", "the list of deleted records does not go back to the requested time", "airflow cdc resync"
+    ),
+    "EXCEEDED_ID_LIMIT": Failure(
+        SourceUnavailable, "SRC045", "too many deleted records in one interval", "run more often"
+    ),
 }
 
-BACK_OFF = Meaning(SourceUnavailable, "CON013", "the Pub/Sub API failed", "try again")
-MISUSE = Meaning(CheckFailed, "SRC049", "the Pub/Sub API refuses the request", "report it: this is a mistake of ours")
-NO_RIGHT = Meaning(CheckFailed, "SRC048", "the user may not read the channel", "grant View All on the object")
-LOST = Meaning(PositionLost, "SRC013", "the channel no longer serves our position", "airflow cdc resync")
+BACK_OFF = Failure(SourceUnavailable, "CON013", "the Pub/Sub API failed", "try again")
+MISUSE = Failure(CheckFailed, "SRC049", "the Pub/Sub API refuses the request", REPORT)
+NO_PERMISSION = Failure(
+    CheckFailed, "SRC048", "the user has no permission to read the channel", "grant View All Records on the object"
+)
+POSITION_LOST = Failure(PositionLost, "SRC013", "the channel no longer serves the position", "airflow cdc resync")
 
 PREFIX = "sfdc.platform.eventbus.grpc."
-PUBSUB: dict[str, Meaning] = {
+PUBSUB: dict[str, Failure] = {
     "service.unavailable": BACK_OFF,
-    "service.auth.error": Meaning(SourceUnavailable, "CON009", "the token is refused", "check the app's policies"),
+    "service.auth.error": Failure(SourceUnavailable, "CON009", "the token is refused", "check the app's policies"),
     "service.auth.headers.invalid": MISUSE,
     "service.auth.refresh.invalid": MISUSE,
     "service.protection.stream.limit.triggered": BACK_OFF,
     "service.protection.triggered": BACK_OFF,
-    "service.tenant.license": Meaning(CheckFailed, "SRC048", "the org has no licence for it", "ask Salesforce"),
-    "concurrent.client.limit.exceeded": Meaning(
+    "service.tenant.license": Failure(
+        CheckFailed, "SRC048", "the org has no licence for the Pub/Sub API", "contact Salesforce"
+    ),
+    "concurrent.client.limit.exceeded": Failure(
         SourceUnavailable, "SRC041", "too many clients read events at once", "stop other subscribers of the org"
     ),
-    "topic.not.found": Meaning(
-        CheckFailed, "SRC048", "there is no such channel", "select the objects under Setup, Change Data Capture"
+    "topic.not.found": Failure(
+        CheckFailed, "SRC048", "the channel does not exist", "select the objects under Setup, Change Data Capture"
     ),
-    "topic.meta.permission": NO_RIGHT,
-    "subscription.topic.cannot.subscribe": NO_RIGHT,
-    "schema.meta.permission": NO_RIGHT,
+    "topic.meta.permission": NO_PERMISSION,
+    "subscription.topic.cannot.subscribe": NO_PERMISSION,
+    "schema.meta.permission": NO_PERMISSION,
     "topic.api.unavailable": BACK_OFF,
     "schema.api.unavailable": BACK_OFF,
     "subscription.internal.error": BACK_OFF,
     "subscription.fetch.overflow": BACK_OFF,
     "subscription.fetch.replay.repeated": BACK_OFF,
-    "subscription.fetch.replayid.corrupted": LOST,
-    "subscription.limit.exceeded": Meaning(
+    "subscription.fetch.replayid.corrupted": POSITION_LOST,
+    "subscription.limit.exceeded": Failure(
         SourceUnavailable, "SRC041", "the org's event deliveries of the last 24 hours are used up", DEFER
     ),
 }
 DEFERRED = frozenset({"subscription.limit.exceeded", "concurrent.client.limit.exceeded"})
-"""To connect again at once would only be refused again."""
+"""Not retried within a run: the retry would be refused, too."""
 
 AUTH_ERROR = "service.auth.error"
 CODES = {"UNAUTHENTICATED": AUTH_ERROR, "NOT_FOUND": "topic.not.found", "PERMISSION_DENIED": "topic.meta.permission"}
-"""What gRPC's own status stands for where the code is missing."""
+"""gRPC status -> code, for responses without a code."""
 
 
 def rest_failure(status: int, code: str, message: str, where: str) -> CdcError:
-    """``code`` is empty where the answer was no error body of Salesforce."""
-    meaning = REST.get(code) or _by_status(status, code)
-    found = f"HTTP {status} {code}: {_short(message)}".rstrip(": ")
-    return meaning.error(Problem(meaning.code, meaning.what, where=where, found=found, do=meaning.do))
+    """``code`` is empty if the response has no Salesforce error body."""
+    mapping = REST.get(code) or _mapping_of_status(status, code)
+    found = f"HTTP {status} {code}: {_first_line(message)}".rstrip(": ")
+    return mapping.error(Problem(mapping.code, mapping.what, where=where, found=found, do=mapping.do))
 
 
 def pubsub_failure(code: str, status: str, message: str, where: str) -> CdcError:
-    """``code`` without its prefix, empty where the trailer was missing; ``status`` is gRPC's own."""
-    meaning = PUBSUB.get(code, BACK_OFF if not code and status in UNANSWERED else MISUSE)
-    found = f"{code or status}: {_short(message)}".rstrip(": ")
-    data = "nothing was read beyond the last window" if meaning is LOST else ""
-    return meaning.error(Problem(meaning.code, meaning.what, where=where, found=found, do=meaning.do, data=data))
+    """``code`` is without prefix, empty if the trailer is missing. ``status`` is gRPC's status."""
+    mapping = PUBSUB.get(code, BACK_OFF if not code and status in TRANSIENT else MISUSE)
+    found = f"{code or status}: {_first_line(message)}".rstrip(": ")
+    data = "nothing was read after the last window" if mapping is POSITION_LOST else ""
+    return mapping.error(Problem(mapping.code, mapping.what, where=where, found=found, do=mapping.do, data=data))
 
 
-UNANSWERED = frozenset({"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED", "INTERNAL", "ABORTED", "UNKNOWN"})
-"""What the network does to a call. RESOURCE_EXHAUSTED without a code is a message that is too large."""
+TRANSIENT = frozenset({"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED", "INTERNAL", "ABORTED", "UNKNOWN"})
+"""Network failures. RESOURCE_EXHAUSTED without a code means that a message is too large."""
 
 
-def _by_status(status: int, code: str) -> Meaning:
+def _mapping_of_status(status: int, code: str) -> Failure:
     if status == 429 or status >= 500 or status == 406:
-        return Meaning(SourceUnavailable, "CON013", "the server failed", "try again")
+        return Failure(SourceUnavailable, "CON013", "the server failed", "try again")
     if status < 400:
-        return Meaning(CheckFailed, "CON011", "the org answers from another address", "mend `instance_url`")
+        return Failure(CheckFailed, "CON011", "the org redirects to another address", "correct `instance_url`")
     if status == 401:
         return REST["INVALID_SESSION_ID"]
     if status == 410:
@@ -135,6 +156,6 @@ def _by_status(status: int, code: str) -> Meaning:
     return REST["MALFORMED_QUERY"]
 
 
-def _short(message: str) -> str:
-    """The first line. Salesforce's messages name objects and fields; what follows may quote the request."""
-    return message.strip().splitlines()[0][:LONGEST_MESSAGE] if message.strip() else ""
+def _first_line(message: str) -> str:
+    """Salesforce's messages name objects and fields. Further lines may quote the request."""
+    return message.strip().splitlines()[0][:MAX_MESSAGE_LENGTH] if message.strip() else ""

@@ -1,4 +1,4 @@
-"""Records asked for by their ids: what a gap hides, and what an event said too little of."""
+"""Fetch records by their ids."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from json.encoder import encode_basestring
 from typing import Any
 
-from airflow_cdc_provider.connectors.sources.salesforce.dead_letter_codec import DecodeError
+from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
 from airflow_cdc_provider.connectors.sources.salesforce.ids import full_id
-from airflow_cdc_provider.connectors.sources.salesforce.query import name
+from airflow_cdc_provider.connectors.sources.salesforce.query import checked_name
 from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest, Row
 from airflow_cdc_provider.connectors.sources.salesforce.types import ID, IS_DELETED, ObjectSchema
 from airflow_cdc_provider.connectors.sources.salesforce.values import WrongValue, from_json
@@ -18,60 +18,60 @@ from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 IDS_PER_QUERY, ROWS_PER_QUERY = 300, 50
-"""As many ids as fit into the address of a query beside three columns, beside all."""
+"""How many ids fit into the URL of a query with three columns, with all columns."""
 NO_FIELD = "INVALID_FIELD"
 
 
 @dataclass(frozen=True)
-class Found:
-    """``after``: canonical JSON of the columns. ``modstamp``: when the record was changed last, None where its object
-    does not tell: events of that second or later count on top of it."""
+class FetchedRow:
+    """``after``: canonical JSON of the columns. ``modstamp``: time of the record's last change, None if the object has
+    no such column. Events of that second or later are applied on top of the row."""
 
     after: str
     modstamp: datetime | None
 
 
 @dataclass(frozen=True)
-class Fetched:
-    """Every id that was asked for stands in one of the three. ``deleted``: those in the recycle bin, and when each was
-    changed last. ``gone``: nobody knows it: deleted for good, or hidden from the user."""
+class FetchResult:
+    """Every requested id is in one of the three. ``deleted``: ids of records in the recycle bin, with the time of their
+    last change. ``missing``: ids of records that were deleted permanently, or are hidden from the user."""
 
-    found: dict[str, Found] = field(default_factory=dict)
+    rows: dict[str, FetchedRow] = field(default_factory=dict)
     deleted: dict[str, datetime | None] = field(default_factory=dict)
-    gone: frozenset[str] = frozenset()
+    missing: frozenset[str] = frozenset()
 
 
-def fetch(rest: Rest, schema: TableSchema, ids: Sequence[str], describe: Callable[[str], ObjectSchema]) -> Fetched:
-    """Records whole, 2,000 a call; a column that is no longer there is left out of the images.
+def fetch(rest: Rest, schema: TableSchema, ids: Sequence[str], describe: Callable[[str], ObjectSchema]) -> FetchResult:
+    """Whole records, 2,000 per call. Columns that no longer exist are omitted from the images.
 
-    Raises what ``Http.send`` raises, and Unreadable where a value is none of its column's type.
+    Raises what ``Http.send`` raises, and DecodeError if a value does not have its column's type.
     """
-    shape = _shape(schema, describe)
+    columns = _current_columns(schema, describe)
     try:
-        rows = rest.retrieve(schema.table, ids, shape.fields)
+        retrieved = rest.retrieve(schema.table, ids, columns.all)
     except SourceUnavailable as error:
         if not any(NO_FIELD in problem.found for problem in error.problems):
             raise
-        shape = _shape(schema, describe)  # a field went between the two calls
-        rows = rest.retrieve(schema.table, ids, shape.fields)
-    found = {one: _found(row, shape) for one, row in rows.items() if row is not None}
-    missing = [one for one, row in rows.items() if row is None]
+        columns = _current_columns(schema, describe)  # a field was deleted between the two calls
+        retrieved = rest.retrieve(schema.table, ids, columns.all)
+    rows = {record_id: _fetched_row(row, columns) for record_id, row in retrieved.items() if row is not None}
+    missing = [record_id for record_id, row in retrieved.items() if row is None]
     deleted: dict[str, datetime | None] = {}
     archived: list[str] = []
-    for row in _queried(rest, shape, shape.fate, missing, IDS_PER_QUERY):
-        one = full_id(str(row[ID]))
+    for row in _query_by_ids(rest, schema.table, columns.deletion, missing, IDS_PER_QUERY):
+        record_id = full_id(str(row[ID]))
         if row[IS_DELETED]:
-            deleted[one] = _changed(row, shape)
+            deleted[record_id] = _modstamp(row, columns)
         else:
-            archived.append(one)
-    for row in _queried(rest, shape, shape.fields, archived, ROWS_PER_QUERY):
-        found[full_id(str(row[ID]))] = _found(row, shape)
-    return Fetched(found, deleted, frozenset(missing) - found.keys() - deleted.keys())
+            archived.append(record_id)
+    for row in _query_by_ids(rest, schema.table, columns.all, archived, ROWS_PER_QUERY):
+        rows[full_id(str(row[ID]))] = _fetched_row(row, columns)
+    return FetchResult(rows, deleted, frozenset(missing) - rows.keys() - deleted.keys())
 
 
-def fetched_image(row: Mapping[str, Any], schema: TableSchema) -> str:
-    """Canonical JSON of the columns, as an event would tell them. ``row`` has its reals as Decimal.
-    Raises DecodeError where a value is none of its column's type."""
+def row_image(row: Mapping[str, Any], schema: TableSchema) -> str:
+    """Canonical JSON of the columns, as an event has them. ``row`` has real numbers as Decimal. Raises DecodeError if a
+    value does not have its column's type."""
     members = []
     for column in schema.columns:
         try:
@@ -83,39 +83,41 @@ def fetched_image(row: Mapping[str, Any], schema: TableSchema) -> str:
 
 
 @dataclass(frozen=True)
-class _Shape:
-    """The columns of the table that are there now. ``fate`` are those that tell what became of a record; none where the
-    object has no recycle bin."""
+class _CurrentColumns:
+    """``schema``: the columns of the table that still exist. ``deletion``: columns that show whether a record is
+    deleted; none if the object has no recycle bin."""
 
     schema: TableSchema
     modstamp: str
-    fate: tuple[str, ...]
+    deletion: tuple[str, ...]
 
     @property
-    def fields(self) -> tuple[str, ...]:
+    def all(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((ID, *self.schema.names, *([self.modstamp] if self.modstamp else []))))
 
 
-def _shape(schema: TableSchema, describe: Callable[[str], ObjectSchema]) -> _Shape:
-    now = describe(schema.table)
-    there = now.schema.names
-    columns = tuple(column for column in schema.columns if column.name in there)
-    fate = tuple(one for one in (ID, IS_DELETED, now.modstamp) if one in there) if IS_DELETED in there else ()
-    return _Shape(replace(schema, columns=columns), now.modstamp, fate)
+def _current_columns(schema: TableSchema, describe: Callable[[str], ObjectSchema]) -> _CurrentColumns:
+    entity = describe(schema.table)
+    names = entity.schema.names
+    columns = tuple(column for column in schema.columns if column.name in names)
+    deletion = tuple(c for c in (ID, IS_DELETED, entity.modstamp) if c in names) if IS_DELETED in names else ()
+    return _CurrentColumns(replace(schema, columns=columns), entity.modstamp, deletion)
 
 
-def _found(row: Row, shape: _Shape) -> Found:
-    return Found(fetched_image(row, shape.schema), _changed(row, shape))
+def _fetched_row(row: Row, columns: _CurrentColumns) -> FetchedRow:
+    return FetchedRow(row_image(row, columns.schema), _modstamp(row, columns))
 
 
-def _changed(row: Row, shape: _Shape) -> datetime | None:
-    stamp = row[shape.modstamp] if shape.modstamp else None
-    return datetime.fromisoformat(stamp).astimezone(UTC) if stamp else None
+def _modstamp(row: Row, columns: _CurrentColumns) -> datetime | None:
+    text = row[columns.modstamp] if columns.modstamp else None
+    return datetime.fromisoformat(text).astimezone(UTC) if text else None
 
 
-def _queried(rest: Rest, shape: _Shape, columns: Sequence[str], ids: Sequence[str], at_once: int) -> Iterator[Row]:
-    """Deleted and archived records, too."""
-    for start in range(0, len(ids) if columns else 0, at_once):
-        some = ", ".join(f"'{full_id(one)}'" for one in ids[start : start + at_once])
-        query = f"SELECT {', '.join(map(name, columns))} FROM {name(shape.schema.table)} WHERE {ID} IN ({some})"
+def _query_by_ids(
+    rest: Rest, table: str, columns: Sequence[str], ids: Sequence[str], ids_per_query: int
+) -> Iterator[Row]:
+    """Includes deleted and archived records."""
+    for start in range(0, len(ids) if columns else 0, ids_per_query):
+        listed = ", ".join(f"'{full_id(text)}'" for text in ids[start : start + ids_per_query])
+        query = f"SELECT {', '.join(map(checked_name, columns))} FROM {checked_name(table)} WHERE {ID} IN ({listed})"
         yield from rest.query(query, deleted=True)

@@ -1,4 +1,4 @@
-"""Which columns the fields of an event fill. Pure."""
+"""Map the fields of an event to columns. Pure."""
 
 from __future__ import annotations
 
@@ -6,145 +6,149 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_cdc_provider.connectors.sources.salesforce.dead_letter_codec import DecodeError
+from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import EventField, EventSchema
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
 from airflow_cdc_provider.connectors.sources.salesforce.values import NULL, FromAvro, WrongValue, from_avro
 from airflow_cdc_provider.core.table.schema import Kind, TableSchema
 
-Filled = tuple[int, str | None]
-"""Place of a column and its value as JSON; None where the column changed and only the source can tell its value."""
+ColumnValue = tuple[int, str | None]
+"""Index of a column and its value as JSON; None if the column changed and its value must be fetched."""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A column, by its place in the table. ``convert`` is None where the field's type cannot become the column's."""
+class ColumnConverter:
+    """``convert`` is None if the field's type cannot be converted to the column's."""
 
-    place: int
+    index: int
     column: str
     convert: FromAvro | None
 
-    def filled(self, value: Any) -> Filled:
+    def value(self, value: Any) -> ColumnValue:
         if self.convert is None:
-            return self.place, NULL if value is None else None
+            return self.index, NULL if value is None else None
         try:
-            return self.place, self.convert(value)
+            return self.index, self.convert(value)
         except WrongValue as error:
             raise DecodeError(f"column {self.column}: {error}") from error
 
 
-class Part:
-    """What one field of the event fills, given its value. A field that is no column of ours fills nothing."""
+class FieldMapping:
+    """The columns of one event field. This base class maps a field to no column."""
 
-    members = 0
-    cells: tuple[Cell, ...] = ()
+    member_count = 0
+    columns: tuple[ColumnConverter, ...] = ()
 
-    def whole(self, value: Any) -> Iterable[Filled]:
+    def values(self, value: Any) -> Iterable[ColumnValue]:
         return ()
 
-    def some(self, value: Any, places: tuple[int, ...]) -> Iterable[Filled]:
+    def member_values(self, value: Any, members: tuple[int, ...]) -> Iterable[ColumnValue]:
         """Only these members changed."""
-        raise DecodeError("a bitmap speaks of members of a field that has none")
+        raise DecodeError("a bitmap names members of a field that has none")
 
-    def nulled(self, value: Any) -> Iterable[Filled]:
-        """The field is said to be nulled, and not said to be changed."""
-        return self.whole(None) if value is None and not self.members else self.unknown(value)
+    def nulled_values(self, value: Any) -> Iterable[ColumnValue]:
+        """The field is in the bitmap of nulled fields, and not in that of changed fields."""
+        return self.values(None) if value is None and not self.member_count else self.unknown_values(value)
 
-    def unknown(self, value: Any) -> Iterable[Filled]:
-        return [(cell.place, None) for cell in self.cells]
-
-
-class Plain(Part):
-    def __init__(self, cell: Cell) -> None:
-        self.cells = (cell,)
-        self._cell = cell
-
-    def whole(self, value: Any) -> Iterable[Filled]:
-        return (self._cell.filled(value),)
+    def unknown_values(self, value: Any) -> Iterable[ColumnValue]:
+        return [(column.index, None) for column in self.columns]
 
 
-class Compound(Part):
-    """``columns`` per member, None where it is no column of ours. ``joined`` is the column that the source makes of all
-    members by rules of its own: an event carries it only where the field itself is a text."""
+class PlainField(FieldMapping):
+    def __init__(self, column: ColumnConverter) -> None:
+        self.columns = (column,)
+        self._column = column
 
-    def __init__(self, names: tuple[str, ...], columns: tuple[Cell | None, ...], joined: Cell | None) -> None:
-        self.members = len(names)
-        self._pairs = tuple(zip(names, columns, strict=True))
+    def values(self, value: Any) -> Iterable[ColumnValue]:
+        return (self._column.value(value),)
+
+
+class CompoundField(FieldMapping):
+    """``columns``: per member, None if it is not replicated. ``joined``: the column that Salesforce computes from all
+    members. An event contains its value only if the field itself is a text."""
+
+    def __init__(
+        self, names: tuple[str, ...], columns: tuple[ColumnConverter | None, ...], joined: ColumnConverter | None
+    ) -> None:
+        self.member_count = len(names)
+        self._members = tuple(zip(names, columns, strict=True))
         self._joined = joined
-        self.cells = tuple(cell for cell in (*columns, joined) if cell)
+        self.columns = tuple(column for column in (*columns, joined) if column)
 
-    def whole(self, value: Any) -> Iterable[Filled]:
+    def values(self, value: Any) -> Iterable[ColumnValue]:
         if isinstance(value, str):
             if self._joined:
-                yield self._joined.filled(value)
-            yield from ((cell.place, NULL) for _, cell in self._pairs if cell)
+                yield self._joined.value(value)
+            yield from ((column.index, NULL) for _, column in self._members if column)
         else:
-            yield from self.some(value, tuple(range(self.members)))
+            yield from self.member_values(value, tuple(range(self.member_count)))
 
-    def some(self, value: Any, places: tuple[int, ...]) -> Iterable[Filled]:
+    def member_values(self, value: Any, members: tuple[int, ...]) -> Iterable[ColumnValue]:
         if isinstance(value, str):
-            raise DecodeError("a bitmap speaks of members of a field that came as text")
-        if places and places[-1] >= self.members:
-            raise DecodeError("a bitmap reaches beyond the members of a field")
-        for place in places:
-            name, cell = self._pairs[place]
-            if cell:
-                yield cell.filled(None if value is None else value[name])
+            raise DecodeError("a bitmap names members of a field whose value is a text")
+        if members and members[-1] >= self.member_count:
+            raise DecodeError("a bitmap names a member that the field does not have")
+        for member in members:
+            name, column = self._members[member]
+            if column:
+                yield column.value(None if value is None else value[name])
         if self._joined:
-            yield self._joined.place, None
+            yield self._joined.index, None
 
 
-class Choices(Part):
-    """The names of all switches that are on, each of which is a column."""
+class SwitchesField(FieldMapping):
+    """The value is the list of the switches that are on. Each switch is a column."""
 
-    def __init__(self, name: str, columns: tuple[tuple[int, str], ...]) -> None:
+    def __init__(self, name: str, switches: tuple[tuple[int, str], ...]) -> None:
         self._name = name
-        self._columns = columns
-        self.cells = tuple(Cell(place, column, None) for place, column in columns)
+        self._switches = switches
+        self.columns = tuple(ColumnConverter(index, column, None) for index, column in switches)
 
-    def whole(self, value: Any) -> Iterable[Filled]:
+    def values(self, value: Any) -> Iterable[ColumnValue]:
         on = set(value or ())
-        for place, column in self._columns:
-            yield place, "true" if on & {column, column.removeprefix(self._name)} else "false"
+        for index, column in self._switches:
+            yield index, "true" if on & {column, column.removeprefix(self._name)} else "false"
 
 
-NOTHING = Part()
+UNMAPPED = FieldMapping()
 
 
-def parts_of(event: EventSchema, described: ObjectSchema, table: TableSchema) -> tuple[Part, ...]:
-    """One part per field of the event."""
-    places = {column.name: place for place, column in enumerate(table.columns)}
+def map_fields(event: EventSchema, described: ObjectSchema, table: TableSchema) -> tuple[FieldMapping, ...]:
+    """One mapping per field of the event."""
+    indexes = {column.name: index for index, column in enumerate(table.columns)}
 
-    def cell(name: str, field: EventField) -> Cell | None:
-        if name not in places:
+    def converter(name: str, field: EventField) -> ColumnConverter | None:
+        if name not in indexes:
             return None
-        kind = table.columns[places[name]].type
-        return Cell(places[name], name, from_avro(kind, field.meaning, field.avro))
+        kind = table.columns[indexes[name]].type
+        return ColumnConverter(indexes[name], name, from_avro(kind, field.data_type, field.avro))
 
-    return (NOTHING, *(_part(field, described, table, places, cell) for field in event.fields[1:]))
+    return (UNMAPPED, *(_map_field(field, described, table, indexes, converter) for field in event.fields[1:]))
 
 
-def _part(
+def _map_field(
     field: EventField,
     described: ObjectSchema,
     table: TableSchema,
-    places: dict[str, int],
-    cell: Callable[[str, EventField], Cell | None],
-) -> Part:
+    indexes: dict[str, int],
+    converter: Callable[[str, EventField], ColumnConverter | None],
+) -> FieldMapping:
     if field.members:
         components = {name for name, compound in described.compounds.items() if compound == field.name}
         names = tuple(member.name for member in field.members)
         columns = tuple(
-            cell(name, member) if (name := component_name(field.name, member.name)) in components else None
+            converter(name, member) if (name := component_name(field.name, member.name)) in components else None
             for member in field.members
         )
         text = EventField(field.name, "", "string")
-        return Compound(names, columns, cell(field.name, text))
+        return CompoundField(names, columns, converter(field.name, text))
     if field.avro == "array":
-        switches = ((place, name) for name, place in places.items() if name.startswith(field.name))
-        return Choices(field.name, tuple((p, n) for p, n in switches if table.columns[p].type.kind is Kind.BOOLEAN))
-    found = cell(field.name, field)
-    return Plain(found) if found else NOTHING
+        columns_of_field = ((index, name) for name, index in indexes.items() if name.startswith(field.name))
+        return SwitchesField(
+            field.name, tuple((i, name) for i, name in columns_of_field if table.columns[i].type.kind is Kind.BOOLEAN)
+        )
+    column = converter(field.name, field)
+    return PlainField(column) if column else UNMAPPED
 
 
 def component_name(compound: str, member: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from airflow_cdc_provider.connectors.sources.salesforce.dead_letter_codec import DecodeError
+from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
 
-LARGEST_SEQUENCE = 0xFFFFFFFF
-END_OF_TIME_MS = 253_402_300_800_000
+MAX_SEQUENCE = 0xFFFFFFFF
+MAX_COMMITTED_MS = 253_402_300_800_000
 
 
 class ChangeType(StrEnum):
@@ -28,8 +28,8 @@ WITHOUT_BODY = GAPS | {ChangeType.GAP_OVERFLOW, ChangeType.DELETE}
 
 
 class Header(NamedTuple):
-    """``committed_ms`` is the time of the change since 1970 in whole seconds: two events of one transaction may differ.
-    The three tuples hold bitmaps."""
+    """``committed_ms`` is in milliseconds since 1970, with whole seconds; it may differ within a transaction. The three
+    tuples are bitmaps."""
 
     entity: str
     ids: list[str]
@@ -42,8 +42,8 @@ class Header(NamedTuple):
     changed: tuple[str, ...]
 
 
-def header_of(values: dict[str, Any]) -> Header:
-    """Raises DecodeError where something is missing that every change event has."""
+def parse_header(values: dict[str, Any]) -> Header:
+    """Raises DecodeError if a required field is missing or out of range."""
     try:
         header = Header(
             values["entityName"],
@@ -58,8 +58,8 @@ def header_of(values: dict[str, Any]) -> Header:
         )
     except KeyError as error:
         raise DecodeError(f"the header has no {error.args[0]}") from error
-    if not header.transaction or not 0 <= header.sequence <= LARGEST_SEQUENCE:
-        raise DecodeError("the header names no transaction, or no place in it")
-    if not 0 <= header.committed_ms < END_OF_TIME_MS:
-        raise DecodeError("the header names a time that no calendar has")
+    if not header.transaction or not 0 <= header.sequence <= MAX_SEQUENCE:
+        raise DecodeError("the header has no transaction key, or no valid sequence number")
+    if not 0 <= header.committed_ms < MAX_COMMITTED_MS:
+        raise DecodeError("the header has a commit timestamp out of range")
     return header

@@ -1,4 +1,4 @@
-"""Requests to an org's REST interface: a token kept fresh, patience with what passes, errors in our words."""
+"""Requests to an org's REST API: renew the token, retry transient failures, map errors."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from requests import Response, Session
 
 TRIES = 5
-LONGEST_WAIT_S = 60.0
-USED_UP = frozenset({"REQUEST_LIMIT_EXCEEDED", "LIMIT_EXCEEDED"})
-"""Come with 403 or 503 and do not pass within a run."""
+MAX_PAUSE_S = 60.0
+LIMITS = frozenset({"REQUEST_LIMIT_EXCEEDED", "LIMIT_EXCEEDED"})
+"""Have status 403 or 503, and are not retried within a run."""
 
 
 class Http:
-    """One per process, for any number of threads. ``sleep`` is a seam for tests."""
+    """One per process; thread-safe. ``sleep`` is a seam for tests."""
 
     def __init__(self, login: Login, session: Session, sleep: Callable[[float], object] = time.sleep) -> None:
         self.login = login
@@ -36,20 +36,19 @@ class Http:
         self._renewing = threading.Lock()
 
     def token(self) -> AccessToken:
-        """The token in use. Nobody says how long one lives: it is renewed when it is refused."""
-        return self._token or self.renewed(None)
+        """The current token. Its lifetime is unknown: it is renewed when it is refused."""
+        return self._token or self.renew(None)
 
-    def renewed(self, stale: AccessToken | None) -> AccessToken:
-        """The token that replaces a refused one. Whoever comes second takes the one that the first was given: a refresh
-        token may serve only once."""
+    def renew(self, stale: AccessToken | None) -> AccessToken:
+        """Replace a refused token, once for all threads: a refresh token may be valid only once."""
         with self._renewing:
             if self._token is None or self._token is stale:
                 self._token = self.login.token()
             return self._token
 
     def json(self, method: str, path: str, **request: Any) -> Any:
-        """The body of an answer, its reals as Decimal; None where it has none. Raises what ``send`` raises, and
-        SourceUnavailable where a proxy or a notice of maintenance answered in the org's place."""
+        """The body of a response, with real numbers as Decimal; None if it is empty. Raises what ``send`` raises, and
+        SourceUnavailable (CON013) if the body is no JSON, such as that of a proxy or a maintenance page."""
         response = self.send(method, path, **request)
         try:
             return json.loads(response.content, parse_float=Decimal) if response.content else None
@@ -57,18 +56,18 @@ class Http:
             raise SourceUnavailable(
                 Problem(
                     "CON013",
-                    "something else than the org answered",
+                    "the response does not come from the org",
                     self._where(method, path),
                     f"HTTP {response.status_code}, {response.headers.get('Content-Type', 'no type')}, and no JSON",
-                    do="try again; look at proxies between this worker and Salesforce",
+                    do="try again; check proxies between this worker and Salesforce",
                 )
             ) from error
 
     def send(self, method: str, path: str, **request: Any) -> Response:
-        """An answer of 2xx or 304. ``path`` starts with a slash. A failure that may pass is tried again with growing
-        pauses, a refused token is renewed once. Raises what ``rest_failure`` says."""
+        """A response with status 2xx or 304. ``path`` starts with a slash. Transient failures are retried with
+        exponential backoff; a refused token is renewed once. Raises the error of ``rest_failure``."""
         renewed = False
-        tried = 0
+        tries = 0
         while True:
             token = self.token()
             try:
@@ -86,22 +85,22 @@ class Http:
             else:
                 if response.status_code < 300 or response.status_code == 304:
                     return response
-                code, message = _told(response)
+                code, message = _error_of(response)
                 if response.status_code == 401 and not renewed:
                     renewed = True
-                    self.renewed(token)
+                    self.renew(token)
                     continue
                 failure = rest_failure(response.status_code, code, message, self._where(method, path))
-                if not _may_pass(response.status_code, code):
+                if not _is_transient(response.status_code, code):
                     raise failure
                 pause = _retry_after(response)
-            tried += 1
-            if tried == TRIES:
+            tries += 1
+            if tries == TRIES:
                 raise failure
-            self._sleep(min(LONGEST_WAIT_S, pause if pause is not None else random.uniform(0.5, 1) * 2**tried))
+            self._sleep(min(MAX_PAUSE_S, pause if pause is not None else random.uniform(0.5, 1) * 2**tries))
 
     def _where(self, method: str, path: str) -> str:
-        """Without the query: it may hold values."""
+        """Without the query string, which may contain values."""
         assert self._token is not None
         return f"{method} {self._token.instance_url}{path.partition('?')[0]}"
 
@@ -113,7 +112,7 @@ class Http:
 
 
 def server_time(response: Response) -> datetime:
-    """The server's clock in UTC, by the header that every answer bears."""
+    """The server's clock in UTC, from the header ``Date``."""
     return parsedate_to_datetime(response.headers["Date"])
 
 
@@ -121,31 +120,30 @@ def _headers(token: AccessToken, more: Mapping[str, str]) -> dict[str, str]:
     return {"Authorization": f"Bearer {token.access_token}", "Accept": "application/json", **more}
 
 
-def _told(response: Response) -> tuple[str, str]:
-    """Salesforce's error code and message; empty where a proxy or a crash answered."""
+def _error_of(response: Response) -> tuple[str, str]:
     try:
-        answer = response.json()
+        body = response.json()
     except ValueError:
         return "", ""
-    return told(answer)
+    return parse_error(body)
 
 
-def told(answer: Any) -> tuple[str, str]:
-    """The same of a parsed answer."""
-    first = answer[0] if isinstance(answer, list) and answer else answer
+def parse_error(body: Any) -> tuple[str, str]:
+    """Salesforce's error code and message; empty if the body has another format."""
+    first = body[0] if isinstance(body, list) and body else body
     if not isinstance(first, dict):
         return "", ""
     return str(first.get("errorCode", "")), str(first.get("message", ""))
 
 
-def _may_pass(status: int, code: str) -> bool:
-    if code in USED_UP:
+def _is_transient(status: int, code: str) -> bool:
+    if code in LIMITS:
         return False
     return status in (406, 408, 420, 429) or status >= 500 or code in ("QUERY_TIMEOUT", "SERVER_UNAVAILABLE")
 
 
 def _retry_after(response: Response) -> float | None:
-    """Seconds, or a date by the server's own clock."""
+    """In seconds. The header may be a date of the server's clock."""
     text = response.headers.get("Retry-After", "")
     if text.isdecimal():
         return float(text)
@@ -156,6 +154,6 @@ def _retry_after(response: Response) -> float | None:
 
 
 def _requests() -> Any:
-    import requests  # a worker that runs no Salesforce source need not have it
+    import requests  # not installed on workers without a Salesforce source
 
     return requests

@@ -1,4 +1,4 @@
-"""From the ways to log in to an access token."""
+"""Request access tokens with the OAuth flows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TIMEOUT_S = (10, 60)
 
 @dataclass(frozen=True)
 class AccessToken:
-    """``instance_url`` without path. Ids in 18 characters. ``repr`` shows no secret."""
+    """``instance_url`` is without path, ``org_id`` in 18 characters. ``repr`` shows no secret."""
 
     access_token: str = field(repr=False)
     instance_url: str
@@ -31,31 +31,31 @@ class AccessToken:
 
 
 class Login:
-    """Issues tokens. Where Salesforce rotates refresh tokens, the newest is kept before anything else happens."""
+    """Requests tokens. If Salesforce rotates refresh tokens, the new one is stored before the access token is used."""
 
     def __init__(self, access: Access, session: Session) -> None:
         self.access = access
         self._session = session
 
     def token(self) -> AccessToken:
-        """Raises CheckFailed where the login is refused (CON009) or a new refresh token cannot be kept (CON014),
-        SourceUnavailable where the server fails, and IdentityChanged (SRC032) where the token is of another org than
-        the connection names."""
+        """Raises CheckFailed if the login is refused (CON009) or a new refresh token cannot be stored (CON014),
+        SourceUnavailable if the server fails, and IdentityChanged (SRC032) if the token is for another org than the
+        connection's ``organization_id``."""
         if self.access.flow is not Flow.REFRESH_TOKEN:
-            return self._token(self._ask())
+            return self._parse_token(self._request_token())
         with stored_token(self.access) as refresh:
-            answer = self._ask(refresh.token)
-            if (renewed := answer.get("refresh_token")) and renewed != refresh.token:
+            body = self._request_token(refresh.token)
+            if (renewed := body.get("refresh_token")) and renewed != refresh.token:
                 refresh.replace(renewed)
-        return self._token(answer)
+        return self._parse_token(body)
 
-    def _ask(self, refresh_token: str = "") -> dict[str, Any]:
+    def _request_token(self, refresh_token: str = "") -> dict[str, Any]:
         from requests import RequestException
 
         try:
             response = self._session.post(
                 self.access.login_url + TOKEN_PATH,
-                data=self._request(refresh_token),
+                data=self._form(refresh_token),
                 headers=self._headers(),
                 timeout=TIMEOUT_S,
                 proxies=dict(self.access.proxies),
@@ -65,9 +65,9 @@ class Login:
             raise SourceUnavailable(
                 self._problem("CON010", "the login server cannot be reached", type(error).__name__, "check the network")
             ) from error
-        return self._answer(response)
+        return self._parse_response(response)
 
-    def _request(self, refresh_token: str) -> dict[str, str]:
+    def _form(self, refresh_token: str) -> dict[str, str]:
         access = self.access
         form = {"grant_type": access.flow.value}
         match access.flow:
@@ -96,43 +96,44 @@ class Login:
         }
         try:
             return jwt.encode(claims, self.access.private_key, algorithm="RS256")
-        # What is wrong with a key comes in many classes, and their words may quote it.
+        # An invalid key raises errors of many classes, whose texts may quote it.
         except Exception:
             raise CheckFailed(
                 self._problem(
-                    "CON012", "the private key cannot be used", "no RSA key in PEM form", "mend `private_key`"
+                    "CON012", "the private key cannot be used", "no RSA key in PEM form", "correct `private_key`"
                 )
             ) from None
 
-    def _answer(self, response: Response) -> dict[str, Any]:
+    def _parse_response(self, response: Response) -> dict[str, Any]:
         try:
-            answer = response.json()
+            body = response.json()
         except ValueError:
-            answer = {}
-        if response.status_code == 200 and isinstance(answer, dict) and answer.get("access_token"):
-            return answer
-        told = answer if isinstance(answer, dict) else {}
-        found = f"HTTP {response.status_code} {told.get('error', '')}: {told.get('error_description', '')}".rstrip(": ")
-        if response.status_code >= 500 or response.status_code == 429 or told.get("error") in TEMPORARY:
+            body = {}
+        if response.status_code == 200 and isinstance(body, dict) and body.get("access_token"):
+            return body
+        error = body if isinstance(body, dict) else {}
+        code, text = error.get("error", ""), error.get("error_description", "")
+        found = f"HTTP {response.status_code} {code}: {text}".rstrip(": ")
+        if response.status_code >= 500 or response.status_code == 429 or error.get("error") in TEMPORARY:
             raise SourceUnavailable(self._problem("CON013", "the login server failed", found, "try again"))
         raise CheckFailed(
             self._problem(
                 "CON009",
                 "Salesforce refuses the login",
                 found,
-                "mend the connection, or the app's policies; a JWT also needs right clocks and an app that is approved"
-                " for the user",
+                "correct the connection or the app's policies; the JWT flow also requires synchronised clocks and an"
+                " app that is approved for the user",
             )
         )
 
-    def _token(self, answer: dict[str, Any]) -> AccessToken:
+    def _parse_token(self, body: dict[str, Any]) -> AccessToken:
         """The identity URL ends in the ids of org and user."""
-        instance, identity = urlsplit(answer.get("instance_url", "")), urlsplit(answer.get("id", ""))
+        instance, identity = urlsplit(body.get("instance_url", "")), urlsplit(body.get("id", ""))
         ids = identity.path.rstrip("/").split("/")[-2:]
         if not instance.netloc or len(ids) != 2 or not all(map(is_id, ids)):
             raise CheckFailed(
                 self._problem(
-                    "CON009", "the login server does not say whose token it is", "no org id", "check login_url"
+                    "CON009", "the login response does not identify the org", "no org id", "check `login_url`"
                 )
             )
         org_id = full_id(ids[0])
@@ -141,14 +142,14 @@ class Login:
             raise IdentityChanged(
                 Problem(
                     "SRC032",
-                    "the connection leads to another org than it names",
+                    "the connection leads to another org than its `organization_id`",
                     where=f"connection {self.access.connection_id}",
                     found=org_id,
                     allowed=expected,
-                    do="mend `organization_id` or the login in the extra of the connection",
+                    do="correct `organization_id` or the credentials in the extra of the connection",
                 )
             )
-        return AccessToken(answer["access_token"], f"{instance.scheme}://{instance.netloc}", org_id)
+        return AccessToken(body["access_token"], f"{instance.scheme}://{instance.netloc}", org_id)
 
     def _problem(self, code: str, what: str, found: str, do: str) -> Problem:
         where = f"{self.access.login_url}, connection {self.access.connection_id}"

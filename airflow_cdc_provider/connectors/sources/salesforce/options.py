@@ -18,30 +18,28 @@ class Environment(StrEnum):
 
 
 REPEATS_WITHIN = timedelta(hours=72)
-"""For how long Salesforce may publish an event once more."""
+"""How long Salesforce may publish an event again."""
 
 
 @dataclass(frozen=True)
 class SalesforceOptions:
-    repeats_within: ClassVar[timedelta] = REPEATS_WITHIN
+    duplicates_within: ClassVar[timedelta] = REPEATS_WITHIN
 
     channel: str = doc(
-        "Channel the changes are read from: `/data/ChangeEvents`, `/data/<Name>__chn`, or that of one object.",
+        "Channel to read the changes from: `/data/ChangeEvents`, `/data/<Name>__chn`, or that of one object.",
         "/data/ChangeEvents",
     )
     environment: Environment = doc(
-        "`production` (Developer Edition too) or `sandbox`: at which of the two a JWT is presented.",
+        "`production` (also for Developer Edition) or `sandbox`: the login server, and the audience of a JWT.",
         Environment.PRODUCTION,
     )
     api_version: str = doc("Version of the REST and Bulk API, 58.0 or later.", "66.0")
-    login_url: str = doc(
-        "Where tokens are issued; by default what the connection says (`instance_url`, else `domain`).", ""
-    )
+    login_url: str = doc("URL that issues tokens; by default from the connection (`instance_url`, else `domain`).", "")
     pubsub_endpoint: str = doc(
         "Host and port of the Pub/Sub API; regional endpoints keep events in their region.",
         "api.pubsub.salesforce.com:7443",
     )
-    pubsub_tls: bool = doc("Whether the Pub/Sub endpoint speaks TLS. Salesforce's own all do.", True)
+    pubsub_tls: bool = doc("Whether the Pub/Sub endpoint uses TLS. Salesforce's endpoints do.", True)
     idle: timedelta = doc("How long the channel must be silent before a window ends.", timedelta(seconds=20))
 
 

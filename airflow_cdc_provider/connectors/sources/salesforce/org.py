@@ -1,4 +1,4 @@
-"""An org and the clients that talk to it."""
+"""An org and its API clients."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from functools import cached_property
 from typing import Any
 
-from airflow_cdc_provider.connectors.sources.salesforce.access import access_of, is_private
+from airflow_cdc_provider.connectors.sources.salesforce.access import is_secure, read_access
 from airflow_cdc_provider.connectors.sources.salesforce.bulk import Bulk
 from airflow_cdc_provider.connectors.sources.salesforce.http import Http
 from airflow_cdc_provider.connectors.sources.salesforce.oauth import Login
@@ -18,18 +18,18 @@ from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, Problem
 
 
 class Org:
-    """Talks to nobody until asked."""
+    """Connects on first use."""
 
     def __init__(self, info: ConnectionInfo, options: SalesforceOptions, replicator: str) -> None:
         self.info = info
         self.options = options
         self.replicator = replicator
         self._http: Http | None = None
-        self._opening = threading.Lock()
+        self._lock = threading.Lock()
 
     @property
-    def place(self) -> str:
-        """Where errors say it happened."""
+    def location(self) -> str:
+        """``where`` of problems."""
         return f"connection {self.info.connection_id}, channel {self.options.channel}"
 
     def identity(self) -> dict[str, str]:
@@ -37,17 +37,18 @@ class Org:
 
     @cached_property
     def instance(self) -> str:
-        """Where the org lives now. Salesforce moves orgs; they stay the same, and their replay ids do not."""
+        """Name of the org's current instance. Replay ids become invalid when Salesforce moves an org to another
+        instance."""
         (row,) = self.rest.query("SELECT Id, InstanceName FROM Organization")
         return str(row["InstanceName"])
 
     @property
     def http(self) -> Http:
-        """One for all tables that are copied side by side: a refresh token may serve only once."""
-        with self._opening:
+        """Shared by concurrent copies: a refresh token may be valid only once."""
+        with self._lock:
             if self._http is None:
                 session = _requests().Session()
-                self._http = Http(Login(access_of(self.info, self.options), session), session)
+                self._http = Http(Login(read_access(self.info, self.options), session), session)
             return self._http
 
     @cached_property
@@ -60,13 +61,13 @@ class Org:
 
     @cached_property
     def pubsub(self) -> PubSub:
-        """Raises CheckFailed (SRC033) where the token would go over a network in the clear."""
+        """Raises CheckFailed (SRC033) if the token would be sent over a network unencrypted."""
         endpoint, tls = self.options.pubsub_endpoint, self.options.pubsub_tls
-        if not tls and not is_private(f"grpc://{endpoint}"):
+        if not tls and not is_secure(f"grpc://{endpoint}"):
             raise CheckFailed(
                 Problem(
                     "SRC033",
-                    "without TLS anybody on the way reads the token",
+                    "without TLS the token would be sent unencrypted",
                     where="`pubsub_tls` under `source`",
                     found=f"pubsub_tls: false for {endpoint}",
                     allowed="pubsub_tls: false for an endpoint on this host",
@@ -77,7 +78,7 @@ class Org:
 
 
 def _requests() -> Any:
-    """All that the extra brings, or none of it: a worker that runs no Salesforce source need not have it."""
+    """Check every package of the extra ``salesforce``, which is optional."""
     try:
         import fastavro  # noqa: F401
         import google.protobuf  # noqa: F401

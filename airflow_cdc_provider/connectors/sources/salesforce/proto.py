@@ -1,6 +1,6 @@
-"""The messages of the Pub/Sub API that we speak, as protobuf descriptors made at run time.
+"""The messages of the Pub/Sub API, as protobuf descriptors that are built at run time.
 
-Generated stubs would tie us to one generation of protobuf, and Airflow and Spark bring theirs.
+Generated stubs would require one major version of protobuf, and Airflow and Spark bring their own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ PACKAGE = "eventbus.v1"
 SERVICE = f"{PACKAGE}.PubSub"
 LATEST, EARLIEST, CUSTOM = 0, 1, 2
 
-# Message -> fields as (name, number, type). A type that begins with a capital is a message, "…*" repeated.
+# Message -> fields as (name, number, type). A capitalised type is a message, "…*" is repeated.
 MESSAGES: Mapping[str, tuple[tuple[str, int, str], ...]] = {
     "TopicRequest": (("topic_name", 1, "string"),),
     "TopicInfo": (
@@ -30,7 +30,7 @@ MESSAGES: Mapping[str, tuple[tuple[str, int, str], ...]] = {
     "ConsumerEvent": (("event", 1, "ProducerEvent"), ("replay_id", 2, "bytes")),
     "FetchRequest": (
         ("topic_name", 1, "string"),
-        ("replay_preset", 2, "int32"),  # an enum has the same bytes
+        ("replay_preset", 2, "int32"),  # encoded like its enum
         ("replay_id", 3, "bytes"),
         ("num_requested", 4, "int32"),
     ),
@@ -44,8 +44,8 @@ MESSAGES: Mapping[str, tuple[tuple[str, int, str], ...]] = {
 
 
 @cache
-def message(name: str) -> Any:
-    """The class of a message. In a pool of our own: another package may bring its own eventbus.v1."""
+def message_class(name: str) -> Any:
+    """The class of a message. The pool is private because another package may register eventbus.v1."""
     from google.protobuf import descriptor_pool, message_factory
 
     return message_factory.GetMessageClass(_pool(descriptor_pool).FindMessageTypeByName(f"{PACKAGE}.{name}"))
@@ -56,19 +56,19 @@ def _pool(descriptor_pool: Any) -> Any:
     from google.protobuf import descriptor_pb2
 
     file = descriptor_pb2.FileDescriptorProto(name="airflow_cdc_pubsub.proto", package=PACKAGE, syntax="proto3")
-    kinds = descriptor_pb2.FieldDescriptorProto
+    proto = descriptor_pb2.FieldDescriptorProto
     for name, fields in MESSAGES.items():
-        made = file.message_type.add(name=name)
+        descriptor = file.message_type.add(name=name)
         for field, number, kind in fields:
             plain = kind.removesuffix("*")
-            label = kinds.LABEL_REPEATED if kind.endswith("*") else kinds.LABEL_OPTIONAL
+            label = proto.LABEL_REPEATED if kind.endswith("*") else proto.LABEL_OPTIONAL
             if plain[0].isupper():
-                made.field.add(
-                    name=field, number=number, label=label, type=kinds.TYPE_MESSAGE, type_name=f".{PACKAGE}.{plain}"
+                descriptor.field.add(
+                    name=field, number=number, label=label, type=proto.TYPE_MESSAGE, type_name=f".{PACKAGE}.{plain}"
                 )
             else:
-                scalar = kinds.Type.Value(f"TYPE_{plain.upper()}")
-                made.field.add(name=field, number=number, label=label, type=scalar)
+                scalar = proto.Type.Value(f"TYPE_{plain.upper()}")
+                descriptor.field.add(name=field, number=number, label=label, type=scalar)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return pool

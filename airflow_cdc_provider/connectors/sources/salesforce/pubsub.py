@@ -1,4 +1,4 @@
-"""The Pub/Sub API: what a channel is, what a schema says, and its events from a place on."""
+"""Client of the Pub/Sub API: topics, event schemas and subscriptions."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from airflow_cdc_provider.connectors.sources.salesforce.failures import (
 )
 from airflow_cdc_provider.connectors.sources.salesforce.oauth import AccessToken
 from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition
-from airflow_cdc_provider.connectors.sources.salesforce.proto import CUSTOM, LATEST, SERVICE, message
+from airflow_cdc_provider.connectors.sources.salesforce.proto import CUSTOM, LATEST, SERVICE, message_class
 from airflow_cdc_provider.connectors.sources.salesforce.subscription import Subscription
 
 if TYPE_CHECKING:
     import grpc
 
-LARGEST_MESSAGE_BYTES = 256 << 20
-"""A response may hold a hundred events of 1 MB each."""
+MAX_MESSAGE_BYTES = 256 << 20
+"""A response may contain a hundred events of 1 MB each."""
 CALL_TIMEOUT_S = 60.0
-DEAD_AFTER_S = 300.0
-"""The server gives a sign of life every 270 s at the latest."""
-DEMAND = 100
-"""The server clamps what is outstanding to this."""
+KEEPALIVE_TIMEOUT_S = 300.0
+"""The server sends a keepalive at least every 270 s."""
+MAX_REQUESTED = 100
+"""The server's limit of outstanding events."""
 TRIES = 5
-CHANNEL_OPTIONS = [("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES)]
-"""No pings of gRPC's own: a server hangs up on those that come too often, and Salesforce gives signs of life itself."""
+CHANNEL_OPTIONS = [("grpc.max_receive_message_length", MAX_MESSAGE_BYTES)]
+"""No gRPC keepalive pings: servers close connections that ping too often, and Salesforce sends keepalives itself."""
 
 
 @dataclass(frozen=True)
 class Topic:
-    """``schema_id`` is empty for a channel of several objects."""
+    """``schema_id`` is empty if the channel has several objects."""
 
     name: str
     can_subscribe: bool
@@ -49,15 +49,15 @@ class Topic:
 
 class Tokens(Protocol):
     def token(self) -> AccessToken:
-        """The token in use."""
+        """The current token."""
 
-    def renewed(self, stale: AccessToken) -> AccessToken:
-        """The one that replaces it."""
+    def renew(self, stale: AccessToken) -> AccessToken:
+        """Replace a refused token."""
 
 
 class PubSub:
-    """A client of one endpoint. ``sleep`` is a seam for tests. Connect where it is used: a gRPC channel does not
-    survive a fork."""
+    """Client of one endpoint. ``sleep`` is a seam for tests. Connect in the process that uses it: a gRPC channel does
+    not survive a fork."""
 
     def __init__(self, endpoint: str, tls: bool, tokens: Tokens, sleep: Callable[[float], object] = time.sleep) -> None:
         self.endpoint = endpoint
@@ -79,102 +79,103 @@ class PubSub:
 
 
 class Connection:
-    """Calls on an open gRPC channel. A call that may succeed later is tried again; a refused token is renewed once."""
+    """Calls on an open gRPC channel. Transient failures are retried; a refused token is renewed once."""
 
     def __init__(self, client: PubSub, channel: grpc.Channel) -> None:
         self._client = client
         self._channel = channel
 
     def topic(self, name: str) -> Topic:
-        """Raises CheckFailed (SRC048) where there is no such channel or it is hidden from the user."""
-        told = self._call("GetTopic", "TopicRequest", "TopicInfo", name, topic_name=name)
-        return Topic(told.topic_name, told.can_subscribe, told.schema_id)
+        """Raises CheckFailed (SRC048) if the channel does not exist, or is hidden from the user."""
+        info = self._call("GetTopic", "TopicRequest", "TopicInfo", name, topic_name=name)
+        return Topic(info.topic_name, info.can_subscribe, info.schema_id)
 
     def schema(self, schema_id: str) -> EventSchema:
-        """Asked for once: an id is a fingerprint. Raises DecodeError where it is no schema of a change event."""
-        known = self._client._schemas
-        if schema_id not in known:
-            told = self._call("GetSchema", "SchemaRequest", "SchemaInfo", schema_id, schema_id=schema_id)
-            known[schema_id] = parse_event_schema(schema_id, told.schema_json)
-        return known[schema_id]
+        """Cached: an id is a fingerprint. Raises DecodeError if the schema is not that of a change event."""
+        schemas = self._client._schemas
+        if schema_id not in schemas:
+            info = self._call("GetSchema", "SchemaRequest", "SchemaInfo", schema_id, schema_id=schema_id)
+            schemas[schema_id] = parse_event_schema(schema_id, info.schema_json)
+        return schemas[schema_id]
 
     def deliveries(
-        self, channel: str, preset: int, replay_id: bytes, idle_s: float, demand: int = DEMAND
+        self, channel: str, preset: int, replay_id: bytes, idle_s: float, num_requested: int = MAX_REQUESTED
     ) -> Generator[Delivery]:
-        """Events behind ``replay_id`` (preset CUSTOM), as they come. A delivery without events is a sign of life of the
-        server, or of ``idle_s`` seconds without any; whoever has enough then stops asking.
+        """Events after ``replay_id`` (preset CUSTOM). A delivery without events is a keepalive of the server, or a
+        timeout of ``idle_s`` seconds. The generator does not end by itself.
 
-        A stream that breaks goes on behind the last event given out. Raises PositionLost where the position is not
-        served any more, SourceUnavailable (SRC041) where the org's deliveries are used up: that does not pass soon.
+        A broken stream is resumed after the last delivered event. Raises PositionLost if the position is no longer
+        served, SourceUnavailable (SRC041) if the org's event deliveries are used up, which is not retried.
         """
-        patience = self._patience(channel)
+        retries = self._retries(channel)
         while True:
-            subscription = self._subscribe(channel, preset, replay_id, demand)
+            subscription = self._subscribe(channel, preset, replay_id, num_requested)
             try:
                 for delivery in subscription.deliveries(idle_s):
                     yield delivery
                     last = delivery.events[-1].replay_id if delivery.events else delivery.latest
                     if last:
                         preset, replay_id = CUSTOM, last
-                        patience = self._patience(channel)
-                patience.spend("", "CANCELLED", "the server ended the stream")
+                        retries = self._retries(channel)
+                retries.handle("", "CANCELLED", "the server ended the stream")
             except _rpc_error() as error:
-                patience.spend(*_told(error))
+                retries.handle(*_error_of(error))
             finally:
                 subscription.close()
 
-    def peek(self, channel: str, replay_id: bytes, wait_s: float) -> Delivery:
-        """The first event behind the place, or a sign of life, or nothing within ``wait_s``. What it shows counts as
-        delivered, so it shows one. Raises what ``deliveries`` raises."""
-        deliveries = self.deliveries(channel, CUSTOM, replay_id, wait_s, demand=1)
+    def peek(self, channel: str, replay_id: bytes, timeout_s: float) -> Delivery:
+        """The first event after ``replay_id``, a keepalive, or nothing within ``timeout_s``. Requests one event only,
+        because events count as delivered. Raises what ``deliveries`` raises."""
+        deliveries = self.deliveries(channel, CUSTOM, replay_id, timeout_s, num_requested=1)
         try:
             return next(deliveries)
         finally:
             deliveries.close()
 
-    def newest(self, channel: str) -> ChannelPosition:
-        """The place behind everything that the channel holds now. In a quiet channel this takes until the next sign of
-        life. Raises SourceUnavailable where none comes."""
-        for delivery in self.deliveries(channel, LATEST, b"", DEAD_AFTER_S, demand=1):
+    def latest_position(self, channel: str) -> ChannelPosition:
+        """The position after every existing event. In a quiet channel this waits for the next keepalive. Raises
+        SourceUnavailable if none arrives."""
+        for delivery in self.deliveries(channel, LATEST, b"", KEEPALIVE_TIMEOUT_S, num_requested=1):
             if replay_id := delivery.events[-1].replay_id if delivery.events else delivery.latest:
                 return ChannelPosition(replay_id, at_s=int(time.time()))
             break
-        raise pubsub_failure("", "UNAVAILABLE", f"no sign of life in {DEAD_AFTER_S:.0f} s", self._where(channel))
+        message = f"no keepalive within {KEEPALIVE_TIMEOUT_S:.0f} s"
+        raise pubsub_failure("", "UNAVAILABLE", message, self._where(channel))
 
-    def _subscribe(self, channel: str, preset: int, replay_id: bytes, demand: int) -> Subscription:
+    def _subscribe(self, channel: str, preset: int, replay_id: bytes, num_requested: int) -> Subscription:
         call = self._channel.stream_stream(
             f"/{SERVICE}/Subscribe",
-            request_serializer=message("FetchRequest").SerializeToString,
-            response_deserializer=message("FetchResponse").FromString,
+            request_serializer=message_class("FetchRequest").SerializeToString,
+            response_deserializer=message_class("FetchResponse").FromString,
         )
-        return Subscription(call, self._metadata(), channel, preset, replay_id, demand)
+        return Subscription(call, self._metadata(), channel, preset, replay_id, num_requested)
 
     def _call(self, method: str, request: str, response: str, where: str, **fields: str) -> Any:
         call = self._channel.unary_unary(
             f"/{SERVICE}/{method}",
-            request_serializer=message(request).SerializeToString,
-            response_deserializer=message(response).FromString,
+            request_serializer=message_class(request).SerializeToString,
+            response_deserializer=message_class(response).FromString,
         )
-        patience = self._patience(where)
+        retries = self._retries(where)
         while True:
             try:
-                return call(message(request)(**fields), metadata=self._metadata(), timeout=CALL_TIMEOUT_S)
+                return call(message_class(request)(**fields), metadata=self._metadata(), timeout=CALL_TIMEOUT_S)
             except _rpc_error() as error:
-                patience.spend(*_told(error))
+                retries.handle(*_error_of(error))
 
-    def _patience(self, what: str) -> _Patience:
-        return _Patience(self._client._tokens, self._client._sleep, self._where(what))
+    def _retries(self, name: str) -> _Retries:
+        return _Retries(self._client._tokens, self._client._sleep, self._where(name))
 
-    def _where(self, what: str) -> str:
-        return f"{what} at {self._client.endpoint}"
+    def _where(self, name: str) -> str:
+        return f"{name} at {self._client.endpoint}"
 
     def _metadata(self) -> tuple[tuple[str, str], ...]:
         token = self._client._tokens.token()
         return ("accesstoken", token.access_token), ("instanceurl", token.instance_url), ("tenantid", token.org_id)
 
 
-class _Patience:
-    """What a row of failures leaves of it: a refused token is renewed once, what may pass is waited for."""
+class _Retries:
+    """Retries of successive failures: a refused token is renewed once, transient failures are retried with backoff."""
 
     def __init__(self, tokens: Tokens, sleep: Callable[[float], object], where: str) -> None:
         self._tokens = tokens
@@ -184,11 +185,11 @@ class _Patience:
         self._failures = 0
         self._renewed = False
 
-    def spend(self, code: str, status: str, message: str) -> None:
-        """Return when it is time to try again, else raise the failure in our words."""
+    def handle(self, code: str, status: str, message: str) -> None:
+        """Return when the caller may retry, else raise the failure."""
         if code == AUTH_ERROR and not self._renewed:
             self._renewed = True
-            self._tokens.renewed(self._token)
+            self._tokens.renew(self._token)
             return
         failure = pubsub_failure(code, status, message, self._where)
         self._failures += 1
@@ -197,7 +198,7 @@ class _Patience:
         self._sleep(random.uniform(0.5, 1) * 2**self._failures)
 
 
-def _told(error: Any) -> tuple[str, str, str]:
+def _error_of(error: Any) -> tuple[str, str, str]:
     """Salesforce's code without its prefix, gRPC's status, and the message."""
     trailers = dict(error.trailing_metadata() or ())
     status = error.code().name

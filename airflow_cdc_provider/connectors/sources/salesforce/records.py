@@ -1,4 +1,4 @@
-"""The change records that one event makes. Pure."""
+"""Make the change records of an event. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from airflow_cdc_provider.connectors.sources.salesforce.dead_letter_codec import DecodeError
+from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
 from airflow_cdc_provider.connectors.sources.salesforce.header import GAPS, ChangeType, Header
 from airflow_cdc_provider.connectors.sources.salesforce.ids import full_id
 from airflow_cdc_provider.connectors.sources.salesforce.table_layout import EventImage, EventLayout
@@ -21,40 +21,41 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class EventRecords:
-    """Makes the records of the event ``replay_id``. ``next_order`` turns its place in the transaction into an order
-    key, a new one for each record."""
+    """``next_order_key`` returns a new order key for a sequence number within the transaction."""
 
-    def __init__(self, header: Header, schema: TableSchema, next_order: Callable[[int], str], replay_id: bytes) -> None:
+    def __init__(
+        self, header: Header, schema: TableSchema, next_order_key: Callable[[int], str], replay_id: bytes
+    ) -> None:
         self._header = header
         self._schema = schema
-        self._next_order = next_order
-        self._commit_ts = _moment(header.committed_ms)
+        self._next_order_key = next_order_key
+        self._commit_ts = _commit_time(header.committed_ms)
         self._position = position_json(replay_id)
 
     def changes(self, layout: EventLayout, values: dict[str, Any]) -> list[ChangeRecord]:
-        """None where nothing changed that is copied. Raises DecodeError."""
+        """Empty if no replicated column changed. Raises DecodeError."""
         header = self._header
         ids = _record_ids(header.ids)
         if header.change in GAPS:
-            return [self.control(Operation.GAP, one) for one in ids]
+            return [self.control(Operation.GAP, record_id) for record_id in ids]
         match header.change:
             case ChangeType.DELETE:
-                return [self._gone(one) for one in ids]
+                return [self._delete(record_id) for record_id in ids]
             case ChangeType.UPDATE:
-                image = layout.changed(values, header)
-                return [] if image.empty else [self._row(Operation.UPDATE, one, image) for one in ids]
+                image = layout.partial_image(values, header)
+                return [] if image.empty else [self._row(Operation.UPDATE, record_id, image) for record_id in ids]
             case ChangeType.CREATE:
-                image = layout.whole(values)
-                return [self._row(Operation.UPSERT, one, image) for one in ids]
+                image = layout.full_image(values)
+                return [self._row(Operation.UPSERT, record_id, image) for record_id in ids]
             case ChangeType.UNDELETE:
-                image = layout.whole(values)
-                if image.empty:  # it says only that there is a record again
-                    return [self.control(Operation.GAP, one) for one in ids]
-                return [self._row(Operation.UPSERT, one, image) for one in ids]
+                image = layout.full_image(values)
+                if image.empty:  # the event may have no values
+                    return [self.control(Operation.GAP, record_id) for record_id in ids]
+                return [self._row(Operation.UPSERT, record_id, image) for record_id in ids]
         raise DecodeError("the change type is unknown")
 
     def control(self, op: Operation, record_id: str | None) -> ChangeRecord:
-        """``after`` tells the change type that Salesforce gave: a gap may hide a delete."""
+        """``after`` contains Salesforce's change type, because a gap may be a delete."""
         after = canonical({"change_type": self._header.change})
         return self._record(op, record_id or "*", None, record_id and f'["{record_id}"]', after, False, None)
 
@@ -62,18 +63,17 @@ class EventRecords:
         record = self._record(Operation.SCHEMA, "*", None, None, canonical(to_plain(self._schema)), False, None)
         return replace(record, event_id=f"{record.event_id}:{self._schema.schema_id}")
 
-    def put_aside(self, record_id: str | None, after: str) -> ChangeRecord:
-        """A change that cannot be read."""
+    def unreadable(self, record_id: str | None, after: str) -> ChangeRecord:
         key = record_id and f'["{record_id}"]'
         return self._record(Operation.UNREADABLE, record_id or "*", None, key, after, False, None)
 
     def _row(self, op: Operation, record_id: str, image: EventImage) -> ChangeRecord:
-        """A created record is an upsert, too: ids are never used again, so a row that is there is the same record, and
-        keeps what the event does not carry."""
+        """CREATE is an upsert, too: ids are never reused, so an existing row is the same record, and keeps the columns
+        that the event does not carry."""
         key = f'["{record_id}"]'
         return self._record(op, record_id, key, key, image.after(record_id), image.complete, image)
 
-    def _gone(self, record_id: str) -> ChangeRecord:
+    def _delete(self, record_id: str) -> ChangeRecord:
         return self._record(Operation.DELETE, record_id, f'["{record_id}"]', None, None, False, None)
 
     def _record(
@@ -86,12 +86,12 @@ class EventRecords:
         complete: bool,
         image: EventImage | None,
     ) -> ChangeRecord:
-        """All fields by place: this runs once per row."""
+        """Positional arguments are faster than keywords, and this runs once per row."""
         header = self._header
         return ChangeRecord(
             header.entity,
             op,
-            self._next_order(header.sequence),
+            self._next_order_key(header.sequence),
             self._schema.schema_id,
             key_before,
             key,
@@ -118,14 +118,14 @@ def position_json(replay_id: bytes) -> str:
 
 def _record_ids(texts: Sequence[str]) -> list[str]:
     if not texts:
-        raise DecodeError("the header names no record")
+        raise DecodeError("the header has no record ids")
     try:
-        return [full_id(one) for one in texts]
+        return [full_id(text) for text in texts]
     except ValueError as error:
-        raise DecodeError("the header names a record by what is no id") from error
+        raise DecodeError("the header has a record id that is not valid") from error
 
 
 @lru_cache(maxsize=256)
-def _moment(ms: int) -> datetime:
-    """Events carry whole seconds, so neighbours share theirs."""
+def _commit_time(ms: int) -> datetime:
+    """Cached because events carry whole seconds, so successive events have the same."""
     return EPOCH + timedelta(milliseconds=ms)

@@ -1,7 +1,7 @@
-"""Change events that somebody saved, one per line: ``{"replay_id": …, "schema_id": …, "payload": …}``, bytes in base64.
+"""Decode saved change events, one per line: ``{"replay_id": …, "schema_id": …, "payload": …}``, bytes in base64.
 
 The schema file is ``{"events": {schema id: Avro schema of the event}, "objects": [description of each object]}``: the
-answers to the Pub/Sub API's GetSchema and to ``sobjects/<name>/describe``.
+responses of the Pub/Sub API's GetSchema and of ``sobjects/<name>/describe``.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from airflow_cdc_provider.connectors.decoders.common.saved_messages import unpacked
+from airflow_cdc_provider.connectors.decoders.common.saved_messages import decompress
 from airflow_cdc_provider.connectors.source import StreamItem
-from airflow_cdc_provider.connectors.sources.salesforce.dead_letter_codec import DecodeError
 from airflow_cdc_provider.connectors.sources.salesforce.decode import EventDecoder
+from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import EventSchema, parse_event_schema
 from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent, Delivery
 from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition
 from airflow_cdc_provider.connectors.sources.salesforce.transactions import Transactions
-from airflow_cdc_provider.connectors.sources.salesforce.types import described
+from airflow_cdc_provider.connectors.sources.salesforce.types import parse_description
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.spec.definition import TableRule
@@ -27,26 +27,26 @@ from airflow_cdc_provider.core.table.states import TableState
 
 
 def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[str, Any]) -> Iterator[StreamItem]:
-    """Raises CommandRefused where a line is no event, or where the schema file does not describe the objects."""
+    """Raises CommandRefused (CLI017) if a line is no event, or the schema file is not valid."""
     try:
-        objects = {answer["name"]: described(answer) for answer in schemas["objects"]}
-        texts = {str(one): json.dumps(avro) for one, avro in schemas["events"].items()}
+        objects = {description["name"]: parse_description(description) for description in schemas["objects"]}
+        texts = {str(schema_id): json.dumps(avro) for schema_id, avro in schemas["events"].items()}
     except (AttributeError, KeyError, TypeError) as error:
         raise CommandRefused(
             Problem(
                 "CLI017",
-                "the schema file does not tell how to read the events",
+                "the schema file does not describe the events",
                 found="no schema file" if schemas is None else type(error).__name__,
-                allowed='{"events": {schema id: Avro schema}, "objects": [describe answer]}',
-                do="give it with --schema",
+                allowed='{"events": {schema id: Avro schema}, "objects": [describe response]}',
+                do="pass the file with --schema",
             )
         ) from error
     tasks = [
-        TableTask(table, table, one.schema, TableRule(table), "", TableState.REPLICATING)
-        for table, one in objects.items()
+        TableTask(table, table, entity.schema, TableRule(table), "", TableState.REPLICATING)
+        for table, entity in objects.items()
     ]
     decoder = EventDecoder(tasks, objects.__getitem__, _reader(texts), name, Transactions(ChannelPosition(b""), 1))
-    for number, line in enumerate(unpacked(data, name).splitlines(), 1):
+    for number, line in enumerate(decompress(data, name).splitlines(), 1):
         if line.strip():
             decoder.feed(Delivery((_event(line, f"{name}:{number}"),)))
             yield from decoder.items
@@ -54,27 +54,27 @@ def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[st
 
 
 def _reader(texts: Mapping[str, str]) -> Callable[[str], EventSchema]:
-    read: dict[str, EventSchema] = {}
+    parsed: dict[str, EventSchema] = {}
 
     def schema(schema_id: str) -> EventSchema:
         if schema_id not in texts:
             raise DecodeError(f"the schema file has no event schema {schema_id}")
-        if schema_id not in read:
-            read[schema_id] = parse_event_schema(schema_id, texts[schema_id])
-        return read[schema_id]
+        if schema_id not in parsed:
+            parsed[schema_id] = parse_event_schema(schema_id, texts[schema_id])
+        return parsed[schema_id]
 
     return schema
 
 
 def _event(line: bytes, where: str) -> ChannelEvent:
     try:
-        told = json.loads(line)
-        return ChannelEvent(b64decode(told["replay_id"]), str(told["schema_id"]), b64decode(told["payload"]))
+        event = json.loads(line)
+        return ChannelEvent(b64decode(event["replay_id"]), str(event["schema_id"]), b64decode(event["payload"]))
     except (KeyError, TypeError, ValueError) as error:
         raise CommandRefused(
             Problem(
                 "CLI017",
-                "a line is no saved event",
+                "a line is not a saved event",
                 where=where,
                 allowed='{"replay_id": …, "schema_id": …, "payload": …}, bytes in base64',
             )

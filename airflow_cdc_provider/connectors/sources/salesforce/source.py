@@ -13,15 +13,15 @@ from airflow_cdc_provider.connectors.source import Copy, SourceStatus, StreamIte
 from airflow_cdc_provider.connectors.sources.salesforce.channel_status import read_status
 from airflow_cdc_provider.connectors.sources.salesforce.channels import read_channel
 from airflow_cdc_provider.connectors.sources.salesforce.check import find_problems
-from airflow_cdc_provider.connectors.sources.salesforce.check_tables import refuse_rules
-from airflow_cdc_provider.connectors.sources.salesforce.copy import open_copy, read_split, tables_of
+from airflow_cdc_provider.connectors.sources.salesforce.check_tables import require_supported_rules
+from airflow_cdc_provider.connectors.sources.salesforce.copy import describe_tables, open_copy, read_split
 from airflow_cdc_provider.connectors.sources.salesforce.dead_letters import reread
 from airflow_cdc_provider.connectors.sources.salesforce.options import REPEATS_WITHIN, read_options
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.positions import channel_position, position_of, require_instance
-from airflow_cdc_provider.connectors.sources.salesforce.stream import drained
-from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, described
-from airflow_cdc_provider.connectors.sources.salesforce.unlogged_rows import rows_of
+from airflow_cdc_provider.connectors.sources.salesforce.refetch import refetch
+from airflow_cdc_provider.connectors.sources.salesforce.stream import read_stream
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 
 class SalesforceSource:
-    """A record holds its id for ever and no other takes it. Salesforce keeps events for 72 hours whoever reads them, so
-    there is nothing to acknowledge and nothing to drop."""
+    """Record ids are never reused. Salesforce retains events for 72 hours whether they are read or not, so there is
+    nothing to acknowledge and nothing to drop."""
 
     unseen: ClassVar[str] = (
         "values of formulas, of new fields and of fields of another type in records without an event: "
@@ -45,7 +45,7 @@ class SalesforceSource:
     )
     has_transactions: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = False
-    repeats_within: ClassVar[timedelta] = REPEATS_WITHIN
+    duplicates_within: ClassVar[timedelta] = REPEATS_WITHIN
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = read_options(source.options)
@@ -59,17 +59,17 @@ class SalesforceSource:
 
     def tables(self) -> list[TableSchema]:
         """The objects that the channel carries."""
-        return tables_of(self.org, sorted(read_channel(self.org.rest, self.options.channel).entities))
+        return describe_tables(self.org, sorted(read_channel(self.org.rest, self.options.channel).entities))
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, SALESFORCE)
 
     def open_stream(self, tables: Sequence[str]) -> Position:
-        """Behind everything that happened up to now. In a quiet channel this takes up to five minutes."""
+        """The position after every existing event. In a quiet channel this takes up to five minutes."""
         channel = self.options.channel
         with self.org.pubsub.connected() as connection:
-            newest = connection.newest(channel)
-        return position_of(channel, replace(newest, instance=self.org.instance))
+            latest = connection.latest_position(channel)
+        return position_of(channel, replace(latest, instance=self.org.instance))
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         self._require_instance(position)
@@ -77,37 +77,37 @@ class SalesforceSource:
             return read_status(connection, self.options, position, time.time())
 
     def acknowledge(self, position: Position) -> None:
-        """Salesforce forgets by its own clock."""
+        """Salesforce deletes events after 72 hours."""
 
     def drop_stream(self) -> None:
-        """Salesforce keeps nothing for a reader."""
+        """Salesforce keeps no state per subscriber."""
 
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
-        """A channel is one order of events; a second reader would pay for them twice."""
+        """A channel is one ordered stream. A second reader would count its events against the allocation again."""
         return [StreamSplit(lo, limit, {})]
 
     def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        refuse_rules(tables)
+        require_supported_rules(tables)
         self._require_instance(partition.lo)
         with self.org.pubsub.connected() as connection:
-            yield from drained(connection, self.org.rest, self.options, partition.lo, tables, epoch)
+            yield from read_stream(connection, self.org.rest, self.options, partition.lo, tables, epoch)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        return reread(record, schema, self._described)
+        return reread(record, schema, self._describe)
 
-    def fetch(self, table: TableTask, schema: TableSchema, untold: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
-        return rows_of(self.org.rest, schema, untold, self._described)
+    def fetch(self, table: TableTask, schema: TableSchema, records: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
+        return refetch(self.org.rest, schema, records, self._describe)
 
-    def read_split(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
-        """The rows of one share of a copy, in the table's types. Runs wherever Spark's task runs."""
-        return read_split(self.org, share, schema)
+    def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
+        """The rows of one split of a copy, in the table's types. Runs in a Spark task."""
+        return read_split(self.org, split, schema)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
-        """In as many shares as Salesforce makes pages."""
+        """In one split per result page."""
         return open_copy(self.org, table, epoch, sealed)
 
-    def _described(self, entity: str) -> ObjectSchema:
-        return described(self.org.rest.describe(entity))
+    def _describe(self, entity: str) -> ObjectSchema:
+        return parse_description(self.org.rest.describe(entity))
 
     def _require_instance(self, position: Position) -> None:
         channel = self.options.channel

@@ -1,4 +1,4 @@
-"""Everything that a channel holds behind a place, read until it falls silent."""
+"""Read a channel from a position until it falls silent."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from airflow_cdc_provider.connectors.sources.salesforce.proto import CUSTOM
 from airflow_cdc_provider.connectors.sources.salesforce.pubsub import Connection
 from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
 from airflow_cdc_provider.connectors.sources.salesforce.transactions import Transactions
-from airflow_cdc_provider.connectors.sources.salesforce.types import described
+from airflow_cdc_provider.connectors.sources.salesforce.types import parse_description
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Retryable
 from airflow_cdc_provider.core.log.positions import Position
 
 
-def drained(
+def read_stream(
     connection: Connection,
     rest: Rest,
     options: SalesforceOptions,
@@ -26,29 +26,29 @@ def drained(
     tables: Sequence[TableTask],
     epoch: int,
 ) -> Iterator[StreamItem]:
-    """Items up to a silence of the channel, or to the end of a transaction that overflowed: the window ends there.
+    """Items up to a silence of the channel, or to the end of a transaction with an overflow: the window ends there.
 
-    A stream that fails for good behind whole transactions ends the window as a silence does: events that were
-    delivered are paid for. The next run meets the failure first, and raises it.
+    A stream that fails after complete transactions ends the window, too, because delivered events count against the
+    org's allocation. The next run meets the failure first, and raises it.
     """
     decoder = EventDecoder(
         tables,
-        lambda entity: described(rest.describe(entity)),
+        lambda entity: parse_description(rest.describe(entity)),
         connection.schema,
         options.channel,
         Transactions(channel_position(lo, options.channel), epoch),
     )
-    place = channel_position(lo, options.channel)
-    deliveries = connection.deliveries(options.channel, CUSTOM, place.replay_id, options.idle.total_seconds())
-    ended = False
+    start = channel_position(lo, options.channel)
+    deliveries = connection.deliveries(options.channel, CUSTOM, start.replay_id, options.idle.total_seconds())
+    transaction_ended = False
     try:
         for delivery in deliveries:
             decoder.feed(delivery)
-            ended = ended or any(isinstance(item, Boundary) for item in decoder.items)
+            transaction_ended = transaction_ended or any(isinstance(item, Boundary) for item in decoder.items)
             yield from decoder.items
             decoder.items.clear()
             if decoder.overflowed or not delivery.events:
                 return
     except Retryable:
-        if not ended:
+        if not transaction_ended:
             raise

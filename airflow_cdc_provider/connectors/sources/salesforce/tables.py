@@ -1,4 +1,4 @@
-"""A table while a stream is read: its schema as the events go by, and a layout per event schema."""
+"""The state of a table while a stream is read: its current schema, and a layout per event schema."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from airflow_cdc_provider.core.table.schema import LogicalType, TableSchema
 
 
 class ObjectTable:
-    """Described when its first event comes, and again when an event brings fields that nobody knew: a description is
-    never older than the event it is used for. ``schema`` is the schema of the records that follow."""
+    """The object is described at its first event, and again when an event has unknown fields, so that a description is
+    never older than the events it is used for. ``schema`` is the schema of the next records."""
 
     def __init__(self, task: TableTask, describe: Callable[[str], ObjectSchema]) -> None:
         self.task = task
@@ -22,39 +22,38 @@ class ObjectTable:
         self._describe = describe
         self._described: ObjectSchema | None = None
         self._layouts: dict[str, EventLayout] = {}
-        self._known: frozenset[str] = frozenset()
-        self._told: TableSchema | None = None
+        self._known_fields: frozenset[str] = frozenset()
+        self._announced: TableSchema | None = None
 
     def layout(self, event: EventSchema) -> EventLayout:
         """Raises what ``describe`` raises."""
         layout = self._layouts.get(event.schema_id)
         if layout is None:
-            described = self._described_for(event)
+            described = self._describe_for(event)
             layout = self._layouts[event.schema_id] = EventLayout(event, described, self.schema)
         return layout
 
-    def unannounced(self) -> bool:
-        """Whether records of ``schema`` follow for the first time. Asking makes it announced."""
-        news, self._told = self._told is not self.schema, self.schema
-        return news
+    def announce_schema(self) -> bool:
+        """Mark ``schema`` as announced. Returns whether it was not before."""
+        is_new, self._announced = self._announced is not self.schema, self.schema
+        return is_new
 
-    def is_change(self) -> bool:
-        """Whether the target holds the table with other columns or types, or another key."""
-        held = self.task.control.schema if self.task.control else None
-        return held is not None and shape(held) != shape(self.schema)
+    def schema_differs_from_target(self) -> bool:
+        target = self.task.control.schema if self.task.control else None
+        return target is not None and _types_and_key(target) != _types_and_key(self.schema)
 
-    def _described_for(self, event: EventSchema) -> ObjectSchema:
+    def _describe_for(self, event: EventSchema) -> ObjectSchema:
         names = event.names
-        if self._described is None or not names <= self._known:
+        if self._described is None or not names <= self._known_fields:
             self._described = self._describe(self.task.table)
-            self._known |= names
-            now = selected_schema(self.task.rule, self._described.schema)
-            if shape(now) != shape(self.schema):
-                self.schema = now
+            self._known_fields |= names
+            current = selected_schema(self.task.rule, self._described.schema)
+            if _types_and_key(current) != _types_and_key(self.schema):
+                self.schema = current
                 self._layouts.clear()
         return self._described
 
 
-def shape(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]:
-    """What makes two schemas the same to a stream: names and types of the columns, and the key."""
+def _types_and_key(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]:
+    """Schemas that agree in these are the same for a stream."""
     return {column.name: column.type for column in schema.columns}, schema.key

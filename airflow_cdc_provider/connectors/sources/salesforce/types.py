@@ -1,7 +1,7 @@
-"""What ``describe`` says of an object, as a table: columns, types, and what the stream cannot tell of them. Pure.
+"""The ``describe`` response of an object as a table: columns, types, and which columns the stream does not carry. Pure.
 
-A compound field (an address, a place, a person's name) is no column; its components are. Numbers are decimals of the
-described scale. A value without exact counterpart (a time of day, several picked values joined by ``;``) is text.
+A compound field (an address, a geolocation, a person's name) is no column; its components are. Numbers are decimals of
+the described scale. A type without exact counterpart (time of day, multi-select picklist) is text.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ KINDS: Mapping[str, Kind] = {
 }
 NUMBERS = frozenset({"double", "currency", "percent"})
 NO_COLUMNS = frozenset({"address", "location", "base64", "complexvalue"})
-"""Compounds, whose components are columns; binary content and structured metadata, which bulk queries do not carry."""
+"""Compound fields, whose components are columns; binary content and structured metadata, which bulk queries do not
+support."""
 
-MOST_DIGITS = 38
+MAX_PRECISION = 38
 
 NEVER_SENT = frozenset({"SystemModstamp", "LastActivityDate", "LastViewedDate", "LastReferencedDate", "PhotoUrl"})
 """Columns that change events do not carry."""
 
 MODSTAMPS = ("SystemModstamp", "LastModifiedDate", "CreatedDate", "LoginTime")
-"""Which column tells of changes, best first."""
+"""Candidates for the time of the last change, best first."""
 
 
 @dataclass(frozen=True)
 class ObjectSchema:
-    """An object as this user sees it now.
+    """An object as the user sees it now.
 
-    ``schema`` has every column that can be copied. ``compounds``: component -> its compound field. ``snapshot_only``
-    are columns whose changes raise no event: they are as of the last copy or fetch. ``modstamp`` is the column
-    that tells of changes, empty where there is none. ``replicable``: Salesforce tells which of its records were
-    deleted.
+    ``schema`` has every column that can be copied. ``compounds``: component -> its compound field. ``snapshot_only``:
+    columns whose changes cause no event; their values are as of the last copy or fetch. ``modstamp``: the column with
+    the time of the last change, empty if there is none. ``replicable``: Salesforce lists its deleted records.
     """
 
     schema: TableSchema
@@ -53,28 +53,27 @@ class ObjectSchema:
     replicable: bool = True
 
 
-def described(answer: Mapping[str, Any]) -> ObjectSchema:
-    """``answer`` is the JSON of ``sobjects/<name>/describe``."""
-    fields: Sequence[Mapping[str, Any]] = answer["fields"]
+def parse_description(description: Mapping[str, Any]) -> ObjectSchema:
+    """``description`` is the JSON of ``sobjects/<name>/describe``."""
+    fields: Sequence[Mapping[str, Any]] = description["fields"]
     compounds = {f["name"]: f["compoundFieldName"] for f in fields if _is_component(f)}
-    whole_names = {f["name"] for f in fields if f["name"] in compounds.values()}
+    compound_names = {f["name"] for f in fields if f["name"] in compounds.values()}
     columns = tuple(_column(f) for f in fields if f["type"] not in NO_COLUMNS)
     names = {column.name for column in columns}
+    snapshot_only = {f["name"] for f in fields if f["name"] in NEVER_SENT or _is_formula(f, compound_names)}
     return ObjectSchema(
-        TableSchema(answer["name"], columns, (ID,) if ID in names else ()),
+        TableSchema(description["name"], columns, (ID,) if ID in names else ()),
         {name: compound for name, compound in compounds.items() if name in names},
-        frozenset(
-            f["name"] for f in fields if f["name"] in names and (f["name"] in NEVER_SENT or _is_formula(f, whole_names))
-        ),
+        frozenset(snapshot_only & names),
         next((name for name in MODSTAMPS if name in names), ""),
-        bool(answer.get("queryable", True)),
-        bool(answer.get("replicateable", True)),
+        bool(description.get("queryable", True)),
+        bool(description.get("replicateable", True)),
     )
 
 
-def _is_formula(field: Mapping[str, Any], joined: Set[str]) -> bool:
-    """A name that is joined of its parts may be described as calculated, too; its changes do raise events."""
-    return bool(field.get("calculated")) and field["name"] not in joined
+def _is_formula(field: Mapping[str, Any], compound_names: Set[str]) -> bool:
+    """A compound name may be described as calculated, too, but its changes cause events."""
+    return bool(field.get("calculated")) and field["name"] not in compound_names
 
 
 def _is_component(field: Mapping[str, Any]) -> bool:
@@ -94,8 +93,8 @@ def logical_type(field: Mapping[str, Any]) -> LogicalType:
 
 
 def _number(field: Mapping[str, Any]) -> LogicalType:
-    """A formula may exceed its precision, never its scale as it is shown."""
+    """The value of a formula may exceed its precision, but not its scale."""
     precision, scale = field.get("precision") or 0, field.get("scale") or 0
-    if not 0 <= scale <= precision <= MOST_DIGITS or not precision:
+    if not 0 <= scale <= precision <= MAX_PRECISION or not precision:
         return LogicalType(Kind.FLOAT64)
-    return LogicalType(Kind.DECIMAL, MOST_DIGITS if field.get("calculated") else precision, scale)
+    return LogicalType(Kind.DECIMAL, MAX_PRECISION if field.get("calculated") else precision, scale)

@@ -1,7 +1,7 @@
-"""One value as canonical JSON, whichever way it came: text of a bulk result, JSON of REST, Avro of an event. Pure.
+"""Convert a value to canonical JSON: text of a bulk result, JSON of REST, Avro of an event. Pure.
 
-All three go through the same Python value, so a row copied and the same row streamed have the same bytes. An empty text
-is NULL on every road: Salesforce knows no empty text, and a bulk result cannot tell the two apart.
+All three go through the same Python value, so a copied row and the same row from the stream have the same bytes. An
+empty text is always NULL: Salesforce has no empty text, and a bulk result has one representation of both.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ EPOCH_DATE = EPOCH.date()
 EXACT = Context(prec=76, rounding=ROUND_HALF_UP)
 
 DECIMALS_OF_SALESFORCE = frozenset({"Currency", "Double", "Percent"})
-"""Meanings of fields that it keeps as decimals and sends as doubles. Places on the map are doubles there, too."""
+"""Data types that Salesforce stores as decimals and sends as doubles. Geolocations are stored as doubles."""
 
 Convert = Callable[[Any], str]
 FromAvro = Callable[[Any], str | None]
 
 
 class WrongValue(ValueError):
-    """The value is none of its column's type. Says the type, never the value."""
+    """The value does not have its column's type. The text contains the type, never the value."""
 
 
 def from_text(kind: LogicalType) -> Convert:
@@ -39,26 +39,26 @@ def from_text(kind: LogicalType) -> Convert:
 
 
 def from_json(kind: LogicalType) -> Convert:
-    """From a JSON value whose reals were read as Decimal."""
+    """From a JSON value whose real numbers were read as Decimal."""
     parse = _parser(kind)
     return lambda value: NULL if value is None or value == "" else parse(value)
 
 
-def from_avro(kind: LogicalType, meaning: str, avro: str) -> FromAvro | None:
-    """From an event's value: a number of milliseconds where ``meaning`` is a date or time. None where a value of that
-    meaning cannot become one of ``kind``: the field had another type when the event was written. The answer, too, is
-    None where only the source can tell the value."""
-    match meaning, kind.kind:
+def from_avro(kind: LogicalType, data_type: str, avro: str) -> FromAvro | None:
+    """From an event's value: milliseconds if ``data_type`` is a date or time. None if the type cannot be converted to
+    ``kind``: the field had another type when the event was written. The converter returns None if the value must be
+    fetched from the source."""
+    match data_type, kind.kind:
         case ("DateOnly", Kind.DATE) | ("", Kind.DATE):
-            convert: FromAvro | None = _quoted(_date_of_ms)
+            convert: FromAvro | None = _from_ms(_date_of_ms)
         case ("DateTime", Kind.TIMESTAMPTZ) | ("", Kind.TIMESTAMPTZ):
-            convert = _quoted(_moment_of_ms)
+            convert = _from_ms(_timestamp_of_ms)
         case "TimeOnly", Kind.TEXT:
-            convert = _quoted(_time_of_ms)
+            convert = _from_ms(_time_of_ms)
         case "DateOnly" | "DateTime" | "TimeOnly", _:
             convert = None
-        case _, Kind.DECIMAL if meaning in DECIMALS_OF_SALESFORCE and avro in _REAL:
-            convert = _held(kind, _parser(kind))
+        case _, Kind.DECIMAL if data_type in DECIMALS_OF_SALESFORCE and avro in _REAL:
+            convert = _unless_ambiguous(kind, _parser(kind))
         case _:
             convert = _parser(kind) if avro in _AVRO[kind.kind] else None
     if convert is None:
@@ -66,17 +66,17 @@ def from_avro(kind: LogicalType, meaning: str, avro: str) -> FromAvro | None:
     return lambda value: NULL if value is None or value == "" else convert(value)
 
 
-def _held(kind: LogicalType, convert: Convert) -> FromAvro:
-    """Where the next double is further away than one unit of the scale, several decimals become the same double."""
+def _unless_ambiguous(kind: LogicalType, convert: Convert) -> FromAvro:
+    """If the next double differs by more than one unit of the scale, several decimals have the same double."""
     assert kind.precision is not None and kind.scale is not None
     unit, limit = 10.0**-kind.scale, 10.0 ** (kind.precision - kind.scale)
 
-    def told(value: Any) -> str | None:
+    def convert_unambiguous(value: Any) -> str | None:
         if type(value) is float and abs(value) <= limit and ulp(value) > unit:
             return None
         return convert(value)
 
-    return told
+    return convert_unambiguous
 
 
 _REAL = frozenset({"double", "float", "int", "long"})
@@ -104,7 +104,7 @@ def _parser(kind: LogicalType) -> Convert:
         case Kind.DATE:
             return _date
         case Kind.TIMESTAMPTZ:
-            return _moment
+            return _timestamp
         case _:
             return _text
 
@@ -118,52 +118,52 @@ def _boolean(value: Any) -> str:
 
 
 def _integer(value: Any) -> str:
-    """Older interfaces print whole numbers as ``7.0``."""
+    """Older API versions print integers as ``7.0``."""
     if type(value) is int:
         return str(value)
-    number = _number(value, "a whole number")
+    number = _number(value, "an integer")
     if number != number.to_integral_value():
-        raise WrongValue("not a whole number")
+        raise WrongValue("not an integer")
     return str(int(number))
 
 
 def _decimal(precision: int, scale: int) -> Convert:
-    """Rounded half up to the described scale: what is behind it shows neither in Salesforce."""
+    """Rounded half up to the described scale: Salesforce does not show further digits either."""
     unit = Decimal(1).scaleb(-scale)
     limit = Decimal(10) ** (precision - scale)
 
     def convert(value: Any) -> str:
-        if type(value) is float and (plain := _plain(value, precision - scale, scale)):
-            return plain
+        if type(value) is float and (text := _short_decimal(value, precision - scale, scale)):
+            return text
         try:
             number = _number(value, "a decimal").quantize(unit, context=EXACT)
         except InvalidOperation:  # more digits than any decimal type has
             number = limit
         if abs(number) >= limit:
-            raise WrongValue(f"more digits than decimal({precision},{scale}) takes")
+            raise WrongValue(f"more digits than decimal({precision},{scale}) has")
         return f'"{number if number else abs(number):f}"'
 
     return convert
 
 
-def _plain(value: float, before: int, behind: int) -> str:
-    """A number with few enough digits on either side of the point, which is nearly every one: its own text, in a fifth
-    of the time. Empty for all others."""
-    whole, _, part = repr(value).partition(".")
-    part = "" if part == "0" else part
-    if not value or len(whole) > before or len(part) > behind or not f"{whole.lstrip('-')}{part}".isdecimal():
+def _short_decimal(value: float, integer_digits: int, scale: int) -> str:
+    """Fast path, five times as fast, for numbers that need no rounding, which are nearly all; empty for others."""
+    integer, _, fraction = repr(value).partition(".")
+    fraction = "" if fraction == "0" else fraction
+    digits = f"{integer.lstrip('-')}{fraction}"
+    if not value or len(integer) > integer_digits or len(fraction) > scale or not digits.isdecimal():
         return ""
-    return f'"{whole}.{part:0<{behind}}"' if behind else f'"{whole}"'
+    return f'"{integer}.{fraction:0<{scale}}"' if scale else f'"{integer}"'
 
 
-def _number(value: Any, what: str) -> Decimal:
-    """The shortest text of a float gives it back, so its digits are those that were written."""
+def _number(value: Any, expected: str) -> Decimal:
+    """``repr`` of a float is its shortest exact text, whose digits are those that were written."""
     try:
         number = value if isinstance(value, Decimal) else Decimal(repr(value) if isinstance(value, float) else value)
     except (InvalidOperation, TypeError) as error:
-        raise WrongValue(f"not {what}") from error
+        raise WrongValue(f"not {expected}") from error
     if not number.is_finite():
-        raise WrongValue(f"not {what}")
+        raise WrongValue(f"not {expected}")
     return number
 
 
@@ -178,15 +178,15 @@ def _date(value: str) -> str:
         raise WrongValue("not a date") from error
 
 
-def _moment(value: str) -> str:
+def _timestamp(value: str) -> str:
     """``2026-02-01T10:00:00.000+0000``, or with ``Z``."""
     try:
-        moment = datetime.fromisoformat(value)
+        timestamp = datetime.fromisoformat(value)
     except (TypeError, ValueError) as error:
-        raise WrongValue("not a time") from error
-    if moment.tzinfo is None:
-        raise WrongValue("a time without zone")
-    return f'"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"'
+        raise WrongValue("not a timestamp") from error
+    if timestamp.tzinfo is None:
+        raise WrongValue("a timestamp without time zone")
+    return f'"{timestamp.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"'
 
 
 def _text(value: Any) -> str:
@@ -195,10 +195,10 @@ def _text(value: Any) -> str:
     return encode_basestring(value)
 
 
-def _quoted(tell: Callable[[int], str]) -> Convert:
+def _from_ms(to_text: Callable[[int], str]) -> Convert:
     def convert(value: int) -> str:
         try:
-            return f'"{tell(value)}"'
+            return f'"{to_text(value)}"'
         except (OverflowError, TypeError) as error:
             raise WrongValue("not a number of milliseconds") from error
 
@@ -206,11 +206,11 @@ def _quoted(tell: Callable[[int], str]) -> Convert:
 
 
 def _date_of_ms(value: int) -> str:
-    """Midnight in UTC; no other zone may come into it."""
+    """Dates are sent as midnight in UTC."""
     return (EPOCH_DATE + timedelta(days=value // DAY_MS)).isoformat()
 
 
-def _moment_of_ms(value: int) -> str:
+def _timestamp_of_ms(value: int) -> str:
     return f"{(EPOCH + timedelta(milliseconds=value)).isoformat()}Z"
 
 

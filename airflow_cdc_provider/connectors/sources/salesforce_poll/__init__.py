@@ -1,1 +1,1 @@
-"""Objects of a Salesforce org, polled by the time of their last change: no events, only the REST and Bulk API."""
+"""Salesforce objects, polled by the time of the last change over the REST and Bulk API, without events."""

@@ -1,4 +1,4 @@
-"""Every obstacle at once, each with its cure."""
+"""Report every problem of the source at once, each with its remedy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from airflow_cdc_provider.connectors.sources.salesforce.check import budget_problems, version_problems
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import ObjectFacts, table_problems
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
-from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, described
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
 from airflow_cdc_provider.connectors.sources.salesforce_poll.options import SalesforcePollOptions
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
@@ -17,57 +17,57 @@ CALLS = frozenset({"DailyApiRequests", "DailyBulkV2QueryJobs"})
 
 
 def find_problems(org: Org, options: SalesforcePollOptions, tables: Sequence[TableTask]) -> list[Problem]:
-    """Raises SourceUnavailable where the org cannot be reached; a refused login is one of the problems."""
+    """Raises SourceUnavailable if the org cannot be reached. A refused login is one of the problems."""
     try:
         versions, limits = org.rest.versions(), org.rest.limits()
-        answers = org.rest.describe_all(sorted(options.objects))
+        descriptions = org.rest.describe_all(sorted(options.objects))
     except CheckFailed as error:
         return list(error.problems)
-    found = {one.schema.table: one for one in map(described, answers)}
+    objects = {entity.schema.table: entity for entity in map(parse_description, descriptions)}
     problems = [*version_problems(org.options.api_version, versions)]
-    problems += budget_problems({name: left for name, left in limits.items() if name in CALLS}, org.place)
-    problems += [_hidden(name) for name in options.objects if name not in found]
-    problems += table_problems(tables, {t.table: ObjectFacts(found.get(t.table), True) for t in tables}, None, "")
+    problems += budget_problems({name: limit for name, limit in limits.items() if name in CALLS}, org.location)
+    problems += [_missing_object(name) for name in options.objects if name not in objects]
+    problems += table_problems(tables, {t.table: ObjectFacts(objects.get(t.table), True) for t in tables}, None, "")
     for task in tables:
-        if task.table in found:
-            problems += _stamp(found[task.table], options)
+        if task.table in objects:
+            problems += _polling_problems(objects[task.table], options)
     return problems
 
 
-def _stamp(one: ObjectSchema, options: SalesforcePollOptions) -> Iterator[Problem]:
-    table = one.schema.table
+def _polling_problems(entity: ObjectSchema, options: SalesforcePollOptions) -> Iterator[Problem]:
+    table = entity.schema.table
     name = options.timestamp_columns.get(table)
-    if name and (name not in one.schema.names or one.schema.column(name).type.kind is not Kind.TIMESTAMPTZ):
+    if name and (name not in entity.schema.names or entity.schema.column(name).type.kind is not Kind.TIMESTAMPTZ):
         yield Problem(
             "SRC062",
-            f"nothing tells which records of {table} were changed",
+            f"the timestamp column of {table} is not a datetime field",
             where=f"{table}.{name}",
-            found="no such field of date and time",
-            do="take it out of `timestamp_columns`: the best field is found by itself",
+            found="no such datetime field",
+            do="remove the object from `timestamp_columns`: the best field is chosen automatically",
         )
-    if not name and not one.modstamp:
+    if not name and not entity.modstamp:
         yield Problem(
             "SRC062",
-            f"{table} has no field that tells of changes: it is copied as a whole in every run",
+            f"{table} has no field with the time of the last change: every run copies the whole object",
             where=table,
             found="none of SystemModstamp, LastModifiedDate, CreatedDate, LoginTime",
-            do="give it a replicator of its own with a schedule that fits that",
+            do="move the object to a separate replicator with a suitable schedule",
         )
-    if not one.replicable and options.key_audit is None:
+    if not entity.replicable and options.key_audit is None:
         yield Problem(
             "SRC065",
-            f"records that are deleted from {table} for good stay in the target",
+            f"records that are permanently deleted from {table} stay in the target",
             where=table,
-            found="Salesforce does not tell its deletes, and no `key_audit` under `source`",
+            found="Salesforce does not list its deleted records, and no `key_audit` under `source`",
             do="key_audit: 1d",
         )
 
 
-def _hidden(name: str) -> Problem:
+def _missing_object(name: str) -> Problem:
     return Problem(
         "SRC042",
-        f"there is no object {name}, or it is hidden from the user",
+        f"object {name} does not exist, or is hidden from the user",
         where="`objects` under `source`",
         found=name,
-        do="mend the name, or grant read access to the object",
+        do="correct the name, or grant read access to the object",
     )

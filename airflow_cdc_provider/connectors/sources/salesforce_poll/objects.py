@@ -1,4 +1,4 @@
-"""An object of an org as it is polled."""
+"""A polled object of an org."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 
 
 @dataclass(frozen=True)
-class Object:
-    """``schema`` has the selected columns; ``stamp`` is the column that tells of changes."""
+class PolledObject:
+    """``schema`` has the selected columns; ``timestamp_column`` has the time of the last change."""
 
     org: Org
     described: ObjectSchema
     schema: TableSchema
-    stamp: str
+    timestamp_column: str
 
     @property
     def table(self) -> str:
         return self.schema.table
 
     @property
-    def sweeps(self) -> bool:
-        return self.described.schema.column(self.stamp).nullable
+    def timestamp_nullable(self) -> bool:
+        return self.described.schema.column(self.timestamp_column).nullable
 
     @property
-    def wide(self) -> TableSchema:
-        """The selected columns, and those that tell what became of the record, and when."""
-        names = [ID, self.stamp, *([IS_DELETED] if IS_DELETED in self.described.schema.names else [])]
-        more = [self.described.schema.column(one) for one in names if one not in self.schema.names]
+    def query_schema(self) -> TableSchema:
+        """The selected columns, and those that every query requires."""
+        names = [ID, self.timestamp_column, *([IS_DELETED] if IS_DELETED in self.described.schema.names else [])]
+        more = [self.described.schema.column(name) for name in names if name not in self.schema.names]
         return replace(self.schema, columns=(*self.schema.columns, *more))

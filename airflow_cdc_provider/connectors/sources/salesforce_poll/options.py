@@ -1,4 +1,4 @@
-"""The YAML keys of a source of Salesforce objects that are polled."""
+"""The YAML keys of a source that polls Salesforce objects."""
 
 from __future__ import annotations
 
@@ -17,27 +17,25 @@ LEAST_COMMIT_LATENCY = timedelta(seconds=60)
 
 @dataclass(frozen=True, kw_only=True)
 class SalesforcePollOptions(PollingOptions):
-    objects: tuple[str, ...] = doc("Objects that can be copied, by their API names.", filled=True)
+    objects: tuple[str, ...] = doc("Objects that can be copied, by their API names.", non_empty=True)
     environment: Environment = doc(
-        "`production` (Developer Edition too) or `sandbox`: at which of the two a JWT is presented.",
+        "`production` (also for Developer Edition) or `sandbox`: the login server, and the audience of a JWT.",
         Environment.PRODUCTION,
     )
     api_version: str = doc("Version of the REST and Bulk API, 58.0 or later.", "66.0")
-    login_url: str = doc(
-        "Where tokens are issued; by default what the connection says (`instance_url`, else `domain`).", ""
-    )
+    login_url: str = doc("URL that issues tokens; by default from the connection (`instance_url`, else `domain`).", "")
 
     @staticmethod
-    def misfits(source: Source) -> Iterator[tuple[str, str, str, str, str]]:
-        """Code, key, what is wrong with it, what was found, what is allowed."""
+    def option_conflicts(source: Source) -> Iterator[tuple[str, str, str, str, str]]:
+        """Code, key, problem, found, allowed."""
         given = source.options.get("commit_latency")
         if given is not None and timedelta(seconds=given) < LEAST_COMMIT_LATENCY:
-            what = "records become visible later than this after their timestamp"
+            what = "records can become visible later than this after their timestamp"
             yield "DEF035", "commit_latency", what, f"{given:g} s", "60s or more; 300s is advised"
 
     @property
     def org(self) -> SalesforceOptions:
-        """As the clients of the org take them. Nothing is read from a channel."""
+        """Options for the clients of the org. No channel is read."""
         return SalesforceOptions(environment=self.environment, api_version=self.api_version, login_url=self.login_url)
 
 

@@ -1,4 +1,4 @@
-"""The records of an interval: over REST page by page, or over the Bulk API where there are many."""
+"""Read the records of an interval: over REST page by page, or over the Bulk API if there are many."""
 
 from __future__ import annotations
 
@@ -7,100 +7,100 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from airflow_cdc_provider.connectors.sources.polling.pages import DeletesForgotten, Page, Query, Row, pages
-from airflow_cdc_provider.connectors.sources.polling.positions import After
-from airflow_cdc_provider.connectors.sources.salesforce.bulk import BulkRefused
+from airflow_cdc_provider.connectors.sources.polling.pages import DeletesExpired, Page, Query, Row, read_pages
+from airflow_cdc_provider.connectors.sources.polling.positions import PageEnd
+from airflow_cdc_provider.connectors.sources.salesforce.bulk import BulkNotSupported
 from airflow_cdc_provider.connectors.sources.salesforce_poll import soql
-from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import Object
-from airflow_cdc_provider.connectors.sources.salesforce_poll.rows import key_of, rows_of_bulk, rows_of_rest
+from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import PolledObject
+from airflow_cdc_provider.connectors.sources.salesforce_poll.rows import bulk_rows, key_of, rest_rows
 from airflow_cdc_provider.core.errors import Blocked, Problem, SourceUnavailable
 
 BULK_FROM_ROWS = 50_000
-"""A page of REST has 2,000 rows and costs one call."""
-MOST_BULK_ROWS = 1_000_000
-"""A result has no order: a window can end only behind all of it."""
-SHORTEST = timedelta(seconds=1)
+"""A REST page has 2,000 rows and costs one call."""
+MAX_BULK_ROWS = 1_000_000
+"""A bulk result is not ordered, so a window can end only after all of it."""
+MIN_INTERVAL = timedelta(seconds=1)
 PURGED = "SRC045"
 MINUTE = timedelta(minutes=1)
 
 
-def holds_any(one: Object, query: Query) -> bool:
-    text = soql.any_row(one.table, one.stamp, query, one.sweeps)
-    return next(one.org.rest.query(text, deleted=True), None) is not None
+def has_rows(entity: PolledObject, query: Query) -> bool:
+    text = soql.any_row(entity.table, entity.timestamp_column, query, entity.timestamp_nullable)
+    return next(entity.org.rest.query(text, deleted=True), None) is not None
 
 
-def interval(one: Object, query: Query, deletes_from: datetime) -> Iterator[Page]:
-    """Deleted records first: one that is there again comes behind. Raises what ``Http.send`` raises, SourceUnavailable
-    (SRC056) for a value that is none of its column's type, and DeletesForgotten."""
-    if query.after is None and (gone := deleted(one, deletes_from, query.upto)):
-        yield Page([Row(None, key_of(record), "", deleted=True) for record in gone], None)
-    while (piece := _piece(one, query)) is not None:
+def read_interval(entity: PolledObject, query: Query, deletes_from: datetime) -> Iterator[Page]:
+    """Deleted records come first, so that a record that was restored follows its delete. Raises what ``Http.send``
+    raises, SourceUnavailable (SRC056) if a value does not have its column's type, and DeletesExpired."""
+    if query.after is None and (ids := deleted_ids(entity, deletes_from, query.upto)):
+        yield Page([Row(None, key_of(record_id), "", deleted=True) for record_id in ids], None)
+    while (part := _next_bulk_query(entity, query)) is not None:
         try:
-            yield from _bulk(one, piece)
-        except BulkRefused:
+            yield from _read_bulk(entity, part)
+        except BulkNotSupported:
             break
-        query = replace(query, after=After(piece.upto, ""))
-    yield from pages(partial(rows_of_rest, one), query, one.sweeps)
+        query = replace(query, after=PageEnd(part.upto, ""))
+    yield from read_pages(partial(rest_rows, entity), query, entity.timestamp_nullable)
 
 
-def deleted(one: Object, since: datetime, upto: datetime) -> tuple[str, ...]:
-    """Ids of the records that were deleted, those that left the recycle bin too. Salesforce counts whole minutes."""
-    if not one.described.replicable:
+def deleted_ids(entity: PolledObject, since: datetime, upto: datetime) -> tuple[str, ...]:
+    """Includes records that were purged from the recycle bin. Salesforce rounds the interval to minutes."""
+    if not entity.described.replicable:
         return ()
     end = upto.replace(second=0, microsecond=0) + MINUTE
     try:
-        return one.org.rest.deleted(one.table, min(since, end - 2 * MINUTE), end)
+        return entity.org.rest.deleted(entity.table, min(since, end - 2 * MINUTE), end)
     except Blocked as error:
         if error.problems[0].code != PURGED:
             raise
-        raise DeletesForgotten from error
+        raise DeletesExpired from error
 
 
-def _piece(one: Object, query: Query) -> Query | None:
-    """What the Bulk API reads next: all that is left, or less where that would be too large for a window. None where so
-    little is left that REST is cheaper."""
-    if query.after is not None and query.after.stamp is None:
+def _next_bulk_query(entity: PolledObject, query: Query) -> Query | None:
+    """The rest of the interval, or its first part if the rest is too large for a window. None if the rest is so small
+    that REST is cheaper."""
+    if query.after is not None and query.after.timestamp is None:
         return None
-    rows = _count(one, query)
+    rows = _count(entity, query)
     if rows <= BULK_FROM_ROWS:
         return None
-    while rows > MOST_BULK_ROWS and (half := _half(query)) is not None:
-        query = replace(query, upto=half)
-        rows = _count(one, query)
+    while rows > MAX_BULK_ROWS and (middle := _middle(query)) is not None:
+        query = replace(query, upto=middle)
+        rows = _count(entity, query)
     return query
 
 
-def _half(query: Query) -> datetime | None:
-    begin = query.after.stamp if query.after and query.after.stamp else query.since
+def _middle(query: Query) -> datetime | None:
+    begin = query.after.timestamp if query.after and query.after.timestamp else query.since
     length = (query.upto - begin) / 2
-    return begin + length if length > SHORTEST else None
+    return begin + length if length > MIN_INTERVAL else None
 
 
-def _count(one: Object, query: Query) -> int:
-    return one.org.rest.count(soql.count(one.table, one.stamp, query), deleted=True)
+def _count(entity: PolledObject, query: Query) -> int:
+    return entity.org.rest.count(soql.count(entity.table, entity.timestamp_column, query), deleted=True)
 
 
-def _bulk(one: Object, query: Query) -> Iterator[Page]:
-    """A window may end behind the last page only: none of them says what the others hold."""
-    wide = one.wide
-    with one.org.bulk.query(wide, soql.where(one.stamp, query), deleted=True) as job:
-        found = 0
+def _read_bulk(entity: PolledObject, query: Query) -> Iterator[Page]:
+    """A window may end only after the last page, because the pages are not ordered."""
+    schema = entity.query_schema
+    with entity.org.bulk.query(schema, soql.where(entity.timestamp_column, query), deleted=True) as job:
+        count = 0
         for path in job.pages:
-            rows = rows_of_bulk(one, one.org.bulk.page(path, wide))
-            found += len(rows)
+            rows = bulk_rows(entity, entity.org.bulk.page(path, schema))
+            count += len(rows)
             yield Page(rows, None)
-        if found != job.rows:
-            raise SourceUnavailable(_not_whole(one.table, found, job.rows))
-    yield Page([], After(query.upto, ""))
+        if count != job.rows:
+            raise SourceUnavailable(_incomplete(entity.table, count, job.rows))
+    yield Page([], PageEnd(query.upto, ""))
 
 
-def _not_whole(table: str, found: int, counted: int) -> Problem:
+def _incomplete(table: str, count: int, expected: int) -> Problem:
     return Problem(
         "SRC047",
-        f"the bulk result of {table} did not come whole",
+        f"the bulk result of {table} is incomplete",
         where=table,
-        found=f"{found:,} rows",
-        allowed=f"{counted:,} rows, as the server counted them",
+        found=f"{count:,} rows",
+        allowed=f"{expected:,} rows, as counted by the server",
         data="nothing of it was used",
-        do="the next try asks again",
+        do="wait for the next try",
     )

@@ -1,4 +1,4 @@
-"""Objects of a Salesforce org as a source connector that polls them."""
+"""Source connector that polls Salesforce objects."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, ClassVar
 
 from airflow_cdc_provider.connectors.source import Copy, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.polling.intervals import (
-    IDLE_FOR,
-    Clock,
-    anchor,
+    ADVANCE_AFTER,
+    IntervalPlanner,
+    copy_anchor,
     deletes_since,
-    ends,
+    poll_status,
+    split_bounds,
     split_intervals,
-    status_of,
 )
-from airflow_cdc_provider.connectors.sources.polling.pages import DeletesForgotten, Page
+from airflow_cdc_provider.connectors.sources.polling.pages import DeletesExpired, Page
 from airflow_cdc_provider.connectors.sources.polling.positions import PollPosition, position_of
-from airflow_cdc_provider.connectors.sources.polling.reading import first_query, items, whole
-from airflow_cdc_provider.connectors.sources.salesforce.check_tables import refuse_rules
-from airflow_cdc_provider.connectors.sources.salesforce.copy import opened_pages, read_split
+from airflow_cdc_provider.connectors.sources.polling.reading import first_query, read_items, reload_items
+from airflow_cdc_provider.connectors.sources.salesforce.check_tables import require_supported_rules
+from airflow_cdc_provider.connectors.sources.salesforce.copy import open_splits, read_split
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
-from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, described
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
 from airflow_cdc_provider.connectors.sources.salesforce_poll.check import find_problems
-from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import Object
+from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import PolledObject
 from airflow_cdc_provider.connectors.sources.salesforce_poll.options import read_options
-from airflow_cdc_provider.connectors.sources.salesforce_poll.reading import deleted, holds_any, interval
+from airflow_cdc_provider.connectors.sources.salesforce_poll.reading import deleted_ids, has_rows, read_interval
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
@@ -41,22 +41,23 @@ from airflow_cdc_provider.core.table.special_values import SALESFORCE, Specials,
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DELETES_TOLD_FOR = timedelta(days=14)
-"""Salesforce tells of deleted records for 15 days, or less."""
-TOLD_ALL_THE_SAME = frozenset({"SystemModstamp", "LastActivityDate", "PhotoUrl"})
-"""Columns that events do not carry, and queries do."""
+DELETES_RETAINED_FOR = timedelta(days=14)
+"""Salesforce lists deleted records for 15 days, or less."""
+POLLED_COLUMNS = frozenset({"SystemModstamp", "LastActivityDate", "PhotoUrl"})
+"""Columns whose changes queries find, although events do not carry them."""
 
 
 class SalesforcePollSource:
-    """Salesforce keeps nothing for us. A record comes whole, as it is when it is read; deletes are told for 15 days."""
+    """Salesforce keeps no state for the source. A record is read completely, with its current values. Salesforce lists
+    deleted records for 15 days."""
 
     unseen: ClassVar[str] = (
-        "changes that leave the timestamp as it is, formulas and values of new fields among them: "
+        "changes that do not set the timestamp, such as those of formulas and of new fields: "
         'docs/guides/timestamp-windows.md, "What a poll cannot see"'
     )
     has_transactions: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = False
-    repeats_within: ClassVar[timedelta] = timedelta(0)
+    duplicates_within: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = read_options(source.options)
@@ -70,94 +71,95 @@ class SalesforcePollSource:
         return self.org.identity()
 
     def tables(self) -> list[TableSchema]:
-        """The objects that the definition lists; those that this user does not see, that cannot be queried, or that
-        have no id are left out."""
-        found = map(described, self.org.rest.describe_all(sorted(self.options.objects)))
-        self._described = {one.schema.table: one for one in found if one.queryable and one.schema.key}
-        return [one.schema for one in self._described.values()]
+        """The objects of the definition, without those that the user cannot see, that cannot be queried, or that have
+        no id."""
+        objects = map(parse_description, self.org.rest.describe_all(sorted(self.options.objects)))
+        self._described = {entity.schema.table: entity for entity in objects if entity.queryable and entity.schema.key}
+        return [entity.schema for entity in self._described.values()]
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, SALESFORCE)
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         self.tables()
-        clock = self._clock()
-        return position_of({table: clock.first(table) for table in tables})
+        planner = self._planner()
+        return position_of({table: planner.start(table) for table in tables})
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
-        return status_of(position, tables, self._clock(tables), self._holds_any)
+        return poll_status(position, tables, self._planner(tables), self._has_changes)
 
     def capture_delay(self) -> timedelta:
         return self.options.commit_latency
 
     def acknowledge(self, position: Position) -> None:
-        """Salesforce forgets by its own clock."""
+        """Salesforce keeps no state for the source."""
 
     def drop_stream(self) -> None:
-        """Salesforce keeps nothing for a reader."""
+        """Salesforce keeps no state for the source."""
 
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
         return split_intervals(lo, limit)
 
     def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        table = ends(partition)[0]
+        table = split_bounds(partition)[0]
         task = next(task for task in tables if task.table == table)
-        refuse_rules([task])
-        if not self._stamp(table):
-            yield from whole(partition, epoch)
+        require_supported_rules([task])
+        if not self._timestamp_column(table):
+            yield from reload_items(partition, epoch)
             return
-        yield from items(partition, task.schema, epoch, partial(self._pages, self._object(table, task.schema)))
+        yield from read_items(partition, task.schema, epoch, partial(self._read, self._object(table, task.schema)))
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        """There are none: a page that cannot be read is read again."""
+        """The source has no unreadable records: an unreadable page is read again."""
         return [record]
 
-    def read_split(self, share: str, schema: TableSchema) -> Iterator[pa.Table]:
-        """The rows of one share of a copy, in the table's types. Runs wherever Spark's task runs."""
-        return read_split(self.org, share, schema)
+    def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
+        """The rows of one split of a copy, in the table's types. Runs in a Spark task."""
+        return read_split(self.org, split, schema)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
-        """In as many shares as Salesforce makes pages."""
+        """In one split per result page."""
         return self._copy(table, epoch, sealed)
 
     @contextmanager
     def _copy(self, task: TableTask, epoch: int, sealed: Position) -> Iterator[Copy]:
-        refuse_rules([task])
+        require_supported_rules([task])
         schema = task.schema
-        stands = anchor(sealed, task.table, epoch, self._clock())
-        columns = self._of(task.table).snapshot_only - TOLD_ALL_THE_SAME
-        untold = tuple(name for name in schema.names if name in columns)
-        with opened_pages(self.org, schema) as (read, rows):
-            yield Copy(stands.floor, stands.position, schema, read, rows, unlogged=untold)
+        anchor = copy_anchor(sealed, task.table, epoch, self._planner())
+        columns = self._describe(task.table).snapshot_only - POLLED_COLUMNS
+        unlogged = tuple(name for name in schema.names if name in columns)
+        with open_splits(self.org, schema) as (read, rows):
+            yield Copy(anchor.floor, anchor.position, schema, read, rows, unlogged=unlogged)
 
-    def _pages(self, one: Object, lo: PollPosition, limit: PollPosition) -> Iterator[Page]:
-        return interval(one, first_query(lo, limit, self.options), deletes_since(lo, self.options))
+    def _read(self, entity: PolledObject, lo: PollPosition, limit: PollPosition) -> Iterator[Page]:
+        return read_interval(entity, first_query(lo, limit, self.options), deletes_since(lo, self.options))
 
-    def _holds_any(self, table: str, lo: PollPosition, limit: PollPosition) -> bool:
-        """Before a quiet table is moved on unread, deletes that no query shows are asked for, too."""
-        one = self._object(table)
-        if holds_any(one, first_query(lo, limit, self.options)):
+    def _has_changes(self, table: str, lo: PollPosition, limit: PollPosition) -> bool:
+        """Before the position of an idle table is advanced, deletes that no query shows are checked, too."""
+        entity = self._object(table)
+        if has_rows(entity, first_query(lo, limit, self.options)):
             return True
-        if limit.upto - lo.upto < IDLE_FOR:
+        if limit.upto - lo.upto < ADVANCE_AFTER:
             return False
         try:
-            return bool(deleted(one, deletes_since(lo, self.options), limit.upto))
-        except DeletesForgotten:
+            return bool(deleted_ids(entity, deletes_since(lo, self.options), limit.upto))
+        except DeletesExpired:
             return True
 
-    def _clock(self, tables: Sequence[str] = ()) -> Clock:
-        unstamped = frozenset(table for table in tables if not self._stamp(table))
-        schemas = {table: one.schema.schema_id for table, one in self._described.items()}
-        return Clock(self.org.rest.now(), self.options, unstamped, DELETES_TOLD_FOR, schemas)
+    def _planner(self, tables: Sequence[str] = ()) -> IntervalPlanner:
+        reload_tables = frozenset(table for table in tables if not self._timestamp_column(table))
+        schema_ids = {table: entity.schema.schema_id for table, entity in self._described.items()}
+        return IntervalPlanner(self.org.rest.now(), self.options, reload_tables, DELETES_RETAINED_FOR, schema_ids)
 
-    def _object(self, table: str, schema: TableSchema | None = None) -> Object:
-        found = self._of(table)
-        return Object(self.org, found, schema or found.schema, self._stamp(table))
+    def _object(self, table: str, schema: TableSchema | None = None) -> PolledObject:
+        described = self._describe(table)
+        return PolledObject(self.org, described, schema or described.schema, self._timestamp_column(table))
 
-    def _stamp(self, table: str) -> str:
-        return self.options.timestamp_columns.get(table) or self._of(table).modstamp
+    def _timestamp_column(self, table: str) -> str:
+        """Empty if there is none."""
+        return self.options.timestamp_columns.get(table) or self._describe(table).modstamp
 
-    def _of(self, table: str) -> ObjectSchema:
+    def _describe(self, table: str) -> ObjectSchema:
         if table not in self._described:
-            self._described[table] = described(self.org.rest.describe(table))
+            self._described[table] = parse_description(self.org.rest.describe(table))
         return self._described[table]

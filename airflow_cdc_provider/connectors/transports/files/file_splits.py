@@ -1,7 +1,7 @@
-"""Which files a window reads, and who reads which. Pure.
+"""The files of a window, and their distribution over tasks. Pure.
 
-The end of a window is fixed by its place alone. A file that was planned and is gone when it is to be read leaves a
-hole; so the limit names the planned ones. One that was written anew meanwhile is read when it is left alone again.
+The limit of a window lists the planned files beside the position, so that a planned file that is missing when the
+window is read leaves a hole. A planned file that was rewritten in between is read in a later window.
 """
 
 from __future__ import annotations
@@ -17,68 +17,71 @@ from airflow_cdc_provider.core.log.positions import Position
 
 WINDOW_BYTES = 2 << 30
 WINDOW_FILES = 5_000
-SHARE_BYTES = 32 << 20
-"""Files are put together up to this size for one task; a task per file would spend its time on beginning."""
-MOST_SHARES = 64
+SPLIT_BYTES = 32 << 20
+"""One task reads several files up to this size: with one file per task, most of the time is startup."""
+MAX_SPLITS = 64
 PLANNED = "planned"
 
 
 def read_status(
     position: Position, listed: Sequence[File], now_ms: int, stable_ms: int, lateness_ms: int
 ) -> SourceStatus:
-    """Oldest first, and so many of them as a window holds."""
-    place = folder_position(position)
+    """The window reads the oldest new files, up to its maximum size."""
+    start = folder_position(position)
     new = sorted(
-        (file for file in listed if place.lacks(file) and file.modified_ms <= now_ms - stable_ms),
+        (file for file in listed if start.is_unread(file) and file.modified_ms <= now_ms - stable_ms),
         key=lambda file: (file.modified_ms, file.path),
     )
-    chosen = _first(new)
-    if not chosen:
+    files = _first_of_window(new)
+    if not files:
         return SourceStatus(False, position)
-    limit = position_of(place.behind(chosen, listed, lateness_ms))
-    return SourceStatus(True, {**limit, PLANNED: " ".join(sorted(_name(file) for file in chosen))})
+    limit = position_of(start.after(files, listed, lateness_ms))
+    return SourceStatus(True, {**limit, PLANNED: " ".join(sorted(_path_hash(file) for file in files))})
 
 
-def splits_of(lo: Position, limit: Position, listed: Iterable[File]) -> list[StreamSplit]:
-    """Files in order of time, several to a task. What is gone is told by the first task."""
+def split_window(lo: Position, limit: Position, listed: Iterable[File]) -> list[StreamSplit]:
+    """Files in order of time, several per split. The first split reports missing files."""
     start, end = folder_position(lo), folder_position(limit)
     listed = list(listed)
-    gone = set(limit.get(PLANNED, "").split()) - {_name(file) for file in listed}
+    missing = set(limit.get(PLANNED, "").split()) - {_path_hash(file) for file in listed}
     files = sorted(
-        (file for file in listed if start.lacks(file) and (file.modified_ms <= end.horizon_ms or file.id in end.read)),
+        (
+            file
+            for file in listed
+            if start.is_unread(file) and (file.modified_ms <= end.horizon_ms or file.id in end.read)
+        ),
         key=lambda file: (file.modified_ms, file.path),
     )
-    reached = position_of(end)
-    told = [[file.path, file.size, file.modified_ms, file.tag] for file in files]
-    size = max(SHARE_BYTES, sum(file.size for file in files) // MOST_SHARES)
-    shares: list[list[object]] = [[]]
-    held = 0
-    for file, one in zip(files, told, strict=True):
-        if shares[-1] and held + file.size > size:
-            shares.append([])
-            held = 0
-        shares[-1].append(one)
-        held += file.size
-    bodies = [{"files": json.dumps(share)} for share in shares]
-    if gone:
-        bodies[0]["gone"] = str(len(gone))
-    return [StreamSplit(lo, reached, body) for body in bodies]
+    max_bytes = max(SPLIT_BYTES, sum(file.size for file in files) // MAX_SPLITS)
+    splits: list[list[object]] = [[]]
+    size = 0
+    for file in files:
+        if splits[-1] and size + file.size > max_bytes:
+            splits.append([])
+            size = 0
+        splits[-1].append([file.path, file.size, file.modified_ms, file.tag])
+        size += file.size
+    bodies = [{"files": json.dumps(split)} for split in splits]
+    if missing:
+        bodies[0]["gone"] = str(len(missing))
+    end_position = position_of(end)
+    return [StreamSplit(lo, end_position, body) for body in bodies]
 
 
-def _name(file: File) -> str:
+def _path_hash(file: File) -> str:
     return blake2b(file.path.encode(), digest_size=ID_BYTES).hexdigest()
 
 
-def _first(files: Sequence[File]) -> list[File]:
-    chosen: list[File] = []
-    held = 0
+def _first_of_window(files: Sequence[File]) -> list[File]:
+    first: list[File] = []
+    size = 0
     for file in files:
-        if chosen and (held + file.size > WINDOW_BYTES or len(chosen) >= WINDOW_FILES):
+        if first and (size + file.size > WINDOW_BYTES or len(first) >= WINDOW_FILES):
             break
-        chosen.append(file)
-        held += file.size
-    return chosen
+        first.append(file)
+        size += file.size
+    return first
 
 
-def files_of(partition: StreamSplit) -> list[File]:
-    return [File(*one) for one in json.loads(partition.body["files"])]
+def files_of(split: StreamSplit) -> list[File]:
+    return [File(*fields) for fields in json.loads(split.body["files"])]

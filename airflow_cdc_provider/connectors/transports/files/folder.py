@@ -1,4 +1,4 @@
-"""The folder or bucket that files of events lie in."""
+"""The folder or bucket that contains the event files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from obstore.exceptions import BaseError
 from obstore.store import LocalStore
 from obstore.store import S3Store as Bucket
 
-from airflow_cdc_provider.connectors.transports.files.local_files import UNREAD, open_file, refuse_links
+from airflow_cdc_provider.connectors.transports.files.local_files import IGNORED_PREFIXES, open_file, refuse_links
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
 from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, S3, parse_location
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig, S3Config, S3Credential
 
 ID_BYTES = 8
-PIECE_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 20
 RETRIES: RetryConfig = {"max_retries": 5, "retry_timeout": timedelta(seconds=30)}
 
 
 @dataclass(frozen=True)
 class File:
-    """``path`` below the location. ``tag``: what changes with the content, as the store says it."""
+    """``path``: relative to the location. ``tag``: the store's ETag, which changes with the content."""
 
     path: str
     size: int
@@ -41,86 +41,85 @@ class File:
 
     @cached_property
     def id(self) -> bytes:
-        """Another content is another file."""
+        """Differs when the content differs."""
         return blake2b(f"{self.path}\n{self.size}\n{self.tag}".encode(), digest_size=ID_BYTES).digest()
 
 
 class Folder:
-    """Touches nothing until asked. Raises SourceUnavailable (SRC074) where the store does not answer, CheckFailed
-    (SRC079) where a folder holds links."""
+    """Does no I/O on construction. Raises SourceUnavailable (SRC074) if the store cannot be read, CheckFailed (SRC079)
+    if a folder contains links."""
 
     def __init__(self, location: str, connection: ConnectionInfo) -> None:
         self.location = location.rstrip("/")
         self._connection = connection
-        place = parse_location(self.location)
-        self._local = place.path if place.scheme == FOLDER else ""
+        parsed = parse_location(self.location)
+        self._local = parsed.path if parsed.scheme == FOLDER else ""
 
     @cached_property
     def _store(self) -> LocalStore | Bucket:
-        place = parse_location(self.location)
-        if place.scheme == FOLDER:
-            return LocalStore(place.path)
-        if place.scheme == S3:
+        parsed = parse_location(self.location)
+        if parsed.scheme == FOLDER:
+            return LocalStore(parsed.path)
+        if parsed.scheme == S3:
             return _bucket(self.location, self._connection)
-        raise CheckFailed(
-            Problem("SRC075", "no files are read from there", self.location, found=place.scheme, allowed=ALLOWED)
-        )
+        what = "files cannot be read from this kind of location"
+        raise CheckFailed(Problem("SRC075", what, self.location, found=parsed.scheme, allowed=ALLOWED))
 
     def files(self) -> list[File]:
-        with self._guarded(""):
+        with self._translated_errors(""):
             if self._local:
                 refuse_links(self._local)
             return [
                 File(meta["path"], meta["size"], round(meta["last_modified"].timestamp() * 1000), meta["e_tag"] or "")
                 for chunk in obstore.list(self._store)
                 for meta in chunk
-                if not any(step.startswith(UNREAD) for step in meta["path"].split("/"))
+                if not any(part.startswith(IGNORED_PREFIXES) for part in meta["path"].split("/"))
             ]
 
-    def pieces(self, path: str) -> Iterator[bytes] | None:
-        """The file, piece by piece, as it is now; None where there is none any more."""
-        with self._guarded(path):
+    def read_chunks(self, path: str) -> Iterator[bytes] | None:
+        """The current content of the file; None if it does not exist any more."""
+        with self._translated_errors(path):
             try:
                 if self._local:
-                    return self._read(path, open_file(self._local, path))
-                found = obstore.get(self._store, path)
+                    return self._local_chunks(path, open_file(self._local, path))
+                response = obstore.get(self._store, path)
             except FileNotFoundError:
                 return None
-        return self._streamed(path, found)
+        return self._bucket_chunks(path, response)
 
-    def _read(self, path: str, file: BinaryIO) -> Iterator[bytes]:
-        with self._guarded(path), file:
-            yield from iter(partial(file.read, PIECE_BYTES), b"")
+    def _local_chunks(self, path: str, file: BinaryIO) -> Iterator[bytes]:
+        with self._translated_errors(path), file:
+            yield from iter(partial(file.read, CHUNK_BYTES), b"")
 
-    def _streamed(self, path: str, found: GetResult) -> Iterator[bytes]:
-        with self._guarded(path):
-            yield from map(bytes, found.stream(PIECE_BYTES))
+    def _bucket_chunks(self, path: str, response: GetResult) -> Iterator[bytes]:
+        with self._translated_errors(path):
+            yield from map(bytes, response.stream(CHUNK_BYTES))
 
     @contextmanager
-    def _guarded(self, path: str) -> Iterator[None]:
+    def _translated_errors(self, path: str) -> Iterator[None]:
         try:
             yield
         except (BaseError, OSError) as error:
             raise SourceUnavailable(
                 Problem(
                     "SRC074",
-                    "the place of the files cannot be read",
+                    "the folder or bucket of the files cannot be read",
                     where=f"{self.location}/{path}",
                     found=str(error).splitlines()[0][:300],
-                    do="see to the folder or bucket, and to our right to list and read it; the next run goes on",
-                    data="nothing was read beyond the last sealed window",
+                    do="check that it exists and that the connection may list and read it; the next run continues",
+                    data="nothing was read after the last sealed window",
                 )
             ) from error
 
 
 def _bucket(location: str, connection: ConnectionInfo) -> Bucket:
-    place, access = parse_location(location), s3_access(connection)
+    parsed, access = parse_location(location), s3_access(connection)
     config: S3Config = {}
     if access.endpoint:
         config["endpoint"] = access.endpoint
     if access.region:
         config["region"] = access.region
-    client: ClientConfig = {"allow_http": True} if access.in_the_clear else {}
+    client: ClientConfig = {"allow_http": True} if access.uses_plain_http else {}
     credentials: S3Credential = {
         "access_key_id": access.key,
         "secret_access_key": access.secret,
@@ -128,8 +127,8 @@ def _bucket(location: str, connection: ConnectionInfo) -> Bucket:
         "expires_at": None,
     }
     return Bucket(
-        place.bucket,
-        prefix=place.path or None,
+        parsed.bucket,
+        prefix=parsed.path or None,
         config=config,
         client_options=client,
         retry_config=RETRIES,

@@ -1,4 +1,5 @@
-"""Lines out of pieces of a file, packed with gzip or not. Pure; holds one piece and one line at a time."""
+"""Splits the chunks of a file, which may be gzip-compressed, into lines. Pure; keeps one chunk and one line in
+memory."""
 
 from __future__ import annotations
 
@@ -8,51 +9,51 @@ from itertools import chain
 
 GZIP = b"\x1f\x8b"
 GZIP_WINDOW = 31
-MOST_AT_ONCE = 4 << 20
-MOST_LINE = 129 << 20
-"""No decoder reads so long a message; a file without line ends must not fill the memory."""
+MAX_DECOMPRESSED_BYTES = 4 << 20
+MAX_LINE_BYTES = 129 << 20
+"""Longer than any message that a decoder reads. Limits the memory for a file without line ends."""
 
 
-class Damaged(Exception):
-    """What is packed cannot be unpacked from here on, or a line does not end."""
+class DamagedFile(Exception):
+    """The rest of the file cannot be decompressed, or a line is too long."""
 
 
-def lines_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Without their ends; the last one, too, where it has none. Raises Damaged behind the last good line, also where
-    the pieces raise it."""
+def split_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines without their line ends, including an unterminated last line. Raises DamagedFile, also from ``chunks``,
+    after the last good line."""
     rest = b""
-    for piece in pieces:
-        if b"\n" not in piece:
-            rest += piece
+    for chunk in chunks:
+        if b"\n" not in chunk:
+            rest += chunk
         else:
-            *whole, rest = (rest + piece).split(b"\n")
-            yield from whole
-        if len(rest) > MOST_LINE:
-            raise Damaged
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from lines
+        if len(rest) > MAX_LINE_BYTES:
+            raise DamagedFile
     if rest:
         yield rest
 
 
-def unpacked(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """A file may be several packed ones, one behind the other."""
-    all_pieces = iter(pieces)
-    start = next(all_pieces, b"")
+def decompress(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yields plain data unchanged. A file may consist of several gzip members."""
+    remaining = iter(chunks)
+    start = next(remaining, b"")
     if not start.startswith(GZIP):
         yield start
-        yield from all_pieces
+        yield from remaining
         return
-    unpacker, ended = zlib.decompressobj(GZIP_WINDOW), True
-    for piece in chain([start], all_pieces):
-        left = piece
-        while left:
+    decompressor, ended = zlib.decompressobj(GZIP_WINDOW), True
+    for chunk in chain([start], remaining):
+        data = chunk
+        while data:
             if ended:
-                unpacker = zlib.decompressobj(GZIP_WINDOW)
+                decompressor = zlib.decompressobj(GZIP_WINDOW)
             try:
-                plain = unpacker.decompress(left, MOST_AT_ONCE)
+                plain = decompressor.decompress(data, MAX_DECOMPRESSED_BYTES)
             except zlib.error as error:
-                raise Damaged from error
+                raise DamagedFile from error
             yield plain
-            ended = unpacker.eof
-            left = unpacker.unused_data if ended else unpacker.unconsumed_tail
+            ended = decompressor.eof
+            data = decompressor.unused_data if ended else decompressor.unconsumed_tail
     if not ended:
-        raise Damaged
+        raise DamagedFile

@@ -1,5 +1,5 @@
-"""Files under a folder of this host, without following links. Others may write there: a link would make any file that a
-worker can read a file of events."""
+"""Files in a local folder, without following links. Other users may write there: a link would turn any file that a
+worker can read into an event file."""
 
 from __future__ import annotations
 
@@ -12,64 +12,64 @@ from typing import BinaryIO
 
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
-UNREAD = (".", "_")
-"""How names begin that nobody is to read: files being written, and marks that all was written."""
+IGNORED_PREFIXES = (".", "_")
+"""Prefixes of names that are not read: files in progress, and markers of complete output."""
 SHOWN = 3
 
 
 def refuse_links(root: str) -> None:
-    """Raises CheckFailed (SRC079) where there are links below ``root``, which may be one itself. Links to nothing, and
-    those with names that nobody reads, count and do not count as files do."""
-    found = list(_links(root))
-    if found:
-        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        raise _refused(root, ", ".join(sorted(found)[:SHOWN]) + more)
+    """Raises CheckFailed (SRC079) if there are links below ``root``, also dangling ones. ``root`` itself may be a link.
+    Links with ignored names are allowed."""
+    links = list(_links(root))
+    if links:
+        more = f" and {len(links) - SHOWN} more" if len(links) > SHOWN else ""
+        raise _link_error(root, ", ".join(sorted(links)[:SHOWN]) + more)
 
 
 def open_file(root: str, path: str) -> BinaryIO:
-    """Step by step, so that no step can become a link meanwhile. Raises FileNotFoundError, and CheckFailed (SRC079)
-    where a step is a link or leads upwards."""
+    """Opens each folder of the path in turn, so that none can be replaced by a link in between. Raises
+    FileNotFoundError, and CheckFailed (SRC079) if a part of the path is a link or ``..``."""
     *folders, name = PurePosixPath(path).parts
     if path.startswith("/") or ".." in (*folders, name):
-        raise _refused(root, path)
+        raise _link_error(root, path)
     try:
-        at = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-    except FileNotFoundError as error:  # no file is gone because its disk is not mounted here
+        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError as error:  # the disk may not be mounted: this must not count as a deleted file
         raise NotADirectoryError(ENOTDIR, "no such folder", root) from error
     try:
         for folder in folders:
-            inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
-            os.close(at)
-            at = inner
-        return open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=at), "rb")
+            inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        return open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=descriptor), "rb")
     except OSError as error:
         if error.errno in (ELOOP, ENOTDIR):
-            raise _refused(root, path) from None
+            raise _link_error(root, path) from None
         raise
     finally:
-        os.close(at)
+        os.close(descriptor)
 
 
-def _links(folder: str, below: str = "") -> Iterator[str]:
+def _links(folder: str, prefix: str = "") -> Iterator[str]:
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.startswith(UNREAD):
+            if entry.name.startswith(IGNORED_PREFIXES):
                 continue
             if entry.is_symlink():
-                yield below + entry.name
+                yield prefix + entry.name
             elif entry.is_dir(follow_symlinks=False):
-                yield from _links(entry.path, f"{below}{entry.name}/")
+                yield from _links(entry.path, f"{prefix}{entry.name}/")
 
 
-def _refused(root: str, found: str) -> CheckFailed:
+def _link_error(root: str, found: str) -> CheckFailed:
     return CheckFailed(
         Problem(
             "SRC079",
-            "links and `..` in a folder of events are not followed",
+            "links and `..` in a folder of event files are not followed",
             where=root,
             found=found,
             allowed="files and folders; the folder of `location` itself may be a link",
-            do="put the files themselves there, or mount what they lie on, and remove the links",
-            data="nothing was read beyond the last sealed window",
+            do="move the files themselves there, or mount their file system, and remove the links",
+            data="nothing was read after the last sealed window",
         )
     )

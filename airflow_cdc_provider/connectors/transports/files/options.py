@@ -1,4 +1,4 @@
-"""The keys of a source that reads files."""
+"""The YAML keys of a files source."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ from airflow_cdc_provider.core.spec.definition import doc
 class FilesOptions(FeedOptions):
     needs_connection: ClassVar[bool] = False
 
-    location: str = doc("Folder or URL that the files lie under, at any depth.", form="location")
-    stable_for: timedelta = doc("How long a file must have been left alone before it is read.", timedelta(minutes=1))
-    lateness: timedelta = doc(
-        "How much older than the newest file read so far a file may be that appears only now.", timedelta(hours=1)
-    )
+    location: str = doc("Folder or URL that contains the files, at any depth.", form="location")
+    stable_for: timedelta = doc("How long a file must be unchanged before it is read.", timedelta(minutes=1))
+    lateness: timedelta = doc("How much older than the newest file read so far a new file may be.", timedelta(hours=1))
 
 
 def read_options(options: Mapping[str, Any]) -> FilesOptions:

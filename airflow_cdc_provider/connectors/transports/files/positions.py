@@ -1,7 +1,7 @@
-"""How far a folder has been read. Pure.
+"""Positions in a folder. Pure.
 
-A place is a time and the files changed behind it that were read: everything older was, or came too late to be seen.
-Times are the store's own, so a file that is long in coming (an upload counts from its beginning) needs ``lateness``.
+A position is a time and the read files that were modified later. All older files were read, or appeared too late.
+Times are those of the store. ``lateness`` allows for slow uploads, whose time may be that of their start.
 
     files: <milliseconds since 1970> <ids of files, eight bytes each, sorted, in base64>
 """
@@ -20,32 +20,32 @@ CHANNEL = "files"
 
 @dataclass(frozen=True)
 class FolderPosition:
-    """``horizon_ms``: what was changed up to then is done with. ``read``: ids of what was changed later."""
+    """``horizon_ms``: no file modified up to then will be read. ``read``: ids of the read files modified later."""
 
     horizon_ms: int = -1
     read: frozenset[bytes] = frozenset()
 
-    def lacks(self, file: File) -> bool:
+    def is_unread(self, file: File) -> bool:
         return file.modified_ms > self.horizon_ms and file.id not in self.read
 
-    def behind(self, files: Sequence[File], listed: Iterable[File], lateness_ms: int) -> FolderPosition:
-        """The place where these ``files`` are read, too. They are the oldest of the ``listed`` ones that it lacks."""
+    def after(self, files: Sequence[File], listed: Iterable[File], lateness_ms: int) -> FolderPosition:
+        """The position after reading ``files``, the oldest unread ones of the ``listed`` files."""
         newest = max((file.modified_ms for file in files), default=self.horizon_ms)
         horizon = max(self.horizon_ms, newest - lateness_ms)
-        taken = self.read | {file.id for file in files}
-        return FolderPosition(horizon, frozenset(f.id for f in listed if f.modified_ms > horizon and f.id in taken))
+        read = self.read | {file.id for file in files}
+        return FolderPosition(horizon, frozenset(f.id for f in listed if f.modified_ms > horizon and f.id in read))
 
 
 START = FolderPosition()
 
 
-def position_of(place: FolderPosition) -> dict[str, str]:
-    ids = b64encode(b"".join(sorted(place.read))).decode("ascii")
-    return {CHANNEL: f"{place.horizon_ms} {ids}"}
+def position_of(folder: FolderPosition) -> dict[str, str]:
+    ids = b64encode(b"".join(sorted(folder.read))).decode("ascii")
+    return {CHANNEL: f"{folder.horizon_ms} {ids}"}
 
 
 def folder_position(position: Position) -> FolderPosition:
-    """The start, where nothing was read of this folder."""
+    """START if nothing of this folder was read."""
     if CHANNEL not in position:
         return START
     horizon, _, text = position[CHANNEL].partition(" ")

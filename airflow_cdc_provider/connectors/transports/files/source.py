@@ -1,4 +1,4 @@
-"""A folder or bucket of files of events as a source connector."""
+"""A folder or bucket of event files as a source connector."""
 
 from __future__ import annotations
 
@@ -21,16 +21,20 @@ from airflow_cdc_provider.connectors.source import (
     StreamItem,
     StreamSplit,
 )
-from airflow_cdc_provider.connectors.transports.files.file_splits import files_of, read_status, splits_of
+from airflow_cdc_provider.connectors.transports.files.file_splits import files_of, read_status, split_window
 from airflow_cdc_provider.connectors.transports.files.folder import File, Folder
 from airflow_cdc_provider.connectors.transports.files.options import read_options
 from airflow_cdc_provider.connectors.transports.files.positions import START, folder_position, position_of
-from airflow_cdc_provider.connectors.transports.files.reading import head_of, messages_of
-from airflow_cdc_provider.connectors.transports.files.sampling import sampled_files
-from airflow_cdc_provider.connectors.transports.messages.check import refuse, rule_problems, table_problems
+from airflow_cdc_provider.connectors.transports.files.reading import read_head, read_messages
+from airflow_cdc_provider.connectors.transports.files.sampling import sample_files
+from airflow_cdc_provider.connectors.transports.messages.check import raise_problems, rule_problems, table_problems
 from airflow_cdc_provider.connectors.transports.messages.declared_schemas import declared_schemas
-from airflow_cdc_provider.connectors.transports.messages.decoding import Format, reading
-from airflow_cdc_provider.connectors.transports.messages.discovery import DiscoveredTables, discovered, undiscovered
+from airflow_cdc_provider.connectors.transports.messages.decoding import Format, message_reader
+from airflow_cdc_provider.connectors.transports.messages.discovery import (
+    DiscoveredTables,
+    discover_tables,
+    tables_without_rows,
+)
 from airflow_cdc_provider.connectors.transports.messages.empty_copy import empty_copy
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -45,20 +49,20 @@ from airflow_cdc_provider.core.table.special_values import FEED, Specials, may_h
 
 READERS = 8
 ORDERED_BY_OFFSET = "unwrapped"
-"""Events that tell no place of their own: lines of different files cannot be put into an order."""
+"""The option for events without a position of their own: lines of different files cannot be ordered."""
 
 
 class FilesSource:
-    """A folder is one stream for all its tables: which table a file is of, only its content tells. Files are read once,
-    whole, and belong to whoever writes them: none is ever removed."""
+    """A folder is one stream for all its tables, because only the content of a file shows its tables. Each file is read
+    once and whole. The connector never removes files."""
 
     unseen: ClassVar[str] = (
-        "whatever its connector or feed did not write, schema changes that rewrite rows among it: "
+        "changes that the connector or feed did not write, such as schema changes that rewrite rows: "
         "docs/guides/event-feeds.md"
     )
     has_transactions: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = True
-    repeats_within: ClassVar[timedelta] = timedelta(0)
+    duplicates_within: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = read_options(source.options)
@@ -67,8 +71,8 @@ class FilesSource:
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         try:
-            rowless = undiscovered(self.format, self._heads, self._told.schemas)
-            return [*self._format_problems(), *table_problems(tables, self._told, rowless)]
+            without_rows = tables_without_rows(self.format, self._heads, self._discovered.schemas)
+            return [*self._format_problems(), *table_problems(tables, self._discovered, without_rows)]
         except CheckFailed as error:
             return list(error.problems)
 
@@ -76,14 +80,14 @@ class FilesSource:
         return {"location": self.folder.location}
 
     def tables(self) -> list[TableSchema]:
-        """Those that the first lines of the files tell, and those that are declared."""
-        return [schema for _, schema in sorted(self._told.schemas.items())]
+        """The tables in the first messages of the files, and the declared ones."""
+        return [schema for _, schema in sorted(self._discovered.schemas.items())]
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, FEED)
 
     def open_stream(self, tables: Sequence[str]) -> Position:
-        """Before the first file, whatever was read before."""
+        """The position before the first file."""
         return position_of(START)
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
@@ -91,39 +95,39 @@ class FilesSource:
         return read_status(position, self._listed, round(time.time() * 1000), stable_ms, lateness_ms)
 
     def acknowledge(self, position: Position) -> None:
-        """Files stay where they are."""
+        """Files are kept."""
 
     def drop_stream(self) -> None:
-        """Nothing is kept for us."""
+        """The folder has no state of ours."""
 
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
-        """As the folder is now: what came late since is read, too."""
-        return splits_of(lo, limit, self.folder.files())
+        """Includes late files that appeared since the limit was determined."""
+        return split_window(lo, limit, self.folder.files())
 
     def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        place = self.folder.location
+        location = self.folder.location
         if "gone" in partition.body:
-            what = f"{partition.body['gone']} files were removed from {place} before they were read"
-            yield HoleFound("", EXPIRED, "", what)
-        made = reading(self.format, tables, epoch)
+            detail = f"{partition.body['gone']} files were removed from {location} before they were read"
+            yield HoleFound("", EXPIRED, "", detail)
+        reader = message_reader(self.format, tables, epoch)
         for file in files_of(partition):
-            pieces = self.folder.pieces(file.path)
-            if pieces is None:
-                yield HoleFound("", EXPIRED, "", f"{file.path} was removed from {place} before it was read")
+            chunks = self.folder.read_chunks(file.path)
+            if chunks is None:
+                yield HoleFound("", EXPIRED, "", f"{file.path} was removed from {location} before it was read")
             else:
-                yield from made.items(messages_of(file.path, pieces, made.decoder.reads_avro))
+                yield from reader.items(read_messages(file.path, chunks, reader.decoder.reads_avro))
         yield Boundary(partition.limit)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         return self.format.reread(record, table, schema)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
-        """The files hold the first copy themselves."""
-        refuse([*self._format_problems(), *rule_problems(table)])
+        """Empty: the files contain the table from its beginning."""
+        raise_problems([*self._format_problems(), *rule_problems(table)])
         return empty_copy(table, epoch, sealed)
 
     def contains_all_after(self, start: Position, end: Position, table: str) -> bool:
-        """Whether somebody has removed files that were never read, nobody can tell."""
+        """Files that were removed before they were read cannot be detected."""
         return folder_position(start) == START
 
     def restart(
@@ -134,10 +138,10 @@ class FilesSource:
         snapshots: Sequence[SourceSnapshot],
         known: Sequence[SourceSnapshot],
     ) -> Restart:
-        """Rows of the snapshot may lie in one file with what was written before."""
-        told = {one.topic for one in known if one.place == began.place}
-        tables = {one.topic for one in snapshots if one.source == began.source} - told
-        return Restart(limit, {table: frozenset([table]) for table in tables}, parted=False)
+        """One file may contain rows of the snapshot and earlier changes."""
+        started = {snapshot.topic for snapshot in known if snapshot.place == began.place}
+        tables = {snapshot.topic for snapshot in snapshots if snapshot.source == began.source} - started
+        return Restart(limit, {table: frozenset([table]) for table in tables}, separable=False)
 
     @cached_property
     def _listed(self) -> list[File]:
@@ -146,22 +150,22 @@ class FilesSource:
     @cached_property
     def _heads(self) -> list[Message]:
         with ThreadPoolExecutor(READERS) as pool:
-            head = partial(head_of, self.folder, whole_avro=self.format.reads_avro)
-            heads = pool.map(head, sampled_files(self._listed))
+            head = partial(read_head, self.folder, whole_avro=self.format.reads_avro)
+            heads = pool.map(head, sample_files(self._listed))
             return list(chain.from_iterable(heads))
 
     @cached_property
-    def _told(self) -> DiscoveredTables:
-        return discovered(self.format, self._heads, declared_schemas(self.options.schemas))
+    def _discovered(self) -> DiscoveredTables:
+        return discover_tables(self.format, self._heads, declared_schemas(self.options.schemas))
 
     def _format_problems(self) -> Iterator[Problem]:
         if self.format.options.get(ORDERED_BY_OFFSET):
             yield Problem(
                 "SRC076",
-                "unwrapped rows in files have no order",
+                "unwrapped rows in files cannot be ordered",
                 where=self.folder.location,
                 found="unwrapped: true",
-                allowed="whole envelopes",
+                allowed="complete envelopes",
                 do="write the files without ExtractNewRecordState, or read the topic",
             )
 

@@ -1,1 +1,1 @@
-"""Messages in the topics of Kafka, or of whatever speaks its protocol."""
+"""Messages in topics of Kafka or of a system with its protocol."""

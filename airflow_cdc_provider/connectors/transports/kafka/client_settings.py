@@ -1,7 +1,8 @@
-"""From an Airflow connection of type ``kafka`` to the settings of the client library.
+"""Converts an Airflow connection of type ``kafka`` to settings of the client library.
 
-The library's settings name code (``plugin.library.paths``, ``ssl.engine.location``, ``ssl.providers``) and a command
-that goes through a shell (``sasl.kerberos.kinit.cmd``, which is made with ``principal`` and ``keytab``).
+Only listed settings are allowed, because some of the library load code (``plugin.library.paths``,
+``ssl.engine.location``, ``ssl.providers``) or run a shell command (``sasl.kerberos.kinit.cmd``, which contains
+``principal`` and ``keytab``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from airflow_cdc_provider.core.errors import CheckFailed, Problem
 SERVERS, PROTOCOL = "bootstrap.servers", "security.protocol"
 VERIFICATION, NAMES = "enable.ssl.certificate.verification", "ssl.endpoint.identification.algorithm"
 WORD = re.compile(r"[\w./@-]+")
-FORMS: Mapping[str, re.Pattern[str]] = {
+PATTERNS: Mapping[str, re.Pattern[str]] = {
     "sasl.kerberos.keytab": FILE,
     **dict.fromkeys(("sasl.kerberos.principal", "sasl.kerberos.service.name"), WORD),
     **dict.fromkeys(
@@ -34,10 +35,10 @@ FORMS: Mapping[str, re.Pattern[str]] = {
     ),
     "sasl.oauthbearer.token.endpoint.url": re.compile(r"https://\S+|http://(127\.0\.0\.1|localhost)[:/]\S*"),
 }
-"""What may stand where the library opens a file, runs a command or calls somebody."""
+"""Allowed values of settings with which the library opens a file, runs a command or calls a server."""
 ALLOWED = frozenset(
     {
-        *FORMS,
+        *PATTERNS,
         SERVERS,
         PROTOCOL,
         VERIFICATION,
@@ -64,53 +65,53 @@ ALLOWED = frozenset(
         "ssl.sigalgs.list",
     }
 )
-ALLOWED_BEGINNINGS = ("socket.", "broker.", "metadata.", "api.version.", "fetch.", "reconnect.")
-"""Figures, all of them."""
+ALLOWED_PREFIXES = ("socket.", "broker.", "metadata.", "api.version.", "fetch.", "reconnect.")
+"""Settings with numeric values."""
 UNDER_TLS = ("ssl", "sasl_ssl")
 
 
 def client_settings(connection: ConnectionInfo) -> dict[str, str]:
-    """What the connection says; login and password are those of SASL, host and port a server. Raises CheckFailed
-    (CON030) where it says what we cannot follow."""
-    given = {str(name): _text(value) for name, value in connection.extra.items() if value not in (None, "")}
-    given.pop("group.id", None)  # Airflow's own hook wants one; we read without groups
-    unknown = sorted(name for name in given if not _allowed(name))
+    """Login and password of the connection are those of SASL; host and port are a server. Raises CheckFailed (CON030)
+    for settings that are not allowed."""
+    settings = {str(name): _text(value) for name, value in connection.extra.items() if value not in (None, "")}
+    settings.pop("group.id", None)  # Airflow's own hook requires one; this connector uses no consumer groups
+    unknown = sorted(name for name in settings if not _is_allowed(name))
     if unknown:
-        figures = ", ".join(f"{beginning}…" for beginning in ALLOWED_BEGINNINGS)
-        raise _refused(connection, f"settings {', '.join(unknown)}", f"{', '.join(sorted(ALLOWED))}, {figures}")
-    misshapen = sorted(name for name, text in given.items() if not _fits(name, text))
-    if misshapen:
-        allowed = "absolute paths without `..`, https:// URLs, names without blanks and signs of a shell"
-        raise _refused(connection, f"values of {', '.join(misshapen)} that are not of their form", allowed)
-    files = sorted(name for name in given if name.startswith("ssl."))
-    if files and given.get(PROTOCOL, "").lower() not in UNDER_TLS:
-        raise _refused(connection, f"{', '.join(files)} without TLS", f"{PROTOCOL}: SSL, {PROTOCOL}: SASL_SSL")
-    if SERVERS not in given and connection.host:
-        given[SERVERS] = f"{connection.host}:{connection.port or 9092}"
-    if SERVERS not in given:
-        raise _refused(connection, "no servers", f"{SERVERS} in the extra, or a host")
+        prefixes = ", ".join(f"{prefix}…" for prefix in ALLOWED_PREFIXES)
+        raise _bad_settings(connection, f"settings {', '.join(unknown)}", f"{', '.join(sorted(ALLOWED))}, {prefixes}")
+    invalid = sorted(name for name, text in settings.items() if not _is_valid(name, text))
+    if invalid:
+        allowed = "absolute paths without `..`, https:// URLs, names without blanks and shell metacharacters"
+        raise _bad_settings(connection, f"invalid values of {', '.join(invalid)}", allowed)
+    tls = sorted(name for name in settings if name.startswith("ssl."))
+    if tls and settings.get(PROTOCOL, "").lower() not in UNDER_TLS:
+        raise _bad_settings(connection, f"{', '.join(tls)} without TLS", f"{PROTOCOL}: SSL, {PROTOCOL}: SASL_SSL")
+    if SERVERS not in settings and connection.host:
+        settings[SERVERS] = f"{connection.host}:{connection.port or 9092}"
+    if SERVERS not in settings:
+        raise _bad_settings(connection, "no servers", f"{SERVERS} in the extra, or a host")
     if connection.login:
-        given |= {"sasl.username": connection.login, "sasl.password": connection.password}
-    return given
+        settings |= {"sasl.username": connection.login, "sasl.password": connection.password}
+    return settings
 
 
 def unverified(connection: ConnectionInfo) -> list[Problem]:
-    """The library verifies what it is not told to leave."""
-    given = client_settings(connection)
-    off = {VERIFICATION: "false", NAMES: "none"}
-    found = [f"{name}: {value}" for name, value in off.items() if given.get(name, "").lower() == value]
-    if not found or given.get(PROTOCOL, "").lower() not in UNDER_TLS:
+    """The library verifies brokers unless a setting disables it."""
+    settings = client_settings(connection)
+    disabled = {VERIFICATION: "false", NAMES: "none"}
+    found = [f"{name}: {value}" for name, value in disabled.items() if settings.get(name, "").lower() == value]
+    if not found or settings.get(PROTOCOL, "").lower() not in UNDER_TLS:
         return []
-    do = "leave it out, and name the brokers' authority by `ssl.ca.location`"
+    do = "remove it, and set `ssl.ca.location` to the certificate authority of the brokers"
     return [not_verified(connection.connection_id, ", ".join(found), do)]
 
 
-def _allowed(name: str) -> bool:
-    return name in ALLOWED or name.startswith(ALLOWED_BEGINNINGS)
+def _is_allowed(name: str) -> bool:
+    return name in ALLOWED or name.startswith(ALLOWED_PREFIXES)
 
 
-def _fits(name: str, text: str) -> bool:
-    return name not in FORMS or (FORMS[name].fullmatch(text) is not None and ".." not in text.split("/"))
+def _is_valid(name: str, text: str) -> bool:
+    return name not in PATTERNS or (PATTERNS[name].fullmatch(text) is not None and ".." not in text.split("/"))
 
 
 def _text(value: Any) -> str:
@@ -121,14 +122,14 @@ def broker_address(settings: Mapping[str, str]) -> str:
     return f"Kafka at {settings[SERVERS]}"
 
 
-def _refused(connection: ConnectionInfo, found: str, allowed: str) -> CheckFailed:
+def _bad_settings(connection: ConnectionInfo, found: str, allowed: str) -> CheckFailed:
     return CheckFailed(
         Problem(
             "CON030",
-            "the connection of a Kafka cluster says what we cannot follow",
+            "the connection of a Kafka cluster has settings that are not allowed or not valid",
             where=f"extra of connection {connection.connection_id}",
             found=found,
             allowed=allowed,
-            do="mend the extra of the connection",
+            do="correct the extra of the connection",
         )
     )

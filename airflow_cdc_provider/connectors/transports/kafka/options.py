@@ -1,4 +1,4 @@
-"""The keys of a source that reads topics."""
+"""The YAML keys of a Kafka source."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.spec.definition import doc
 
 @dataclass(frozen=True, kw_only=True)
 class KafkaOptions(FeedOptions):
-    topics: tuple[str, ...] = doc("Topics to read; patterns with `*` and `?` may stand for several.", filled=True)
+    topics: tuple[str, ...] = doc("Topics to read; patterns with `*` and `?` are allowed.", non_empty=True)
 
 
 def read_options(options: Mapping[str, Any]) -> KafkaOptions:

@@ -1,9 +1,9 @@
-"""Places in topics, and what of a topic lies behind one. Pure.
+"""Positions in topics, and the ranges between them. Pure.
 
     <topic>/<partition>: <offset of the next message> <id of the topic>
 
-A topic that is deleted and made again has another id: its offsets begin anew and mean nothing of what was. A broker
-that knows no ids tells none.
+A topic that is deleted and created again has another id, and its offsets start again. Brokers without topic ids leave
+the id empty.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import NamedTuple
 from airflow_cdc_provider.core.log.positions import Position
 
 LOST = "lost"
-"""A name that no channel bears, in the end of a window: what of which channel is gone."""
-SHARE_MESSAGES = 250_000
-"""What one task reads: an offset range may be split anywhere, since a message is decoded by itself."""
+"""Key in the limit of a window, beside the channels: the channels with lost messages."""
+SPLIT_MESSAGES = 250_000
+"""How many messages one task reads. An offset range may be split anywhere, because each message is decoded alone."""
 
 
 class Channel(NamedTuple):
@@ -39,14 +39,16 @@ class TopicOffset(NamedTuple):
 
 @dataclass(frozen=True)
 class Span:
-    """What a partition serves now: from ``begin`` up to, without it, ``end``."""
+    """The retained offsets of a partition: ``begin`` to ``end``, exclusive."""
 
     begin: int
     end: int
     topic_id: str = ""
 
 
-class Range(NamedTuple):
+class OffsetRange(NamedTuple):
+    """``stop`` is exclusive."""
+
     topic: str
     partition: int
     start: int
@@ -54,55 +56,55 @@ class Range(NamedTuple):
 
 
 def topic_offsets(position: Position) -> dict[Channel, TopicOffset]:
-    """Without what else the end of a window says."""
-    return {_channel(name): _place(text) for name, text in position.items() if "/" in name}
+    """The offsets in a position, which can also have a key ``LOST``."""
+    return {_channel(name): _topic_offset(text) for name, text in position.items() if "/" in name}
 
 
-def position_of(places: Mapping[Channel, TopicOffset]) -> dict[str, str]:
-    return {str(channel): str(place) for channel, place in places.items()}
+def position_of(offsets: Mapping[Channel, TopicOffset]) -> dict[str, str]:
+    return {str(channel): str(offset) for channel, offset in offsets.items()}
 
 
-def ranges_of(lo: Position, limit: Position) -> Iterator[Range]:
-    """What is gone is stepped over here: whoever asks for ranges tells of it beside them."""
-    places = topic_offsets(lo)
-    gone = lost_of(limit)
-    for channel, place in sorted(topic_offsets(limit).items()):
-        at = places[channel].offset if channel in places else 0
-        if str(channel) in gone:
+def ranges_of(lo: Position, limit: Position) -> Iterator[OffsetRange]:
+    """Omits channels with lost messages, which the caller reports as holes."""
+    starts = topic_offsets(lo)
+    lost = lost_channels(limit)
+    for channel, end in sorted(topic_offsets(limit).items()):
+        if str(channel) in lost:
             continue
-        while at < place.offset:
-            stop = min(at + SHARE_MESSAGES, place.offset)
-            yield Range(channel.topic, channel.partition, at, stop)
-            at = stop
+        start = starts[channel].offset if channel in starts else 0
+        while start < end.offset:
+            stop = min(start + SPLIT_MESSAGES, end.offset)
+            yield OffsetRange(channel.topic, channel.partition, start, stop)
+            start = stop
 
 
-def lost_of(limit: Position) -> dict[str, str]:
-    """Channel → what of it is gone between the place of the window's beginning and that of its end."""
-    told: dict[str, str] = json.loads(limit.get(LOST, "{}"))
-    return told
+def lost_channels(limit: Position) -> dict[str, str]:
+    """Channel → description of the messages that are lost within the window."""
+    lost: dict[str, str] = json.loads(limit.get(LOST, "{}"))
+    return lost
 
 
-def in_splits(ranges: Sequence[Range]) -> list[list[Range]]:
-    """Small ranges are put together: a task per partition would spend its time on beginning."""
-    shares: list[list[Range]] = []
+def pack_splits(ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:
+    """Packs small ranges into one split: with one task per partition, most of the time is startup."""
+    splits: list[list[OffsetRange]] = []
     room = 0
-    for one in sorted(ranges, key=lambda one: one.start - one.stop):
-        size = one.stop - one.start
-        if not shares or size > room:
-            shares.append([])
-            room = SHARE_MESSAGES
-        shares[-1].append(one)
+    for part in sorted(ranges, key=lambda part: part.start - part.stop):
+        size = part.stop - part.start
+        if not splits or size > room:
+            splits.append([])
+            room = SPLIT_MESSAGES
+        splits[-1].append(part)
         room -= size
-    return shares
+    return splits
 
 
 def contains_all_after(start: Position, end: Position, spans: Mapping[Channel, Span], topics: Collection[str]) -> bool:
-    """None of these topics has been read at ``start``, and each serves what lies behind ``end``."""
-    begun, read = topic_offsets(start), topic_offsets(end)
-    theirs = {channel: span for channel, span in spans.items() if channel.topic in topics}
-    untouched = all(begun[channel].offset == 0 for channel in theirs if channel in begun)
-    served = all(span.begin <= read.get(channel, TopicOffset(0)).offset for channel, span in theirs.items())
-    return bool(theirs) and untouched and served
+    """None of these topics was read up to ``start``, and each retains its messages after ``end``."""
+    start_offsets, end_offsets = topic_offsets(start), topic_offsets(end)
+    of_topics = {channel: span for channel, span in spans.items() if channel.topic in topics}
+    unread = all(start_offsets[channel].offset == 0 for channel in of_topics if channel in start_offsets)
+    retained = all(span.begin <= end_offsets.get(channel, TopicOffset(0)).offset for channel, span in of_topics.items())
+    return bool(of_topics) and unread and retained
 
 
 def _channel(name: str) -> Channel:
@@ -110,6 +112,6 @@ def _channel(name: str) -> Channel:
     return Channel(topic, int(partition))
 
 
-def _place(text: str) -> TopicOffset:
+def _topic_offset(text: str) -> TopicOffset:
     offset, _, topic_id = text.partition(" ")
     return TopicOffset(int(offset), topic_id)

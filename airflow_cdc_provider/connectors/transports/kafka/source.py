@@ -26,19 +26,23 @@ from airflow_cdc_provider.connectors.transports.kafka.options import read_option
 from airflow_cdc_provider.connectors.transports.kafka.positions import (
     LOST,
     Channel,
-    Range,
+    OffsetRange,
     Span,
     contains_all_after,
-    in_splits,
-    lost_of,
+    lost_channels,
+    pack_splits,
     ranges_of,
     topic_offsets,
 )
 from airflow_cdc_provider.connectors.transports.kafka.topic_status import read_status
-from airflow_cdc_provider.connectors.transports.messages.check import refuse, rule_problems, table_problems
+from airflow_cdc_provider.connectors.transports.messages.check import raise_problems, rule_problems, table_problems
 from airflow_cdc_provider.connectors.transports.messages.declared_schemas import declared_schemas
-from airflow_cdc_provider.connectors.transports.messages.decoding import Format, reading
-from airflow_cdc_provider.connectors.transports.messages.discovery import DiscoveredTables, discovered, undiscovered
+from airflow_cdc_provider.connectors.transports.messages.decoding import Format, message_reader
+from airflow_cdc_provider.connectors.transports.messages.discovery import (
+    DiscoveredTables,
+    discover_tables,
+    tables_without_rows,
+)
 from airflow_cdc_provider.connectors.transports.messages.empty_copy import empty_copy
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -53,21 +57,21 @@ from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import FEED, Specials, may_hold
 
 HEAD_MESSAGES = 20
-LITTLE = {"queued.max.messages.kbytes": "2048", "fetch.message.max.bytes": "65536"}
-"""For the first messages of many topics: the library would fetch as many more as it has room for."""
+SMALL_FETCH = {"queued.max.messages.kbytes": "2048", "fetch.message.max.bytes": "65536"}
+"""Settings to read the first messages of many topics: by default the library prefetches many more."""
 
 
 class KafkaSource:
-    """Each partition is a channel of its own. Topics are read when a table of theirs is copied, so that one that is
-    added later is read from its beginning."""
+    """Each partition is a channel. A topic is read only if one of its tables is copied: a table that is added later is
+    read from the beginning of its topic."""
 
     unseen: ClassVar[str] = (
-        "whatever its connector or feed did not write, schema changes that rewrite rows among it: "
+        "changes that the connector or feed did not write, such as schema changes that rewrite rows: "
         "docs/guides/event-feeds.md"
     )
     has_transactions: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = True
-    repeats_within: ClassVar[timedelta] = timedelta(0)
+    duplicates_within: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = read_options(source.options)
@@ -76,8 +80,8 @@ class KafkaSource:
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         try:
-            rowless = undiscovered(self.format, self._heads, self._told.schemas)
-            return [*self._topic_problems(tables), *table_problems(tables, self._told, rowless)]
+            without_rows = tables_without_rows(self.format, self._heads, self._discovered.schemas)
+            return [*self._topic_problems(tables), *table_problems(tables, self._discovered, without_rows)]
         except CheckFailed as error:
             return list(error.problems)
 
@@ -88,45 +92,45 @@ class KafkaSource:
         return self.cluster.identity()
 
     def tables(self) -> list[TableSchema]:
-        """Those that the first messages of the topics tell, and those that are declared."""
-        return [schema for _, schema in sorted(self._told.schemas.items())]
+        """The tables in the first messages of the topics, and the declared ones."""
+        return [schema for _, schema in sorted(self._discovered.schemas.items())]
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, FEED)
 
     def open_stream(self, tables: Sequence[str]) -> Position:
-        """Before the first message of every topic, whatever was read before."""
+        """The position before the first message of every topic."""
         return {}
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         read = {channel.topic for channel in topic_offsets(position)}
-        wanted = self._topics_of(tables, read)
-        spans = {channel: span for channel, span in self._spans.items() if channel.topic in wanted}
-        unseen = {topic for topic in read if self._is_ours(topic)} - {channel.topic for channel in self._spans}
-        return read_status(position, spans, self.cluster.vanished(sorted(unseen)))
+        topics = self._topics_of(tables, read)
+        spans = {channel: span for channel, span in self._spans.items() if channel.topic in topics}
+        unlisted = {topic for topic in read if self._is_ours(topic)} - {channel.topic for channel in self._spans}
+        return read_status(position, spans, self.cluster.missing_topics(sorted(unlisted)))
 
     def acknowledge(self, position: Position) -> None:
-        """Messages are kept by the topic's own clock."""
+        """The retention of a topic does not depend on its readers."""
 
     def drop_stream(self) -> None:
-        """Nothing is kept for us."""
+        """The cluster keeps no state of ours."""
 
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
-        """One more for what is gone."""
+        """An additional split reports lost messages."""
         end = {name: text for name, text in limit.items() if name != LOST}
-        bodies = [{"ranges": json.dumps(share)} for share in in_splits(list(ranges_of(lo, limit)))]
-        if gone := lost_of(limit):
-            bodies.append({"ranges": "[]", "gone": json.dumps(self._reported_lost(gone))})
+        bodies = [{"ranges": json.dumps(split)} for split in pack_splits(list(ranges_of(lo, limit)))]
+        if lost := lost_channels(limit):
+            bodies.append({"ranges": "[]", "gone": json.dumps(self._losses_by_tables(lost))})
         return [StreamSplit(lo, end, body) for body in bodies]
 
     def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        for what, of in json.loads(partition.body.get("gone", "[]")):
+        for detail, affected in json.loads(partition.body.get("gone", "[]")):
             names = {task.table for task in tables}
-            for table in of or sorted(names - self._told.tables) or [""]:
-                yield HoleFound(table, EXPIRED, "", what)
-        made = reading(self.format, tables, epoch)
-        if ranges := [Range(*one) for one in json.loads(partition.body["ranges"])]:
-            yield from made.items(self.cluster.read(ranges))
+            for table in affected or sorted(names - self._discovered.tables) or [""]:
+                yield HoleFound(table, EXPIRED, "", detail)
+        reader = message_reader(self.format, tables, epoch)
+        if ranges := [OffsetRange(*fields) for fields in json.loads(partition.body["ranges"])]:
+            yield from reader.items(self.cluster.read(ranges))
         yield Boundary(partition.limit)
 
     def channels(self, position: Position) -> Collection[str]:
@@ -136,13 +140,13 @@ class KafkaSource:
         return self.format.reread(record, table, schema)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
-        """The topics hold the first copy themselves. It has the columns that the first messages behind it tell: a
-        connector that copied its tables anew tells the table as it is by then."""
-        refuse(rule_problems(table))
+        """Empty: the topics contain the table from its beginning. Its columns are those of the first messages after
+        ``sealed``: after a new snapshot of the connector they can differ from the earlier ones."""
+        raise_problems(rule_problems(table))
         return empty_copy(replace(table, schema=self._schema_after_snapshot(sealed, table)), epoch, sealed)
 
     def contains_all_after(self, start: Position, end: Position, table: str) -> bool:
-        return contains_all_after(start, end, self._spans, self._told.topics_of([table]))
+        return contains_all_after(start, end, self._spans, self._discovered.topics_of([table]))
 
     def restart(
         self,
@@ -152,13 +156,14 @@ class KafkaSource:
         snapshots: Sequence[SourceSnapshot],
         known: Sequence[SourceSnapshot],
     ) -> Restart:
-        """Topics bear the connector's name, unless something routes them elsewhere."""
-        routed = {one.topic for one in snapshots if one.source == began.source}
-        channels = [one for one in self._spans if one.topic in routed or one.topic.startswith(f"{began.source}.")]
-        told = {one.topic for one in known if one.place == began.place}
+        """The topics of a connector have its name as prefix, except rerouted ones."""
+        prefix = f"{began.source}."
+        rerouted = {snapshot.topic for snapshot in snapshots if snapshot.source == began.source}
+        channels = [c for c in self._spans if c.topic in rerouted or c.topic.startswith(prefix)]
+        done = {snapshot.topic for snapshot in known if snapshot.place == began.place}
         starts = self.cluster.offsets_at(channels, began.at_ms)
-        cut = cut_before(lo, limit, starts, self._spans, told)
-        return Restart(cut.limit, {topic: self._told.topics.get(topic, frozenset()) for topic in cut.topics})
+        cut = cut_before(lo, limit, starts, self._spans, done)
+        return Restart(cut.limit, {topic: self._discovered.topics.get(topic, frozenset()) for topic in cut.topics})
 
     @cached_property
     def _spans(self) -> dict[Channel, Span]:
@@ -176,66 +181,66 @@ class KafkaSource:
 
     def _heads_at(self, starts: Mapping[Channel, int]) -> list[Message]:
         heads = [
-            Range(channel.topic, channel.partition, start, min(self._spans[channel].end, start + HEAD_MESSAGES))
+            OffsetRange(channel.topic, channel.partition, start, min(self._spans[channel].end, start + HEAD_MESSAGES))
             for channel, start in starts.items()
             if start < self._spans[channel].end
         ]
-        return list(self.cluster.read(heads, **LITTLE)) if heads else []
+        return list(self.cluster.read(heads, **SMALL_FETCH)) if heads else []
 
     @cached_property
-    def _told(self) -> DiscoveredTables:
-        return discovered(self.format, self._heads, self._declared)
+    def _discovered(self) -> DiscoveredTables:
+        return discover_tables(self.format, self._heads, self._declared)
 
     @cached_property
     def _declared(self) -> Mapping[str, TableSchema]:
         return declared_schemas(self.options.schemas)
 
     def _schema_after_snapshot(self, position: Position, table: TableTask) -> TableSchema:
-        topics = self._told.topics_of([table.table])
+        topics = self._discovered.topics_of([table.table])
         starts = {
-            channel: max(place.offset, self._spans[channel].begin)
-            for channel, place in topic_offsets(position).items()
+            channel: max(read.offset, self._spans[channel].begin)
+            for channel, read in topic_offsets(position).items()
             if channel.topic in topics and channel in self._spans
         }
-        found = discovered(self.format, self._heads_at(starts), self._declared).schemas.get(table.table)
-        return selected_schema(table.rule, found) if found else table.schema
+        schema = discover_tables(self.format, self._heads_at(starts), self._declared).schemas.get(table.table)
+        return selected_schema(table.rule, schema) if schema else table.schema
 
     def _is_ours(self, topic: str) -> bool:
         return any(matches(pattern, topic) for pattern in self.options.topics)
 
-    def _reported_lost(self, gone: Mapping[str, str]) -> list[tuple[str, list[str]]]:
-        """What is gone, and of which tables: those of the topic; none where it tells none any more."""
-        topics: dict[str, str] = {}
-        for channel, what in gone.items():
-            topics.setdefault(channel.rpartition("/")[0], what)
-        return [(what, sorted(self._told.topics.get(topic, ()))) for topic, what in topics.items()]
+    def _losses_by_tables(self, lost: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+        """Descriptions of lost messages with the tables of their topic; none if the topic has no messages left."""
+        losses: dict[str, str] = {}
+        for channel, detail in lost.items():
+            losses.setdefault(channel.rpartition("/")[0], detail)
+        return [(detail, sorted(self._discovered.topics.get(topic, ()))) for topic, detail in losses.items()]
 
     def _topics_of(self, tables: Sequence[str], read: set[str]) -> set[str]:
-        """Those of our tables; and what was read before and tells nothing now, for it was theirs."""
-        silent = {channel.topic for channel in self._spans if not self._told.topics.get(channel.topic)}
-        return {*self._told.topics_of(tables), *(read & silent)}
+        """The topics of our tables, and topics that were read before and have no rows now."""
+        empty = {channel.topic for channel in self._spans if not self._discovered.topics.get(channel.topic)}
+        return {*self._discovered.topics_of(tables), *(read & empty)}
 
     def _topic_problems(self, tables: Sequence[TableTask]) -> Iterator[Problem]:
-        for topic in self.cluster.compacted(self._told.topics_of(task.table for task in tables)):
+        for topic in self.cluster.compacted_topics(self._discovered.topics_of(task.table for task in tables)):
             yield _compacted(topic)
         if not self._spans:
             yield Problem(
                 "SRC083",
-                "no topic is there to be read",
-                where=self.cluster.place,
+                "no topic to read was found",
+                where=self.cluster.address,
                 found="no match among the topics that the connection can see",
                 allowed=", ".join(self.options.topics),
-                do="mend `topics`, or let the connection's user describe and read them",
+                do="correct `topics`, or grant the connection's user DESCRIBE and READ on them",
             )
 
 
 def _compacted(topic: str) -> Problem:
     return Problem(
         "SRC078",
-        f"messages of {topic} may go before anybody has read them",
+        f"messages of {topic} may be removed by compaction before they are read",
         where=f"topic {topic}",
-        found="cleanup.policy = compact: of the messages of a key the last one stays, and after a delete none",
-        allowed="cleanup.policy = delete, and a retention that outlasts a pause of the replicator",
+        found="cleanup.policy = compact: only the last message of a key is retained, and none after a delete",
+        allowed="cleanup.policy = delete, and a retention that is longer than any pause of the replicator",
         do=f"kafka-configs.sh --alter --topic {topic} --add-config cleanup.policy=delete",
-        data="a row whose delete went unread stays in the copy",
+        data="a row stays in the copy if its delete is removed before it is read",
     )

@@ -1,7 +1,7 @@
-"""What lies behind a place in topics, and what of it is gone. Pure.
+"""The messages after a position in topics, and those that are lost. Pure.
 
-What is gone touches the tables of its topic and no other. So it is no lost position of the whole stream: the window
-steps over it, says so, and every table that it may be of has a hole there.
+Lost messages affect the tables of their topic only, so the position of the whole stream is not lost. The window skips
+them, and every table that they may belong to gets a hole.
 """
 
 from __future__ import annotations
@@ -23,48 +23,49 @@ from airflow_cdc_provider.core.log.positions import Position
 WINDOW_MESSAGES = 2_000_000
 
 
-def read_status(position: Position, spans: Mapping[Channel, Span], vanished: Collection[str]) -> SourceStatus:
-    """``spans``: the partitions of the topics that our tables are in. ``vanished``: topics that are there no more. A
-    topic that was never read, and whose first messages are gone, is left out: its tables cannot be copied."""
-    places = topic_offsets(position)
-    known = {channel.topic for channel in places}
+def read_status(position: Position, spans: Mapping[Channel, Span], missing: Collection[str]) -> SourceStatus:
+    """``spans``: the partitions of the topics of our tables. ``missing``: topics that do not exist any more. Omits a
+    topic that was never read and has lost its first messages: its tables cannot be copied."""
+    read = topic_offsets(position)
+    known_topics = {channel.topic for channel in read}
     lost: dict[Channel, str] = {}
-    lags: dict[Channel, tuple[int, int]] = {}
+    backlogs: dict[Channel, tuple[int, int]] = {}
     limit: dict[Channel, TopicOffset] = {}
-    for channel, place in places.items():
-        if channel.topic in vanished and place.offset:
-            lost[channel] = f"the topic {channel.topic} is there no more"
+    for channel, offset in read.items():
+        if channel.topic in missing and offset.offset:
+            lost[channel] = f"the topic {channel.topic} does not exist any more"
             limit[channel] = TopicOffset(0)
     for channel, span in spans.items():
-        place = places.get(channel, TopicOffset(0))
-        if channel not in places and channel.topic not in known and span.begin > 0:
+        offset = read.get(channel, TopicOffset(0))
+        if channel not in read and channel.topic not in known_topics and span.begin > 0:
             continue
-        gone = _gone(place, span)
-        if gone:
-            lost[channel] = f"partition {channel.partition} of {channel.topic}: {gone}"
+        loss = _loss(offset, span)
+        if loss:
+            lost[channel] = f"partition {channel.partition} of {channel.topic}: {loss}"
             limit[channel] = TopicOffset(span.begin, span.topic_id)
         else:
-            lags[channel] = (place.offset, span.end)
-    for channel, end in _within_a_window(lags).items():
+            backlogs[channel] = (offset.offset, span.end)
+    for channel, end in _window_ends(backlogs).items():
         limit[channel] = TopicOffset(end, spans[channel].topic_id)
-    told = {LOST: json.dumps({str(channel): what for channel, what in lost.items()})} if lost else {}
-    anything = bool(lost) or any(end > start for start, end in lags.values())
-    return SourceStatus(anything, {**position_of(limit), **told})
+    lost_entry = {LOST: json.dumps({str(channel): what for channel, what in lost.items()})} if lost else {}
+    has_changes = bool(lost) or any(end > start for start, end in backlogs.values())
+    return SourceStatus(has_changes, {**position_of(limit), **lost_entry})
 
 
-def _gone(place: TopicOffset, span: Span) -> str:
-    if place.topic_id and span.topic_id and place.topic_id != span.topic_id:
-        return "the topic was deleted and made again"
-    if place.offset < span.begin:
-        return f"offsets {place.offset} to {span.begin - 1} are gone"
-    if place.offset > span.end:
-        return f"it ends at offset {span.end}, before the place that was read to, {place.offset}"
+def _loss(read: TopicOffset, span: Span) -> str:
+    """Description of the lost messages, empty if there are none."""
+    if read.topic_id and span.topic_id and read.topic_id != span.topic_id:
+        return "the topic was deleted and created again"
+    if read.offset < span.begin:
+        return f"offsets {read.offset} to {span.begin - 1} were removed"
+    if read.offset > span.end:
+        return f"it ends at offset {span.end}, before offset {read.offset}, which was read already"
     return ""
 
 
-def _within_a_window(lags: Mapping[Channel, tuple[int, int]]) -> dict[Channel, int]:
-    """Of a long backlog, from each partition its share."""
-    behind = sum(end - start for start, end in lags.values())
-    if behind <= WINDOW_MESSAGES:
-        return {channel: end for channel, (_, end) in lags.items()}
-    return {channel: start + -(-(end - start) * WINDOW_MESSAGES // behind) for channel, (start, end) in lags.items()}
+def _window_ends(backlogs: Mapping[Channel, tuple[int, int]]) -> dict[Channel, int]:
+    """Divides the maximum size of a window among the partitions in proportion to their backlogs."""
+    total = sum(end - start for start, end in backlogs.values())
+    if total <= WINDOW_MESSAGES:
+        return {channel: end for channel, (_, end) in backlogs.items()}
+    return {channel: start + -(-(end - start) * WINDOW_MESSAGES // total) for channel, (start, end) in backlogs.items()}

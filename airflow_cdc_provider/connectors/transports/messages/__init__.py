@@ -1,1 +1,1 @@
-"""What a transport needs around a decoder of messages: tables, schemas, their empty copies, what nobody can read."""
+"""What transports share around a decoder of messages: tables, schemas, row filters, empty copies, checks."""

@@ -1,4 +1,4 @@
-"""Table schemas that somebody wrote down, for messages that tell none."""
+"""Table schemas from a file, for messages without a schema."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def declared_schemas(path: str) -> dict[str, TableSchema]:
     if not path:
         return {}
     try:
-        told = json.loads(Path(path).read_bytes())
-        schemas = [from_plain(TableSchema, one) for one in (told if isinstance(told, list) else [told])]
+        content = json.loads(Path(path).read_bytes())
+        schemas = [from_plain(TableSchema, item) for item in (content if isinstance(content, list) else [content])]
         return {schema.table: schema for schema in schemas}
     except OSError as error:
         found = error.strerror or type(error).__name__
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-        found = f"not what is allowed ({type(error).__name__})"
+        found = f"content of another form ({type(error).__name__})"
     raise CheckFailed(
         Problem(
             "SRC070",
@@ -31,6 +31,6 @@ def declared_schemas(path: str) -> dict[str, TableSchema]:
             where=path,
             found=found,
             allowed=FORM,
-            do="mend `schemas` under `source`; `airflow cdc decode --schema` takes the same file",
+            do="correct `schemas` under `source`, or the file; `airflow cdc decode --schema` reads the same file",
         )
     )

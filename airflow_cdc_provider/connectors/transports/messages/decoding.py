@@ -1,4 +1,4 @@
-"""From the messages of a feed to the records of the tables that are copied. Pure."""
+"""Decodes the messages of a feed to the records of the copied tables. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from airflow_cdc_provider.connectors import FORMATS
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     WRONG_VALUE,
-    Understood,
+    PartialDecode,
     message_of,
     reread,
-    undecoded_message,
+    undecoded_record,
 )
 from airflow_cdc_provider.connectors.decoders.common.message import (
     CopiedTable,
@@ -28,21 +28,21 @@ from airflow_cdc_provider.connectors.decoders.common.message import (
     SnapshotWatch,
 )
 from airflow_cdc_provider.connectors.source import Ignored, Resolved, SnapshotFound, StreamItem
-from airflow_cdc_provider.connectors.transports.messages.filtering import Filter, filters_of
+from airflow_cdc_provider.connectors.transports.messages.filtering import RowFilter, row_filters
 from airflow_cdc_provider.connectors.transports.messages.returning_columns import ReturningColumns
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.positions import EPOCH_DIGITS
-from airflow_cdc_provider.core.registry import class_of
+from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.table.schema import TableSchema
 
-TOGETHER = 8192
-"""So many messages are decoded at a time."""
+BATCH_MESSAGES = 8192
+"""How many messages are decoded at a time."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format and the options it is read with."""
+    """A message format with its options."""
 
     name: str
     options: Mapping[str, Any]
@@ -52,54 +52,56 @@ class Format:
         return self.decoder().reads_avro
 
     def decoder(self, epoch: int = 1, tables: Mapping[str, CopiedTable] | None = None) -> Decoder:
-        made: Decoder = class_of("format", self.name, FORMATS)(DecoderSettings(epoch, tables, self.options))
-        return made
+        decoder: Decoder = load_class("format", self.name, FORMATS)(DecoderSettings(epoch, tables, self.options))
+        return decoder
 
     def reread(self, record: ChangeRecord, task: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        """See ``SourceConnector.reread``. What turns out to be of another table is left out: that has it, too."""
-        made = reading(self, [replace(task, schema=schema, control=None)], int(record.order_key[:EPOCH_DIGITS], 16))
+        """See ``SourceConnector.reread``. Omits records of other tables, which have them themselves."""
+        epoch = int(record.order_key[:EPOCH_DIGITS], 16)
+        reader = message_reader(self, [replace(task, schema=schema, control=None)], epoch)
         message = message_of(record)
-        found = reread(record, made.decoder.codec, made.decoder)
-        if message is None or found == [record]:
-            return found
-        return [made.taken(one, message) for one in found if one.table == record.table]
+        records = reread(record, reader.decoder.codec, reader.decoder)
+        if message is None or records == [record]:
+            return records
+        return [reader.apply_filter(decoded, message) for decoded in records if decoded.table == record.table]
 
 
 @dataclass(frozen=True)
 class MessageReader:
-    """What of the messages of a feed is about these tables."""
+    """Reads the changes of ``tables`` from the messages of a feed."""
 
     decoder: Decoder
     tables: Collection[str]
-    filters: Mapping[str, Filter]
+    filters: Mapping[str, RowFilter]
     epoch: int
 
     def items(self, messages: Iterable[Message]) -> Iterator[StreamItem]:
-        """What is about no single table is counted; a message of which nobody can tell the table is an ``unreadable``
-        record of every table, for it may be of any: none steps over it.
+        """Records of other tables are counted. A message whose table cannot be determined yields an ``unreadable``
+        record for every table, because it may belong to any of them.
 
-        A barrier holds for its own channel only, and the others may be behind it: it is told as no record."""
+        A barrier becomes a ``Resolved`` item of its channel instead of a record: other channels may be at an earlier
+        time."""
         watch = self.decoder.snapshot_watch() if isinstance(self.decoder, MarksSnapshots) else None
         if watch is not None:
-            messages = _shown(watch, messages)
+            messages = _watched(watch, messages)
         returning = ReturningColumns()
         for item in self._items(messages):
-            returning.show(item)
+            returning.add(item)
             yield item
-        yield from returning.found()
-        yield from (SnapshotFound(one) for one in (watch.found if watch is not None else ()))
+        yield from returning.holes()
+        yield from (SnapshotFound(snapshot) for snapshot in (watch.snapshots if watch is not None else ()))
 
     def _items(self, messages: Iterable[Message]) -> Iterator[StreamItem]:
         if isinstance(self.decoder, DecodesMany) and not self.filters:
-            left = iter(messages)
-            while some := list(islice(left, TOGETHER)):
-                for item in self.decoder.decode_many(some):
+            remaining = iter(messages)
+            while batch := list(islice(remaining, BATCH_MESSAGES)):
+                for item in self.decoder.decode_many(batch):
                     yield from self._ours(item)
             return
         for message in messages:
             for item in self.decoder.decode(message):
-                for one in self._ours(item):
-                    yield self.taken(one, message) if isinstance(one, ChangeRecord) else one
+                for ours in self._ours(item):
+                    yield self.apply_filter(ours, message) if isinstance(ours, ChangeRecord) else ours
 
     def _ours(self, item: Item | Block) -> Iterator[Item | Block | Resolved]:
         if not isinstance(item, ChangeRecord):
@@ -115,24 +117,24 @@ class MessageReader:
         else:
             yield Ignored(1)
 
-    def taken(self, record: ChangeRecord, message: Message) -> ChangeRecord:
-        """The record as the table's ``where`` has it."""
-        told = self.filters[record.table].told(record) if record.table in self.filters else record
-        if isinstance(told, ChangeRecord):
-            return told
-        reason = f"{WRONG_VALUE} `where` asks for the column {told.column}, which the message does not tell"
-        known = Understood(record.table, tail=record.order_key[EPOCH_DIGITS:], schema_id=record.schema_id)
-        return undecoded_message(self.decoder.codec, self.epoch, message, reason, replace(known, key=record.key))
+    def apply_filter(self, record: ChangeRecord, message: Message) -> ChangeRecord:
+        """The record after the table's row filter; an ``unreadable`` one if the filter cannot be evaluated."""
+        filtered = self.filters[record.table].apply(record) if record.table in self.filters else record
+        if isinstance(filtered, ChangeRecord):
+            return filtered
+        reason = f"{WRONG_VALUE} `where` requires the column {filtered.column}, which the message lacks"
+        known = PartialDecode(record.table, tail=record.order_key[EPOCH_DIGITS:], schema_id=record.schema_id)
+        return undecoded_record(self.decoder.codec, self.epoch, message, reason, replace(known, key=record.key))
 
 
-def _shown(watch: SnapshotWatch, messages: Iterable[Message]) -> Iterator[Message]:
+def _watched(watch: SnapshotWatch, messages: Iterable[Message]) -> Iterator[Message]:
     for message in messages:
-        watch.show(message)
+        watch.observe(message)
         yield message
 
 
-def reading(form: Format, tasks: Sequence[TableTask], epoch: int) -> MessageReader:
-    wanted = {
+def message_reader(message_format: Format, tasks: Sequence[TableTask], epoch: int) -> MessageReader:
+    tables = {
         task.table: CopiedTable(task.rule, task.schema, task.control.schema if task.control else None) for task in tasks
     }
-    return MessageReader(form.decoder(epoch, wanted), wanted.keys(), filters_of(tasks), epoch)
+    return MessageReader(message_format.decoder(epoch, tables), tables.keys(), row_filters(tasks), epoch)

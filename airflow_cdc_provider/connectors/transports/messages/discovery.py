@@ -1,4 +1,4 @@
-"""Which tables a feed is about, as the first messages of its topics or files tell. Pure."""
+"""The tables of a feed, by the first messages of its topics or files. Pure."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 
 @dataclass(frozen=True)
 class DiscoveredTables:
-    """``schemas``: table → schema, of those that have one. ``topics``: topic → the tables whose rows its first messages
-    tell; a topic that tells schemas only is none of theirs. ``mute``: tables whose messages tell no schema, and nobody
-    else does."""
+    """``schemas``: table → schema, without tables whose schema is unknown. ``topics``: topic → the tables with rows in
+    its first messages; none for a topic with schemas only."""
 
     schemas: Mapping[str, TableSchema]
     topics: Mapping[str, frozenset[str]]
@@ -26,38 +25,44 @@ class DiscoveredTables:
         return frozenset[str]().union(*self.topics.values())
 
     @property
-    def mute(self) -> tuple[str, ...]:
+    def without_schema(self) -> tuple[str, ...]:
         return tuple(sorted(self.tables - self.schemas.keys()))
 
     def topics_of(self, tables: Iterable[str]) -> list[str]:
-        wanted = frozenset(tables)
-        return sorted(topic for topic, of in self.topics.items() if of & wanted)
+        names = frozenset(tables)
+        return sorted(topic for topic, of_topic in self.topics.items() if of_topic & names)
 
 
-def discovered(form: Format, heads: Iterable[Message], declared: Mapping[str, TableSchema]) -> DiscoveredTables:
-    """What is declared counts more than what is told. Of the schemas that come with rows the first counts: a copy
-    starts empty before the first row and follows from there. Of those that come alone the last counts: rows without
-    schema are read by it."""
-    decoder = form.decoder()
-    alone: dict[str, TableSchema] = {}
+def discover_tables(
+    message_format: Format, heads: Iterable[Message], declared: Mapping[str, TableSchema]
+) -> DiscoveredTables:
+    """Declared schemas take precedence. Of the schemas that come with rows, the first is used: a copy starts empty
+    before the first row and follows the changes from there. Of the schemas without rows, the last is used to decode
+    rows that have none."""
+    decoder = message_format.decoder()
+    without_rows: dict[str, TableSchema] = {}
     with_rows: dict[str, TableSchema] = {}
     topics: dict[str, set[str]] = {}
     for message in heads:
-        of = topics.setdefault(message.topic, set())
+        of_topic = topics.setdefault(message.topic, set())
         items = decoder.decode(message)
         rows = {item.table for item in items if isinstance(item, ChangeRecord) and item.op not in CONTROL_OPERATIONS}
-        of.update(rows - {""})
+        of_topic.update(rows - {""})
         for schema in items:
             if isinstance(schema, TableSchema) and schema.table in rows:
                 with_rows.setdefault(schema.table, schema)
             elif isinstance(schema, TableSchema):
-                alone[schema.table] = schema
-    return DiscoveredTables({**alone, **with_rows, **declared}, {topic: frozenset(of) for topic, of in topics.items()})
+                without_rows[schema.table] = schema
+    schemas = {**without_rows, **with_rows, **declared}
+    return DiscoveredTables(schemas, {topic: frozenset(tables) for topic, tables in topics.items()})
 
 
-def undiscovered(form: Format, heads: Iterable[Message], schemas: Mapping[str, TableSchema]) -> dict[str, str]:
-    """Tables whose first messages tell that rows change, and not what they are → how to have that told."""
-    decoder = form.decoder(tables={table: CopiedTable(TableRule(table), schema) for table, schema in schemas.items()})
+def tables_without_rows(
+    message_format: Format, heads: Iterable[Message], schemas: Mapping[str, TableSchema]
+) -> dict[str, str]:
+    """Tables whose first messages contain the keys of changed rows, but not their values → the remedy."""
+    tables_by_name = {table: CopiedTable(TableRule(table), schema) for table, schema in schemas.items()}
+    decoder = message_format.decoder(tables=tables_by_name)
     items = (item for message in heads for item in decoder.decode(message))
     tables = {item.table for item in items if isinstance(item, ChangeRecord) and item.refetch}
-    return {table: decoder.whole_rows.format(table=table) for table in tables}
+    return {table: decoder.whole_rows_remedy.format(table=table) for table in tables}

@@ -1,4 +1,4 @@
-"""The first copy of a table whose feed tells it from its beginning: nothing, at a place before all of it."""
+"""The first copy of a table whose feed contains it from its beginning: no rows, at a position before all of it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The rows that the ``where`` of a table takes, told as changes. Pure.
+"""Row filters (``where``) on change records. Pure.
 
-An event need not tell what its row was before. So what lies inside is told as a row that came or changed, whatever was,
-and what lies outside as a row that is gone: to delete what was never taken changes nothing.
+An event may lack the before image. So a row that matches becomes an upsert, and a row that does not match becomes a
+delete: deleting a row that was never copied has no effect.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from airflow_cdc_provider.core.table.schema import Kind
 
 
 @dataclass(frozen=True)
-class UndecidedRow:
-    """Nobody can tell whether the row is taken: the event does not tell this column."""
+class MissingOperand:
+    """The filter cannot be evaluated: the event lacks this column."""
 
     column: str
 
 
 @dataclass(frozen=True)
-class Filter:
-    """``kinds``: column of a condition → what its values are."""
+class RowFilter:
+    """``kinds``: column of a condition → kind of its values."""
 
     where: Sequence[Condition]
     kinds: Mapping[str, Kind]
 
-    def told(self, record: ChangeRecord) -> ChangeRecord | UndecidedRow:
-        """The record as the copy needs it."""
+    def apply(self, record: ChangeRecord) -> ChangeRecord | MissingOperand:
+        """The change of the copy that follows from the record."""
         if record.op not in IMAGE_OPERATIONS:
             return record
         image = json.loads(record.after or "{}")
         for column in self.kinds:
             if column not in image:
-                return UndecidedRow(column)
+                return MissingOperand(column)
         if matches(self.where, {name: _value(kind, image[name]) for name, kind in self.kinds.items()}):
-            whole = record.op == Operation.UPDATE and record.after_complete
-            return replace(record, op=Operation.UPSERT) if whole else record
+            full_update = record.op == Operation.UPDATE and record.after_complete
+            return replace(record, op=Operation.UPSERT) if full_update else record
         return replace(
             record,
             op=Operation.DELETE,
@@ -57,14 +57,16 @@ class Filter:
         )
 
 
-def filters_of(tasks: Sequence[TableTask]) -> dict[str, Filter]:
-    """Table → its filter, of those that have one."""
-    chosen = [task for task in tasks if task.rule.where]
+def row_filters(tasks: Sequence[TableTask]) -> dict[str, RowFilter]:
+    """Table → its filter, without tables that have none."""
     return {
-        task.table: Filter(task.rule.where, {c.column: task.schema.column(c.column).type.kind for c in task.rule.where})
-        for task in chosen
+        task.table: RowFilter(
+            task.rule.where, {c.column: task.schema.column(c.column).type.kind for c in task.rule.where}
+        )
+        for task in tasks
+        if task.rule.where
     }
 
 
-def _value(kind: Kind, told: str | int | float | bool | None) -> Value | None:
-    return None if told is None else literal(kind, told)
+def _value(kind: Kind, value: str | int | float | bool | None) -> Value | None:
+    return None if value is None else literal(kind, value)

@@ -1,4 +1,4 @@
-"""The keys that every transport of messages takes."""
+"""The YAML keys of every transport of messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.spec.definition import doc
 class FeedOptions:
     keeps_texts: ClassVar[bool] = True
 
-    format: str = doc("What the messages are; the keys of the format are written beside it.", choices="formats")
+    format: str = doc("Format of the messages; the keys of the format are siblings of this key.", choices="formats")
     schemas: str = doc(
-        "Absolute path of a JSON file with the schemas of tables whose messages tell none; read on the worker.", ""
+        "Absolute path of a JSON file with the schemas of tables whose messages have none; read on the worker.", ""
     )

@@ -1,7 +1,7 @@
-"""Columns that leave the messages of a table and come back: dropped, and added again under the same name. Pure.
+"""Columns that disappear from the messages of a table and return: dropped, and added again with the same name. Pure.
 
-Rows that nobody changed in between hold NULL, or a default, at the source. The copy still has what the first column of
-the name held.
+Rows that were not changed in between have NULL or a default at the source. The copy still has the values of the dropped
+column.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Span = tuple[str, str]
 
 
 class ReturningColumns:
-    """Sees what one task reads; each schema comes before its first record."""
+    """Takes the items that one task reads; each schema comes before its first record."""
 
     def __init__(self) -> None:
         self._schemas: dict[str, TableSchema] = {}
         self._spans: defaultdict[str, dict[str, Span]] = defaultdict(dict)
 
-    def show(self, item: object) -> None:
+    def add(self, item: object) -> None:
         if isinstance(item, TableSchema):
             self._schemas[item.schema_id] = item
         elif isinstance(item, Block):
@@ -35,18 +35,20 @@ class ReturningColumns:
         elif isinstance(item, ChangeRecord) and item.schema_id and item.op not in CONTROL_OPERATIONS:
             self._extend(item.table, item.schema_id, item.order_key, item.order_key)
 
-    def found(self) -> Iterator[HoleFound]:
+    def holes(self) -> Iterator[HoleFound]:
+        """If records of one schema come before and after those of another one, the columns that only the first one has
+        were dropped and added again."""
         for table, spans in self._spans.items():
-            ordered = sorted(spans.items(), key=lambda one: one[1])
+            ordered = sorted(spans.items(), key=lambda item: item[1])
             for (before, (_, last)), (after, (first, _)) in combinations(ordered, 2):
-                if last > first and (names := self._lost(before, after)):
-                    what = f"column {', '.join(names)} was dropped, and another one was added under its name"
-                    yield HoleFound(table, UNLOGGED, last, what)
+                if last > first and (names := self._dropped(before, after)):
+                    detail = f"column {', '.join(names)} was dropped, and another one was added under its name"
+                    yield HoleFound(table, UNLOGGED, last, detail)
 
-    def _lost(self, before: str, after: str) -> list[str]:
-        left = self._schemas[after].names if after in self._schemas else ()
-        return [name for name in self._schemas[before].names if name not in left] if before in self._schemas else []
+    def _dropped(self, before: str, after: str) -> list[str]:
+        remaining = self._schemas[after].names if after in self._schemas else ()
+        return [n for n in self._schemas[before].names if n not in remaining] if before in self._schemas else []
 
     def _extend(self, table: str, schema_id: str, first: str, last: str) -> None:
-        known = self._spans[table].get(schema_id, (first, last))
-        self._spans[table][schema_id] = (min(first, known[0]), max(last, known[1]))
+        start, end = self._spans[table].get(schema_id, (first, last))
+        self._spans[table][schema_id] = (min(first, start), max(last, end))

@@ -1,5 +1,5 @@
-"""A whole copy: files of rows, written by any process; then one commit that puts them in the place of all that is
-there, columns and settings included."""
+"""A full copy: data files written by any process, then one commit that replaces all data, columns and settings of the
+table."""
 
 from __future__ import annotations
 
@@ -16,17 +16,23 @@ import pyarrow.compute as pc
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.local_engine.data_file import GROUP_ROWS, DataFileWriter
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, commit_path, read_snapshot
-from airflow_cdc_provider.targets.delta.local_engine.merge import Label, Prepared, TokenPassed, commit_info, removal
+from airflow_cdc_provider.targets.delta.local_engine.merge import (
+    CommitLabel,
+    PreparedCommit,
+    StaleToken,
+    commit_info,
+    removal,
+)
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import (
     READER,
     TIMESTAMP_NTZ,
     WRITER,
-    measured_columns,
+    columns_with_statistics,
     supports_writes,
 )
 
 FILE_BYTES = 128 << 20
-"""A file this large is followed by another one."""
+"""Size at which a new file is started."""
 
 RUN_BYTES = 32 << 20
 """Rows in memory that are sorted and written together."""
@@ -34,23 +40,23 @@ RUN_BYTES = 32 << 20
 LAYOUT_SETTINGS = "delta.dataSkipping"
 
 Add = dict[str, Any]
-"""The action that names a file."""
+"""The ``add`` action of a file in the Delta log."""
 
 
 @dataclass(frozen=True)
 class FileLayout:
-    """How rows lie in their files. ``order``: the columns that runs of rows are sorted by; without any they stay as
-    they come. ``measured`` and ``high_cardinality`` are those of ``DataFileWriter``."""
+    """``order``: the columns by which runs of rows are sorted; if empty, rows keep their order. The other
+    columns are those of ``DataFileWriter``."""
 
     order: tuple[str, ...] = ()
-    measured: tuple[str, ...] = ()
+    statistics_columns: tuple[str, ...] = ()
     high_cardinality: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class ReplacedVersion:
-    """Where a copy goes: the commit that makes ``version``, and all it says but the new files. ``protocol`` is told
-    where the table is new. ``tokens``: those that the version before holds."""
+    """The commit of a copy as ``version``, without its new files. ``protocol`` is set if the table is new. ``tokens``:
+    those of the version before."""
 
     version: int
     metadata: Mapping[str, Any]
@@ -60,7 +66,7 @@ class ReplacedVersion:
 
 
 def new_table(columns: Sequence[tuple[str, str]], properties: Mapping[str, str]) -> ReplacedVersion:
-    """For a table that is not there yet. ``columns``: names and Delta's types."""
+    """For a table that does not exist. ``columns``: names and Delta types."""
     features = ["deletionVectors", *(["timestampNtz"] if TIMESTAMP_NTZ in dict(columns).values() else [])]
     protocol = {
         "minReaderVersion": READER,
@@ -82,7 +88,7 @@ def new_table(columns: Sequence[tuple[str, str]], properties: Mapping[str, str])
 def existing_table(
     store: Store, table: str, columns: Sequence[tuple[str, str]], properties: Mapping[str, str]
 ) -> ReplacedVersion | None:
-    """Over a table that is there; None where it asks more of its writers than is done here."""
+    """For a table that exists; None if it requires more of its writers than this engine supports."""
     snapshot = read_snapshot(store, table)
     if snapshot is None or not supports_writes(snapshot):
         return None
@@ -94,19 +100,19 @@ def existing_table(
     return ReplacedVersion(snapshot.version + 1, metadata, None, snapshot.files, snapshot.tokens)
 
 
-def layout_of(place: ReplacedVersion, order: Sequence[str], various: Sequence[str]) -> FileLayout:
-    return FileLayout(tuple(order), tuple(measured_columns(place.metadata)), tuple(various))
+def file_layout(replaced: ReplacedVersion, order: Sequence[str], high_cardinality: Sequence[str]) -> FileLayout:
+    return FileLayout(tuple(order), tuple(columns_with_statistics(replaced.metadata)), tuple(high_cardinality))
 
 
 def write_files(store: Store, table: str, rows: Iterable[pa.Table], layout: FileLayout) -> list[Add]:
-    """The ``add`` actions of new files that hold all these rows."""
+    """Writes all rows into new files and returns their ``add`` actions."""
     adds, file = list[Add](), None
     try:
         for run in _runs(rows):
             if file is None:
-                file = DataFileWriter(store, table, run.schema, layout.measured, layout.high_cardinality)
-            for some in _sorted(run, layout.order):
-                file.write(some)
+                file = DataFileWriter(store, table, run.schema, layout.statistics_columns, layout.high_cardinality)
+            for part in _sorted(run, layout.order):
+                file.write(part)
             if file.bytes >= FILE_BYTES:
                 adds.append(file.close())
                 file = None
@@ -117,51 +123,51 @@ def write_files(store: Store, table: str, rows: Iterable[pa.Table], layout: File
         raise
 
 
-def prepared_copy(
-    store: Store, table: str, place: ReplacedVersion, adds: Sequence[Add], rows: int, label: Label
-) -> Prepared:
-    """Raises TokenPassed."""
-    if place.tokens.get(label.app_id, -1) >= label.token:
-        raise TokenPassed
+def prepare_copy(
+    store: Store, table: str, replaced: ReplacedVersion, adds: Sequence[Add], rows: int, label: CommitLabel
+) -> PreparedCommit:
+    """Raises StaleToken."""
+    if replaced.tokens.get(label.app_id, -1) >= label.token:
+        raise StaleToken
     metrics = {
         "numFiles": len(adds),
         "numOutputRows": rows,
-        "numOutputBytes": sum(int(one["size"]) for one in adds),
-        "numRemovedFiles": len(place.removed),
+        "numOutputBytes": sum(int(add["size"]) for add in adds),
+        "numRemovedFiles": len(replaced.removed),
     }
     parameters = {"mode": "Overwrite", "partitionBy": "[]"}
-    info = commit_info("WRITE", parameters, metrics, place.version - 1, label)
+    info = commit_info("WRITE", parameters, metrics, replaced.version - 1, label)
     token = {"appId": label.app_id, "version": label.token, "lastUpdated": info["timestamp"]}
     lines: list[Mapping[str, Any]] = [{"commitInfo": info}, {"txn": token}]
-    if place.protocol is not None:
-        lines.append({"protocol": place.protocol})
-    lines.append({"metaData": place.metadata})
-    lines += [{"remove": removal(one)} for one in place.removed]
-    lines += [{"add": one} for one in adds]
+    if replaced.protocol is not None:
+        lines.append({"protocol": replaced.protocol})
+    lines.append({"metaData": replaced.metadata})
+    lines += [{"remove": removal(file)} for file in replaced.removed]
+    lines += [{"add": add} for add in adds]
     content = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines).encode()
-    return Prepared(store, commit_path(table, place.version), content, rows, 0, 0)
+    return PreparedCommit(store, commit_path(table, replaced.version), content, rows, 0, 0)
 
 
 def _runs(rows: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    some, size = list[pa.Table](), 0
+    run, size = list[pa.Table](), 0
     for table in rows:
-        some.append(table)
+        run.append(table)
         size += table.nbytes
         if size >= RUN_BYTES:
-            yield pa.concat_tables(some)
-            some, size = [], 0
-    if sum(map(len, some)):
-        yield pa.concat_tables(some)
+            yield pa.concat_tables(run)
+            run, size = [], 0
+    if sum(map(len, run)):
+        yield pa.concat_tables(run)
 
 
 def _sorted(run: pa.Table, order: Sequence[str]) -> Iterator[pa.Table]:
-    """Taken in their order piece by piece, so that the rows are in memory once."""
+    """The sorted rows in parts, so that the whole run is in memory only once."""
     if not order:
         yield run
         return
-    numbers = pc.sort_indices(run, [(name, "ascending") for name in order])
-    for start in range(0, len(numbers), GROUP_ROWS):
-        yield run.take(numbers[start : start + GROUP_ROWS])
+    indices = pc.sort_indices(run, [(name, "ascending") for name in order])
+    for start in range(0, len(indices), GROUP_ROWS):
+        yield run.take(indices[start : start + GROUP_ROWS])
 
 
 def _schema_text(columns: Sequence[tuple[str, str]]) -> str:

@@ -1,4 +1,4 @@
-"""A new file of rows, and the action that names it."""
+"""Writes data files of a Delta table, with their statistics."""
 
 from __future__ import annotations
 
@@ -20,37 +20,36 @@ from airflow_cdc_provider.core.errors import Problem, StagingUnavailable, Target
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.staging.file_output import NewFile, OutputStream
 from airflow_cdc_provider.staging.store import Store
-from airflow_cdc_provider.targets.delta.names import OUR_FILES
+from airflow_cdc_provider.targets.delta.names import FILE_PREFIX
 
 GROUP_ROWS = 64 * 1024
-"""Small groups: whoever looks for a key reads few of them."""
+"""Small row groups, so that a key lookup reads few rows."""
 
 PREFIX = 32
-"""Texts stand in statistics by so many characters, and a maximum that was cut is closed with the highest one."""
+"""Length of texts in statistics; a maximum that is cut ends with the highest character."""
 TIGHT = re.compile(r'"tightBounds"\s*:\s*(true|false)\s*,|,\s*"tightBounds"\s*:\s*(true|false)')
 HIGHEST = "\U0010ffff"
 
 
 class DataFileWriter:
-    """One file being written. ``measured``: the columns that get statistics. ``high_cardinality``: those written
-    without a dictionary. A file that is not closed is part of no table. Raises
-    TargetUnavailable (TGT025)."""
+    """One new file. ``high_cardinality``: the columns written without a dictionary. A file that is not closed belongs
+    to no table. Raises TargetUnavailable (TGT025)."""
 
     def __init__(
         self,
         store: Store,
         table: str,
         columns: pa.Schema,
-        measured: Sequence[str],
+        statistics_columns: Sequence[str],
         high_cardinality: Collection[str] = (),
     ) -> None:
-        self._path = f"{OUR_FILES}{uuid.uuid4()}.snappy.parquet"
-        repeating = [name for name in columns.names if name not in high_cardinality]
+        self._path = f"{FILE_PREFIX}{uuid.uuid4()}.snappy.parquet"
+        with_dictionary = [name for name in columns.names if name not in high_cardinality]
         begin = partial(
-            pq.ParquetWriter, schema=columns, compression="snappy", store_schema=False, use_dictionary=repeating
+            pq.ParquetWriter, schema=columns, compression="snappy", store_schema=False, use_dictionary=with_dictionary
         )
         self._file = NewFile(_TargetFile(store, f"{table}/{self._path}"), begin)
-        self._figures = _Figures(columns, measured)
+        self._statistics = _ColumnStatistics(columns, statistics_columns)
 
     @property
     def bytes(self) -> int:
@@ -58,10 +57,10 @@ class DataFileWriter:
 
     def write(self, rows: pa.Table) -> None:
         self._file.writer.write_table(rows, row_group_size=GROUP_ROWS)
-        self._figures.take(rows)
+        self._statistics.add(rows)
 
     def close(self) -> dict[str, Any]:
-        """The ``add`` action."""
+        """Returns the ``add`` action."""
         self._file.close()
         return {
             "path": self._path,
@@ -69,16 +68,16 @@ class DataFileWriter:
             "size": self._file.sink.bytes,
             "modificationTime": time.time_ns() // 1_000_000,
             "dataChange": True,
-            "stats": self._figures.text(),
+            "stats": self._statistics.text(),
         }
 
     def discard(self) -> None:
         self._file.discard()
 
 
-def write_rows(store: Store, table: str, rows: pa.Table, measured: Sequence[str]) -> dict[str, Any]:
-    """The ``add`` action of a new file with all these rows."""
-    file = DataFileWriter(store, table, rows.schema, measured)
+def write_rows(store: Store, table: str, rows: pa.Table, statistics_columns: Sequence[str]) -> dict[str, Any]:
+    """Writes all rows into one new file and returns its ``add`` action."""
+    file = DataFileWriter(store, table, rows.schema, statistics_columns)
     try:
         file.write(rows)
         return file.close()
@@ -88,7 +87,7 @@ def write_rows(store: Store, table: str, rows: pa.Table, measured: Sequence[str]
 
 
 def with_vector(add: dict[str, Any], descriptor: dict[str, Any]) -> dict[str, Any]:
-    """The same file with rows marked deleted: its minima and maxima may be those of rows that are gone."""
+    """The same file with rows marked deleted. Its bounds are no longer tight: they may be those of marked rows."""
     stats = TIGHT.sub("", str(add["stats"])).replace("{", '{"tightBounds":false,', 1)
     return {**add, "deletionVector": descriptor, "stats": stats, "dataChange": True}
 
@@ -107,51 +106,51 @@ class _TargetFile(OutputStream):
             raise TargetUnavailable(
                 Problem(
                     "TGT025",
-                    "cannot write a file of the target",
+                    "a file of the target cannot be written",
                     where=self.where,
                     found=getattr(error, "strerror", None) or f"{type(error).__name__}: {error}",
-                    do="free space, or mend permissions or network; the next attempt writes anew",
-                    data="the table is as it was",
+                    do="free space, or correct permissions or network; the next attempt writes the file again",
+                    data="the table is unchanged",
                 )
             ) from error
 
 
-class _Figures:
-    """Rows, and per column its NULLs and its ends."""
+class _ColumnStatistics:
+    """The number of rows, and NULLs and bounds per column."""
 
-    def __init__(self, columns: pa.Schema, measured: Sequence[str]) -> None:
+    def __init__(self, columns: pa.Schema, statistics_columns: Sequence[str]) -> None:
         self._rows = 0
-        self._nulls = dict.fromkeys(measured, 0)
-        self._ends = dict[str, tuple[Any, Any]]()
-        kinds = {name: columns.field(name).type for name in measured}
-        self._spelled = {name: spelled for name, kind in kinds.items() if (spelled := _spelled(kind))}
+        self._nulls = dict.fromkeys(statistics_columns, 0)
+        self._bounds = dict[str, tuple[Any, Any]]()
+        kinds = {name: columns.field(name).type for name in statistics_columns}
+        self._formatters = {name: formatter for name, kind in kinds.items() if (formatter := _formatter(kind))}
 
-    def take(self, rows: pa.Table) -> None:
+    def add(self, rows: pa.Table) -> None:
         self._rows += len(rows)
         for name in self._nulls:
             column = rows[name]
             self._nulls[name] += column.null_count
-            if name not in self._spelled or column.null_count == len(column):
+            if name not in self._formatters or column.null_count == len(column):
                 continue
             low, high = pc.min_max(column).as_py().values()
-            known = self._ends.get(name, (low, high))
-            self._ends[name] = min(known[0], low), max(known[1], high)
+            known = self._bounds.get(name, (low, high))
+            self._bounds[name] = min(known[0], low), max(known[1], high)
 
     def text(self) -> str:
-        """Written by hand: decimals are numbers of many digits there."""
+        """As JSON. Not by ``json.dumps``, which cannot write decimals as numbers."""
         minima, maxima = list[str](), list[str]()
-        for name, (low, high) in self._ends.items():
-            spelled = self._spelled[name]
-            minima.append(f"{json.dumps(name)}:{spelled(low, False)}")
-            maxima.append(f"{json.dumps(name)}:{spelled(high, True)}")
+        for name, (low, high) in self._bounds.items():
+            formatter = self._formatters[name]
+            minima.append(f"{json.dumps(name)}:{formatter(low, False)}")
+            maxima.append(f"{json.dumps(name)}:{formatter(high, True)}")
         nulls = [f"{json.dumps(name)}:{number}" for name, number in self._nulls.items()]
         parts = [f'"minValues":{{{",".join(minima)}}}', f'"maxValues":{{{",".join(maxima)}}}']
         return f'{{"numRecords":{self._rows},{",".join(parts)},"nullCount":{{{",".join(nulls)}}},"tightBounds":true}}'
 
 
-def _spelled(kind: pa.DataType) -> Callable[[Any, bool], str] | None:
-    """How a minimum or maximum of this type is written; None where none is. Floats have none: what is no number has no
-    place among them."""
+def _formatter(kind: pa.DataType) -> Callable[[Any, bool], str] | None:
+    """Writes the minimum or maximum of a type as JSON. None for types without bounds, among them floats, since NaN has
+    no order."""
     if pa.types.is_integer(kind):
         return lambda value, _: str(value)
     if pa.types.is_decimal(kind):

@@ -1,4 +1,4 @@
-"""Where in a table's files the rows with given keys stand."""
+"""Finds the rows with given keys in a table's files."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ NO_POSITIONS: Positions = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class KeyMatches:
-    """Rows of one file that have a wanted key. ``numbers``: which of the wanted, ``orders``: the rows' order keys.
-    ``marked``: positions that its deletion vector holds already."""
+    """Rows of one file whose key is in the key set. ``numbers``: the index of the key in the set, ``orders``: the rows'
+    order keys, ``marked``: positions in the file's deletion vector."""
 
     file: ActiveFile
     marked: Positions
@@ -38,7 +38,7 @@ class KeyMatches:
 
 @dataclass(frozen=True)
 class KeySet:
-    """The keys looked for, none of them twice. NULL is a value like others."""
+    """Distinct keys to look up. NULL equals NULL."""
 
     keys: pa.Table
 
@@ -47,39 +47,39 @@ class KeySet:
         return self._between(minimum, maximum)
 
     def matches(self, store: Store, table: str, file: ActiveFile) -> KeyMatches | None:
-        """None where no row has a wanted key. Raises as ``read_vector``."""
+        """None if no row has one of the keys. Raises as ``read_vector``."""
         with store.open_input(f"{table}/{file.path}") as content, pq.ParquetFile(content) as parquet:
             starts = np.cumsum([0, *(parquet.metadata.row_group(n).num_rows for n in range(parquet.num_row_groups))])
             groups = [n for n in range(parquet.num_row_groups) if self._in_group(parquet, n)]
             marked = read_vector(store, table, file.vector) if groups and file.vector else NO_POSITIONS
-            parts = [self._met_in_group(parquet, n, int(starts[n]), marked) for n in groups]
+            parts = [self._matches_in_group(parquet, n, int(starts[n]), marked) for n in groups]
         positions, numbers, orders = zip(*parts, strict=True) if parts else ((), (), ())
         if not sum(map(len, positions)):
             return None
         return KeyMatches(file, marked, np.concatenate(positions), np.concatenate(numbers), pa.concat_arrays(orders))
 
-    def _met_in_group(
+    def _matches_in_group(
         self, parquet: pq.ParquetFile, group: int, start: int, marked: Positions
     ) -> tuple[Positions, Numbers, pa.Array]:
         keys = parquet.read_row_group(group, self.keys.column_names).cast(self.keys.schema)
         at, numbers = self._matches(keys)
-        standing = np.isin(at + start, marked, invert=True)
-        at, numbers = at[standing], numbers[standing]
+        live = np.isin(at + start, marked, invert=True)
+        at, numbers = at[live], numbers[live]
         if not len(at):
             return at, numbers, pa.array([], pa.string())
         orders = parquet.read_row_group(group, [ORDER])[ORDER].cast(pa.string()).combine_chunks()
         return at + start, numbers, orders.take(pa.array(at))
 
     def _matches(self, rows: pa.Table) -> tuple[Numbers, Numbers]:
-        """Places in ``rows``, ascending, and the numbers of the wanted keys that stand there."""
+        """Positions in ``rows``, ascending, and the numbers of their keys."""
         at, codes = np.arange(len(rows)), np.zeros(len(rows), np.int64)
         for column, (values, known) in zip(rows.columns, self._steps, strict=True):
-            found = pc.index_in(column.take(pa.array(at)) if len(at) < len(column) else column, value_set=values)
-            there = found.is_valid().to_numpy()
-            combined = codes[there] * len(values) + found.drop_null().to_numpy()
+            indices = pc.index_in(column.take(pa.array(at)) if len(at) < len(column) else column, value_set=values)
+            present = indices.is_valid().to_numpy()
+            combined = codes[present] * len(values) + indices.drop_null().to_numpy()
             codes = np.searchsorted(known, combined)
             same = np.append(known, -1)[codes] == combined
-            at, codes = at[there][same], codes[same]
+            at, codes = at[present][same], codes[same]
         return at, self._numbers[codes]
 
     def _in_group(self, parquet: pq.ParquetFile, group: int) -> bool:
@@ -90,7 +90,7 @@ class KeySet:
         return self._between(column.statistics.min, column.statistics.max)
 
     def _between(self, low: Any, high: Any) -> bool:
-        """A wanted key may lie between the two, themselves included; True where that cannot be told."""
+        """Whether a key may lie in ``[low, high]``; True if unknown."""
         if self._comparable is None or low is None or high is None:
             return True
         low, high = self._comparable(low), self._comparable(high)
@@ -109,7 +109,7 @@ class KeySet:
         if pa.types.is_integer(kind):
             return int
         if pa.types.is_date(kind):
-            return lambda told: told if isinstance(told, date) else date.fromisoformat(told)
+            return lambda value: value if isinstance(value, date) else date.fromisoformat(value)
         if pa.types.is_string(kind):
             return str
         return None
@@ -120,17 +120,17 @@ class KeySet:
 
     @cached_property
     def _steps(self) -> list[tuple[pa.Array, Numbers]]:
-        """For each column its values, and which combinations of one with those of the columns before are wanted."""
+        """Per column its distinct values, and the known combinations with the values of the columns before."""
         return self._encoded[0]
 
     @cached_property
     def _numbers(self) -> Numbers:
-        """The number of a key by its code."""
+        """The number of each key by its code."""
         return np.argsort(self._encoded[1])
 
     @cached_property
     def _encoded(self) -> tuple[list[tuple[pa.Array, Numbers]], Numbers]:
-        """The steps, and the code of each key: no two have the same."""
+        """The steps, and the code of each key, which is unique."""
         steps, codes = [], np.zeros(len(self.keys), np.int64)
         for column in self.keys.columns:
             values = column.unique()
@@ -141,7 +141,7 @@ class KeySet:
 
 
 def rows_at(store: Store, table: str, file: ActiveFile, positions: Positions, columns: pa.Schema) -> Iterator[pa.Table]:
-    """Rows, one row group at a time. Other writers' files may name other types of Arrow for the same values."""
+    """Rows, one row group at a time, cast to ``columns``: other writers' files may have other Arrow types."""
     with store.open_input(f"{table}/{file.path}") as content, pq.ParquetFile(content) as parquet:
         start = 0
         for group in range(parquet.num_row_groups):

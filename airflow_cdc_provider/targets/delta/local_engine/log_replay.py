@@ -1,5 +1,4 @@
-"""What a version of a Delta table consists of, read off its log: as the protocol says, no more of it than tables of
-ours need."""
+"""Replays the log of a Delta table into its newest version, as far as the local engine supports the protocol."""
 
 from __future__ import annotations
 
@@ -15,8 +14,8 @@ from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.names import LOG
 
 REPLAYED = ("protocol", "metaData", "txn", "add")
-MOST_ACTIONS = 20_000
-"""In a checkpoint; reading more of them takes longer than Spark takes to start."""
+MAX_ACTIONS = 20_000
+"""Limit for a checkpoint; reading more actions takes longer than starting Spark."""
 
 MAPS = frozenset({"partitionValues", "configuration", "options", "tags"})
 Action = Mapping[str, Any]
@@ -24,7 +23,7 @@ Action = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ActiveFile:
-    """``add``: the action that made the file part of the table, as it stands in the log."""
+    """``add``: the action in the log that added the file."""
 
     add: Action
 
@@ -34,7 +33,7 @@ class ActiveFile:
 
     @property
     def vector(self) -> Action | None:
-        """The descriptor of its deletion vector."""
+        """The descriptor of the deletion vector."""
         return self.add.get("deletionVector")
 
     @cached_property
@@ -43,12 +42,12 @@ class ActiveFile:
 
     @property
     def rows(self) -> int | None:
-        """Those marked deleted included; None where the log does not tell."""
+        """The number of rows, those marked deleted included; None if the log has no statistics."""
         return self.stats.get("numRecords")
 
     @property
     def live_rows(self) -> int | None:
-        """Without those marked deleted."""
+        """The number of rows without those marked deleted."""
         return None if self.rows is None else self.rows - int((self.vector or {}).get("cardinality", 0))
 
 
@@ -66,12 +65,11 @@ def commit_path(table: str, version: int) -> str:
 
 
 def read_snapshot(store: Store, table: str) -> TableSnapshot | None:
-    """The newest version of a table; None where the log holds it in a form that is not read here. ``store``: the
-    target's location."""
+    """The newest version of a table; None if its log has an unsupported form. ``store``: the target's location."""
     version, actions = -1, list[dict[str, Any]]()
     checkpoint = last_checkpoint(store, table)
     if checkpoint is not None:
-        if checkpoint.keys() & {"parts", "v2Checkpoint"} or int(checkpoint.get("size") or 0) > MOST_ACTIONS:
+        if checkpoint.keys() & {"parts", "v2Checkpoint"} or int(checkpoint.get("size") or 0) > MAX_ACTIONS:
             return None
         version = int(checkpoint["version"])
         path = f"{table}/{LOG}/{version:020d}.checkpoint.parquet"
@@ -82,7 +80,7 @@ def read_snapshot(store: Store, table: str) -> TableSnapshot | None:
     replay = _Replay(actions)
     for commit in _commits(store, table, version + 1):
         version += 1
-        replay.take(commit)
+        replay.apply(commit)
     if replay.protocol is None or replay.metadata is None:
         return None
     files = tuple(ActiveFile(add) for add in replay.adds.values())
@@ -90,17 +88,17 @@ def read_snapshot(store: Store, table: str) -> TableSnapshot | None:
 
 
 class _Replay:
-    """A file is known by its path and its deletion vector: a commit that changes the vector names the file twice, in
-    any order."""
+    """A file is identified by its path and its deletion vector: a commit that changes the vector has a ``remove`` and
+    an ``add`` of the file, in any order."""
 
     def __init__(self, actions: Iterable[Action]) -> None:
         self.protocol: Action | None = None
         self.metadata: Action | None = None
         self.tokens: dict[str, int] = {}
         self.adds: dict[tuple[str, str], Action] = {}
-        self.take(actions)
+        self.apply(actions)
 
-    def take(self, actions: Iterable[Action]) -> None:
+    def apply(self, actions: Iterable[Action]) -> None:
         for action in actions:
             ((name, body),) = action.items()
             match name:
@@ -118,12 +116,12 @@ class _Replay:
 
 def _identity(action: Action) -> tuple[str, str]:
     vector = action.get("deletionVector")
-    told = f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector.get('offset')}" if vector else ""
-    return str(action["path"]), told
+    vector_id = f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector.get('offset')}" if vector else ""
+    return str(action["path"]), vector_id
 
 
 def last_checkpoint(store: Store, table: str) -> dict[str, Any] | None:
-    """Which it is, and how it is stored."""
+    """The content of ``_last_checkpoint``."""
     try:
         return json.loads(store.read(f"{table}/{LOG}/_last_checkpoint"))  # type: ignore[no-any-return]
     except FileNotFoundError:
@@ -138,16 +136,16 @@ def _checkpointed(store: Store, path: str) -> list[dict[str, Any]]:
 
 
 def _without_nulls(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A map of Parquet comes as pairs. What stands there once more as columns of its own is left out."""
-    told = dict[str, Any]()
+    """Parquet maps are read as pairs. Parsed duplicates of other columns are left out."""
+    result = dict[str, Any]()
     for name, value in body.items():
         if name.endswith("_parsed"):
             continue
         if isinstance(value, dict):
-            told[name] = _without_nulls(value)
+            result[name] = _without_nulls(value)
         elif value is not None:
-            told[name] = dict(value) if name in MAPS else value
-    return told
+            result[name] = dict(value) if name in MAPS else value
+    return result
 
 
 def _commits(store: Store, table: str, first: int) -> Iterator[list[dict[str, Any]]]:

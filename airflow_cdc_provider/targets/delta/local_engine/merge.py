@@ -1,4 +1,4 @@
-"""One merge: rows looked up, marked and written anew; then one commit of all that, with token and control record."""
+"""A merge: rows are looked up, marked and rewritten; then one commit with the token and the control record."""
 
 from __future__ import annotations
 
@@ -29,22 +29,21 @@ from airflow_cdc_provider.targets.delta.local_engine.log_replay import (
 )
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import (
     column_order,
-    measured_columns,
+    columns_with_statistics,
     supports_plan,
     supports_table,
 )
 
-MOST_ROWS = 4_000_000
-"""So many rows may stand in the files whose keys are looked at: above it, Spark's tasks share the work."""
-
+MAX_ROWS = 4_000_000
+"""Limit for the rows in files whose keys are looked up: above it, Spark's parallel tasks are faster."""
 
 READERS = 8
-"""Files are many, and an object store answers slowly."""
+"""Threads that look up keys: there are many files, and object stores have a high latency."""
 
 
 @dataclass(frozen=True)
-class Label:
-    """What the commit says of itself: ``text`` is the control record."""
+class CommitLabel:
+    """What a commit records besides its data: ``text`` is the control record."""
 
     app_id: str
     token: int
@@ -52,9 +51,8 @@ class Label:
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """All but the commit itself, which goes on top of the version that was looked at or not at all. Rows ``updated``
-    include those that were flagged deleted."""
+class PreparedCommit:
+    """A commit on top of the version that was read. Rows ``updated`` include soft-deleted ones."""
 
     store: Store
     path: str
@@ -64,46 +62,52 @@ class Prepared:
     deleted: int
 
     def commit(self) -> bool:
-        """False where another commit came first."""
+        """False if another commit came first."""
         return self.store.create(self.path, self.content) or self.store.read(self.path) == self.content
 
 
-class TokenPassed(Exception):
-    """The table holds a commit with this token, or a higher one."""
+class StaleToken(Exception):
+    """The table has a commit with this token or a higher one."""
 
 
-def prepare(store: Store, table: str, staged: pa.Table, plan: MergePlan, label: Label) -> Prepared | None:
-    """None where table or batch ask for more than is done here: then nothing was written. ``store``: the target's
-    location; ``staged``: rows as ``core.merge`` says. Raises TokenPassed, and what reading the table raises."""
+def prepare_merge(
+    store: Store, table: str, staged: pa.Table, plan: MergePlan, label: CommitLabel
+) -> PreparedCommit | None:
+    """None if the table or the batch is not supported; nothing is written then. ``store``: the target's location;
+    ``staged``: rows as ``core.table.merge_plan`` defines them. Raises StaleToken, and errors of reading the table."""
     if not supports_plan(plan):
         return None
     snapshot = read_snapshot(store, table)
     if snapshot is None or not supports_table(snapshot, plan):
         return None
     if snapshot.tokens.get(label.app_id, -1) >= label.token:
-        raise TokenPassed
-    wanted = KeySet(staged.select(list(plan.schema.key)))
-    candidates = [file for file in snapshot.files if len(staged) and wanted.may_be_in(file)]
-    if sum(file.rows or 0 for file in candidates) > MOST_ROWS:
+        raise StaleToken
+    keys = KeySet(staged.select(list(plan.schema.key)))
+    candidates = [file for file in snapshot.files if len(staged) and keys.may_be_in(file)]
+    if sum(file.rows or 0 for file in candidates) > MAX_ROWS:
         return None
     try:
         with ThreadPoolExecutor(READERS, thread_name_prefix="lookup") as pool:
-            met = [found for found in pool.map(partial(wanted.matches, store, table), candidates) if found is not None]
-        return None if _met_twice(met) else _Merge(store, table, snapshot, staged, plan, label).prepared(met)
-    except (UnreadableVector, pa.ArrowException):  # files of other writers may hold what Arrow cannot take as ours
+            lookups = pool.map(partial(keys.matches, store, table), candidates)
+            matches = [match for match in lookups if match is not None]
+        if _has_repeated_keys(matches):
+            return None
+        return _Merge(store, table, snapshot, staged, plan, label).prepare(matches)
+    except (UnreadableVector, pa.ArrowException):  # files of other writers may not cast to our types
         return None
 
 
-def _met_twice(met: Sequence[KeyMatches]) -> bool:
-    numbers = np.concatenate([one.numbers for one in met]) if met else np.empty(0)
+def _has_repeated_keys(matches: Sequence[KeyMatches]) -> bool:
+    numbers = np.concatenate([match.numbers for match in matches]) if matches else np.empty(0)
     return len(np.unique(numbers)) < len(numbers)
 
 
 @dataclass(frozen=True)
-class _Leaving:
-    """Rows of a file that are marked now: ``flagged`` ones of them stay, with a mark of ours."""
+class _MarkedRows:
+    """Rows of a file that the merge marks deleted. The ``flagged`` ones are soft deletes by the staged rows ``by``:
+    they are written again with the flag."""
 
-    met: KeyMatches
+    match: KeyMatches
     positions: Positions
     flagged: Positions
     by: Numbers
@@ -116,64 +120,67 @@ class _Merge:
     snapshot: TableSnapshot
     staged: pa.Table
     plan: MergePlan
-    label: Label
+    label: CommitLabel
 
-    def prepared(self, met: Sequence[KeyMatches]) -> Prepared:
-        gone = pc.equal(self.staged[OP], GONE).to_numpy()
-        seen = np.zeros(len(self.staged), bool)
+    def prepare(self, matches: Sequence[KeyMatches]) -> PreparedCommit:
+        is_delete = pc.equal(self.staged[OP], GONE).to_numpy()
+        has_row = np.zeros(len(self.staged), bool)
         written = np.zeros(len(self.staged), bool)
-        leaving, updated, deleted = list[_Leaving](), 0, 0
-        for one in met:
-            seen[one.numbers] = True
-            newer = self._newer(one)
-            goes = newer & gone[one.numbers] & (self.plan.on_delete is not OnDelete.IGNORE)
-            changes = newer & ~gone[one.numbers]
-            written[one.numbers[changes]] = True
-            flagged = goes if self.plan.soft else np.zeros(len(goes), bool)
-            updated += int(changes.sum() + flagged.sum())
-            deleted += int(goes.sum() - flagged.sum())
-            if (leaves := goes | changes).any():
-                by = one.numbers[flagged]
-                leaving.append(_Leaving(one, one.positions[leaves], one.positions[flagged], by))
-        inserted = ~seen & ~gone
-        actions = self._actions(leaving, written | inserted)
+        marked_rows, updated, deleted = list[_MarkedRows](), 0, 0
+        for match in matches:
+            has_row[match.numbers] = True
+            newer = self._newer(match)
+            deletes = newer & is_delete[match.numbers] & (self.plan.on_delete is not OnDelete.IGNORE)
+            updates = newer & ~is_delete[match.numbers]
+            written[match.numbers[updates]] = True
+            flagged = deletes if self.plan.soft else np.zeros(len(deletes), bool)
+            updated += int(updates.sum() + flagged.sum())
+            deleted += int(deletes.sum() - flagged.sum())
+            if (marked := deletes | updates).any():
+                by = match.numbers[flagged]
+                marked_rows.append(_MarkedRows(match, match.positions[marked], match.positions[flagged], by))
+        inserted = ~has_row & ~is_delete
+        actions = self._actions(marked_rows, written | inserted)
         counts = int(inserted.sum()), updated, deleted
         path = commit_path(self.table, self.snapshot.version + 1)
-        return Prepared(self.store, path, self._content(actions, *counts), *counts)
+        return PreparedCommit(self.store, path, self._content(actions, *counts), *counts)
 
-    def _newer(self, met: KeyMatches) -> np.typing.NDArray[np.bool_]:
-        ours = self.staged[ORDER].take(pa.array(met.numbers))
+    def _newer(self, match: KeyMatches) -> np.typing.NDArray[np.bool_]:
+        staged = self.staged[ORDER].take(pa.array(match.numbers))
         compare = pc.greater_equal if self.plan.not_older else pc.greater
-        return compare(ours, met.orders).fill_null(False).to_numpy()  # type: ignore[no-any-return]
+        return compare(staged, match.orders).fill_null(False).to_numpy()  # type: ignore[no-any-return]
 
-    def _actions(self, leaving: Sequence[_Leaving], written: Numbers) -> list[dict[str, Any]]:
-        marked = [np.union1d(one.met.marked, one.positions) for one in leaving]
-        kept = [len(rows) < (one.met.file.rows or 0) for one, rows in zip(leaving, marked, strict=True)]
-        vectors = [rows for rows, stays in zip(marked, kept, strict=True) if stays]
-        descriptors = iter(write_vectors(self.store, self.table, vectors) if vectors else ())
+    def _actions(self, marked_rows: Sequence[_MarkedRows], written: Numbers) -> list[dict[str, Any]]:
+        vectors = [np.union1d(rows.match.marked, rows.positions) for rows in marked_rows]
+        keeps_rows = [
+            len(vector) < (rows.match.file.rows or 0) for rows, vector in zip(marked_rows, vectors, strict=True)
+        ]
+        new_vectors = [vector for vector, keeps in zip(vectors, keeps_rows, strict=True) if keeps]
+        descriptors = iter(write_vectors(self.store, self.table, new_vectors) if new_vectors else ())
         actions: list[dict[str, Any]] = []
-        for one, stays in zip(leaving, kept, strict=True):
-            actions.append({"remove": removal(one.met.file)})
-            if stays:
-                actions.append({"add": with_vector(dict(one.met.file.add), next(descriptors))})
-        rows = self._new_rows(leaving, written)
-        if len(rows):
-            actions.append({"add": write_rows(self.store, self.table, rows, measured_columns(self.snapshot.metadata))})
+        for rows, keeps in zip(marked_rows, keeps_rows, strict=True):
+            actions.append({"remove": removal(rows.match.file)})
+            if keeps:
+                actions.append({"add": with_vector(dict(rows.match.file.add), next(descriptors))})
+        new_rows = self._new_rows(marked_rows, written)
+        if len(new_rows):
+            statistics_columns = columns_with_statistics(self.snapshot.metadata)
+            actions.append({"add": write_rows(self.store, self.table, new_rows, statistics_columns)})
         return actions
 
-    def _new_rows(self, leaving: Sequence[_Leaving], written: Numbers) -> pa.Table:
+    def _new_rows(self, marked_rows: Sequence[_MarkedRows], written: Numbers) -> pa.Table:
         names = column_order(self.snapshot)
-        fresh = self.staged.filter(pa.array(written))
+        staged = self.staged.filter(pa.array(written))
         if self.plan.soft:
-            fresh = fresh.append_column(DELETED, pa.array(np.zeros(len(fresh), bool)))
-        fresh = fresh.select(names)
-        parts = [fresh, *(self._flagged(one, fresh.schema) for one in leaving if len(one.flagged))]
+            staged = staged.append_column(DELETED, pa.array(np.zeros(len(staged), bool)))
+        staged = staged.select(names)
+        parts = [staged, *(self._flagged(rows, staged.schema) for rows in marked_rows if len(rows.flagged))]
         return pa.concat_tables(parts).sort_by([(name, "ascending") for name in self.plan.schema.key])
 
-    def _flagged(self, leaving: _Leaving, columns: pa.Schema) -> pa.Table:
-        """The rows as they were, with the mark and the order key of what deleted them."""
-        rows = pa.concat_tables(rows_at(self.store, self.table, leaving.met.file, leaving.flagged, columns))
-        values = {DELETED: pa.array(np.ones(len(rows), bool)), ORDER: self.staged[ORDER].take(pa.array(leaving.by))}
+    def _flagged(self, marked: _MarkedRows, columns: pa.Schema) -> pa.Table:
+        """The old rows with the delete flag and the order key of the delete."""
+        rows = pa.concat_tables(rows_at(self.store, self.table, marked.match.file, marked.flagged, columns))
+        values = {DELETED: pa.array(np.ones(len(rows), bool)), ORDER: self.staged[ORDER].take(pa.array(marked.by))}
         for name, value in values.items():
             rows = rows.set_column(rows.schema.get_field_index(name), name, value)
         return rows
@@ -184,8 +191,8 @@ class _Merge:
             "numTargetRowsInserted": inserted,
             "numTargetRowsUpdated": updated,
             "numTargetRowsDeleted": deleted,
-            "numTargetFilesAdded": sum("add" in one for one in actions),
-            "numTargetFilesRemoved": sum("remove" in one for one in actions),
+            "numTargetFilesAdded": sum("add" in action for action in actions),
+            "numTargetFilesRemoved": sum("remove" in action for action in actions),
         }
         parameters = {"predicate": json.dumps(self.plan.schema.key)}
         info = commit_info("MERGE", parameters, metrics, self.snapshot.version, self.label)
@@ -195,7 +202,7 @@ class _Merge:
 
 
 def commit_info(
-    operation: str, parameters: Mapping[str, str], metrics: Mapping[str, int], read_version: int, label: Label
+    operation: str, parameters: Mapping[str, str], metrics: Mapping[str, int], read_version: int, label: CommitLabel
 ) -> dict[str, Any]:
     info = {
         "timestamp": time.time_ns() // 1_000_000,
@@ -212,6 +219,8 @@ def commit_info(
 
 
 def removal(file: ActiveFile) -> dict[str, Any]:
-    told = {name: file.add[name] for name in ("partitionValues", "size", "tags", "deletionVector") if name in file.add}
+    copied = {
+        name: file.add[name] for name in ("partitionValues", "size", "tags", "deletionVector") if name in file.add
+    }
     removed = {"path": file.path, "deletionTimestamp": time.time_ns() // 1_000_000, "dataChange": True}
-    return {**removed, "extendedFileMetadata": True, **told}
+    return {**removed, "extendedFileMetadata": True, **copied}

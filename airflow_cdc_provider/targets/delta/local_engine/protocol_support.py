@@ -1,4 +1,4 @@
-"""Which tables, and which writes into them, are simple enough."""
+"""The tables and merges that the local engine supports."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFil
 
 READER, WRITER = 3, 7
 FEATURES = frozenset({"deletionVectors", "timestampNtz", "appendOnly", "invariants"})
-"""The last two by name only: what they ask for stands in the settings and the columns, and is looked for there."""
+"""The last two by name only: their rules are in the settings and the columns, which are checked for them."""
 
-HARMLESS = (
+SUPPORTED_SETTINGS = (
     "delta.enableDeletionVectors",
     "delta.checkpointInterval",
     "delta.dataSkippingNumIndexedCols",
@@ -50,7 +50,7 @@ _TYPES: dict[Kind, str] = {
 
 
 def supports_plan(plan: MergePlan) -> bool:
-    """Every staged row is known whole, and no row changes but those that staged rows meet."""
+    """Every staged row is a full image, and only rows with a staged row change."""
     floating = {Kind.FLOAT32, Kind.FLOAT64}
     keys = [plan.schema.column(name) for name in plan.schema.key]
     plain = bool(keys) and not any(column.type.kind in floating for column in keys)
@@ -58,7 +58,7 @@ def supports_plan(plan: MergePlan) -> bool:
 
 
 def supports_table(snapshot: TableSnapshot, plan: MergePlan) -> bool:
-    """The table asks nothing of its writers but deletion vectors, and holds the columns of the plan and no others."""
+    """The table requires only deletion vectors of its writers, and has exactly the columns of the plan."""
     return (
         supports_writes(snapshot)
         and dict(_columns(snapshot.metadata)) == dict(expected_columns(plan.schema, plan.soft))
@@ -75,13 +75,13 @@ def supports_writes(snapshot: TableSnapshot) -> bool:
         versions == (READER, WRITER)
         and "deletionVectors" in features <= FEATURES
         and configuration.get("delta.enableDeletionVectors") == "true"
-        and all(name.startswith(HARMLESS) or not name.startswith("delta.") for name in configuration)
+        and all(name.startswith(SUPPORTED_SETTINGS) or not name.startswith("delta.") for name in configuration)
         and not metadata["partitionColumns"]
     )
 
 
 def _simple_file(file: ActiveFile) -> bool:
-    """It stands in the table's folder, under a name that is spelled as it is, and tells how many rows it has."""
+    """The file is in the table's folder, has an unescaped name, and its number of rows is known."""
     vector = file.vector or {"storageType": IN_FILE}
     return file.rows is not None and not set("/%") & set(file.path) and vector["storageType"] in (IN_FILE, INLINE)
 
@@ -90,8 +90,8 @@ def column_order(snapshot: TableSnapshot) -> list[str]:
     return [name for name, _ in _columns(snapshot.metadata)]
 
 
-def measured_columns(metadata: Mapping[str, Any]) -> Sequence[str]:
-    """The columns that the table wants minima and maxima of."""
+def columns_with_statistics(metadata: Mapping[str, Any]) -> Sequence[str]:
+    """The columns for which the table keeps minima and maxima."""
     configuration: Mapping[str, str] = metadata.get("configuration", {})
     names = [name for name, _ in _columns(metadata)]
     if listed := configuration.get(STATISTICS):
@@ -101,7 +101,7 @@ def measured_columns(metadata: Mapping[str, Any]) -> Sequence[str]:
 
 
 def expected_columns(schema: TableSchema, soft: bool) -> Iterator[tuple[str, str]]:
-    """Names and Delta's types of a table of ours."""
+    """Names and Delta types of a target table."""
     for column in schema.columns:
         yield column.name, _type(column.type)
     if schema.key:
@@ -117,7 +117,7 @@ def _type(logical: LogicalType) -> str:
 
 
 def _columns(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Name and type; of one with rules of its own the type is none of ours."""
+    """Names and types; the type is empty for columns with constraints or metadata rules, which are unsupported."""
     for field in json.loads(metadata["schemaString"])["fields"]:
         rules = not field["nullable"] or any(name.startswith(("delta.", "CURRENT_")) for name in field["metadata"])
         yield field["name"], "" if rules or not isinstance(field["type"], str) else field["type"]

@@ -51,7 +51,7 @@ def crm(org: SalesforceOrg, tmp_path: Path, spark: SparkSession) -> Crm:
     def truth(table: str) -> Rows:
         source = made.replicator().source
         assert isinstance(source, SalesforcePollSource)
-        found = source._of(table)
+        found = source._describe(table)
         columns = [c for c in found.schema.columns if c.name not in found.snapshot_only - {"SystemModstamp"}]
         return {
             one: {c.name: json.loads(from_json(c.type)(row[c.name])) for c in columns}

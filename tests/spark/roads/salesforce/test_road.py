@@ -9,14 +9,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.sources.salesforce import bulk
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.steps import TableResult
-from airflow_cdc_provider.core.failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.spec.definition import Reconcile
-from airflow_cdc_provider.core.table.published_cut import tables_of_a_cut
+from airflow_cdc_provider.core.table.published_cut import select_cut_tables
 from airflow_cdc_provider.core.table.state_rows import Lane
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
@@ -71,7 +71,7 @@ def change_many(org: SalesforceOrg, table: str, text: str) -> None:
 def published(crm: Crm) -> list[str]:
     replicator = crm.replicator()
     rows = replicator.state.tables("crm").values()
-    return sorted(row.table for row in tables_of_a_cut(rows, replicator.log.sealed()))
+    return sorted(row.table for row in select_cut_tables(rows, replicator.log.sealed()))
 
 
 def proved(crm: Crm, key: str) -> dict[str, TableResult]:

@@ -1,8 +1,8 @@
-"""The body of a change event, of which nearly all fields are null. Pure.
+"""Avro reader for the body of a change event, of which nearly all fields are null. Pure.
 
-An update lists every field of its object and tells the values of a few. A null is one zero byte, so a row of nulls is
-stepped over at once, where a general reader looks at each: with 70 fields that is five times as fast. fastavro stays
-the judge: the tests read everything through both.
+An update contains every field of its object and the values of a few. A null is one zero byte, so a run of nulls is
+skipped at once, whereas a general reader reads each: with 70 fields that is five times as fast. The tests compare
+the results with fastavro's.
 """
 
 from __future__ import annotations
@@ -12,46 +12,47 @@ from collections.abc import Callable, Mapping, Sequence
 from struct import Struct
 from typing import Any
 
-from airflow_cdc_provider.connectors.sources.salesforce.dead_letter_codec import DecodeError
+from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
 
-Read = Callable[[bytes, int], tuple[Any, int]]
-"""From bytes and a place in them to a value and the place behind it."""
+Reader = Callable[[bytes, int], tuple[Any, int]]
+"""From bytes and an offset to a value and the offset after it."""
 
 ZEROS = re.compile(b"\0*")
 DOUBLE, FLOAT = Struct("<d"), Struct("<f")
 
 
-class Body:
-    """Reads fields in the order of ``fields``: the Avro schema's own, names resolved."""
+class EventBody:
+    """``fields``: those of the Avro schema, with named types resolved."""
 
     def __init__(self, fields: Sequence[Mapping[str, Any]]) -> None:
         self._fields = [(field["name"], _reader(field["type"])) for field in fields]
-        self._nulls_from: list[int] = [0]
+        self._nullable_run: list[int] = [0]
+        """Index -> number of successive fields from it on whose union begins with null."""
         for field in reversed(fields):
             null_first = isinstance(field["type"], list) and field["type"][0] == "null"
-            self._nulls_from.insert(0, self._nulls_from[0] + 1 if null_first else 0)
+            self._nullable_run.insert(0, self._nullable_run[0] + 1 if null_first else 0)
 
     def read(self, data: bytes, at: int) -> tuple[dict[str, Any], int]:
-        """The fields that are not null, and the place behind the body. Raises IndexError, ValueError or struct.error
-        where the bytes are no such body."""
-        found: dict[str, Any] = {}
-        number, count = 0, len(self._fields)
+        """The fields that are not null, and the offset after the body. Raises IndexError, ValueError or struct.error if
+        the bytes do not match the schema."""
+        values: dict[str, Any] = {}
+        index, count = 0, len(self._fields)
         zeros = ZEROS.match
         while True:
-            if many := self._nulls_from[number]:
-                skipped = min(zeros(data, at).end() - at, many)  # type: ignore[union-attr]
-                number += skipped
+            if nullable := self._nullable_run[index]:
+                skipped = min(zeros(data, at).end() - at, nullable)  # type: ignore[union-attr]
+                index += skipped
                 at += skipped
-            if number == count:
-                return found, at
-            name, read = self._fields[number]
+            if index == count:
+                return values, at
+            name, read = self._fields[index]
             value, at = read(data, at)
             if value is not None:
-                found[name] = value
-            number += 1
+                values[name] = value
+            index += 1
 
 
-def _reader(kind: Any) -> Read:
+def _reader(kind: Any) -> Reader:
     if isinstance(kind, list):
         return _union([*map(_reader, kind)])
     if isinstance(kind, str):
@@ -67,46 +68,46 @@ def _reader(kind: Any) -> Read:
             return SCALARS[plain]
 
 
-def _union(branches: list[Read]) -> Read:
+def _union(branches: list[Reader]) -> Reader:
     def read(data: bytes, at: int) -> tuple[Any, int]:
         byte = data[at]
-        if byte & 0x81:  # a negative number, or one of several bytes
+        if byte & 0x81:  # negative, or longer than a byte
             raise DecodeError("a union has no such branch")
         return branches[byte >> 1](data, at + 1)
 
     return read
 
 
-def _record(kind: Mapping[str, Any]) -> Read:
-    body = Body(kind["fields"])
+def _record(kind: Mapping[str, Any]) -> Reader:
+    body = EventBody(kind["fields"])
     names = [field["name"] for field in kind["fields"]]
 
     def read(data: bytes, at: int) -> tuple[dict[str, Any], int]:
-        found, at = body.read(data, at)
-        return {name: found.get(name) for name in names}, at
+        values, at = body.read(data, at)
+        return {name: values.get(name) for name in names}, at
 
     return read
 
 
-def _array(item: Read) -> Read:
+def _array(item: Reader) -> Reader:
     def read(data: bytes, at: int) -> tuple[list[Any], int]:
-        found: list[Any] = []
+        values: list[Any] = []
         while True:
             count, at = _long(data, at)
             if not count:
-                return found, at
-            if count < 0:  # the block says its size in bytes, too
+                return values, at
+            if count < 0:  # the size of the block in bytes follows
                 _, at = _long(data, at)
             if abs(count) > len(data):
                 raise DecodeError("an array is longer than its message")
             for _ in range(abs(count)):
                 value, at = item(data, at)
-                found.append(value)
+                values.append(value)
 
     return read
 
 
-def _enum(symbols: Sequence[str]) -> Read:
+def _enum(symbols: Sequence[str]) -> Reader:
     def read(data: bytes, at: int) -> tuple[str, int]:
         number, at = _long(data, at)
         if number < 0:
@@ -158,7 +159,7 @@ def _float(data: bytes, at: int) -> tuple[float, int]:
     return FLOAT.unpack_from(data, at)[0], at + 4
 
 
-SCALARS: dict[str, Read] = {
+SCALARS: dict[str, Reader] = {
     "null": _null,
     "boolean": _boolean,
     "int": _long,

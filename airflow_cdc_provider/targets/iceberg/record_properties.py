@@ -1,7 +1,7 @@
 """A control record as properties of a snapshot.
 
-Its schema and identity are left out and named by an id: a table's metadata is written anew with every commit and holds
-all of its snapshots, so what rarely changes stands there once, as a property of the table.
+Its schema and identity change rarely and are stored once, as table properties that the snapshot refers to by id: every
+commit rewrites a table's metadata with all of its snapshots.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def snapshot_properties(record: ControlRecord) -> dict[str, str]:
         REPLICATOR: record.replicator,
         TABLE: record.table,
         RECORD: _text(to_plain(replace(record, schema=None, identity=None))),
-        **{name: id for name, (id, _) in _apart(record).items()},
+        **{name: id for name, (id, _) in _separate_parts(record).items()},
     }
 
 
 def table_properties(record: ControlRecord) -> dict[str, str]:
-    """What the record's schema and identity stand in."""
-    return {f"{name}.{id}": text for name, (id, text) in _apart(record).items()}
+    """The table properties with the record's schema and identity."""
+    return {f"{name}.{id}": text for name, (id, text) in _separate_parts(record).items()}
 
 
-def _apart(record: ControlRecord) -> dict[str, tuple[str, str]]:
+def _separate_parts(record: ControlRecord) -> dict[str, tuple[str, str]]:
     """Property → id and text."""
     parts: dict[str, tuple[str, str]] = {}
     if record.schema:
@@ -51,7 +51,7 @@ def _apart(record: ControlRecord) -> dict[str, tuple[str, str]]:
 def own_record(
     summary: Mapping[str, str], properties: Mapping[str, str], replicator: str, table: str
 ) -> ControlRecord | None:
-    """The record that a snapshot carries; None where it is not one of this replicator for this table."""
+    """The record in a snapshot; None if it is not one of this replicator and table."""
     if (summary.get(REPLICATOR), summary.get(TABLE)) != (replicator, table) or RECORD not in summary:
         return None
     record = from_plain(ControlRecord, json.loads(summary[RECORD]))

@@ -1,4 +1,4 @@
-"""Values as the copy's columns hold them, which the definition may want otherwise than the source's types. Pure."""
+"""Conversion of source values to the types of the copy's columns, which the definition can override. Pure."""
 
 from __future__ import annotations
 
@@ -8,45 +8,50 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
-from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, lacking, or_none
+from airflow_cdc_provider.connectors.unrepresentable import (
+    Unrepresentable,
+    none_if_unrepresentable,
+    text_if_unrepresentable,
+)
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
 T = TypeVar("T")
 FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
-NOT_CAST = FLOATS | {Kind.BYTES}
-"""Kinds whose values the binlog does not tell as the server spells them."""
+NOT_CASTABLE = FLOATS | {Kind.BYTES}
+"""Kinds whose values in the binlog cannot be converted to the server's text."""
 
 
-def formed(
+def convert_for_copy(
     schema: TableSchema, column: Column, described: CatalogColumn, read: Callable[[T], Any]
 ) -> Callable[[T], Any]:
-    """``read`` gives the value that the source has, and raises Unrepresentable for one that no target has."""
+    """A function from a cell to the value in ``column``. ``read``: from a cell to the source's value; it raises
+    Unrepresentable for a value that no target can represent."""
     if column.text_of:
-        return lacking(read)
+        return text_if_unrepresentable(read)
     if schema.has_text_of(column.name):
-        return or_none(read)
+        return none_if_unrepresentable(read)
     if column.type != described.column.type and column.type.kind is Kind.TEXT:
         return _as_text(read, described.fraction)
     if column.name in schema.key and column.type.kind in FLOATS:
-        return lambda cell: read(cell) + 0.0  # to the source 0.0 and -0.0 are one key
+        return lambda cell: read(cell) + 0.0  # 0.0 and -0.0 are one key at the source
     return read
 
 
 def _as_text(read: Callable[[T], Any], digits: int) -> Callable[[T], str]:
-    def told(cell: T) -> str:
+    def read_text(cell: T) -> str:
         try:
             return _text(read(cell), digits)
         except Unrepresentable as error:
             return error.text
 
-    return told
+    return read_text
 
 
 def _text(value: Any, digits: int) -> str:
     match value:
         case datetime():
-            whole = value.replace(tzinfo=None, microsecond=0).isoformat(sep=" ")
-            return whole + (f".{value.microsecond:06d}"[: digits + 1] if digits else "")
+            seconds = value.replace(tzinfo=None, microsecond=0).isoformat(sep=" ")
+            return seconds + (f".{value.microsecond:06d}"[: digits + 1] if digits else "")
         case date():
             return value.isoformat()
         case bool():

@@ -1,0 +1,73 @@
+"""Fetch the current rows of records that the stream does not describe completely, as change records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+
+from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
+from airflow_cdc_provider.connectors.sources.salesforce.fetch import fetch
+from airflow_cdc_provider.connectors.sources.salesforce.header import ChangeType
+from airflow_cdc_provider.connectors.sources.salesforce.rest import IDS_PER_RETRIEVE, Rest
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
+from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
+from airflow_cdc_provider.core.table.schema import TableSchema
+
+
+def refetch(
+    rest: Rest, schema: TableSchema, records: Sequence[ChangeRecord], describe: Callable[[str], ObjectSchema]
+) -> Iterator[ChangeRecord]:
+    """A ``read`` of each existing record, including archived ones; a ``delete`` of each in the recycle bin. A record
+    that Salesforce does not return was deleted permanently, or is hidden from the user: it is a ``delete`` if the
+    stream has a gap for its delete, and else omitted, because then its delete is still to come. Raises
+    SourceUnavailable."""
+    by_id = {str(json.loads(record.key or "[]")[0]): record for record in records}
+    ids = list(by_id)
+    for start in range(0, len(ids), IDS_PER_RETRIEVE):
+        chunk = ids[start : start + IDS_PER_RETRIEVE]
+        fetched_at = rest.now() if any(_is_deleted(by_id[record_id]) for record_id in chunk) else None
+        try:
+            result = fetch(rest, schema, chunk, describe)
+        except DecodeError as error:
+            raise SourceUnavailable(_unreadable(schema.table, str(error))) from error
+        for record_id, row in result.rows.items():
+            complete = json.loads(row.after).keys() == set(schema.names)
+            yield ChangeRecord(
+                schema.table,
+                Operation.READ,
+                "",
+                schema.schema_id,
+                key=f'["{record_id}"]',
+                after=row.after,
+                after_complete=complete,
+                commit_ts=row.modstamp,
+            )
+        for record_id, at in result.deleted.items():
+            yield _delete(schema, record_id, at)
+        for record_id in result.missing:
+            if _is_deleted(by_id[record_id]):
+                yield _delete(schema, record_id, fetched_at)
+
+
+def _delete(schema: TableSchema, record_id: str, at: datetime | None) -> ChangeRecord:
+    key = f'["{record_id}"]'
+    return ChangeRecord(schema.table, Operation.DELETE, "", schema.schema_id, key_before=key, commit_ts=at)
+
+
+def _is_deleted(record: ChangeRecord) -> bool:
+    """Whether the record is a gap that stands for a delete."""
+    after = json.loads(record.after or "{}") if record.op == Operation.GAP else {}
+    return bool(after.get("change_type") == ChangeType.GAP_DELETE)
+
+
+def _unreadable(table: str, error: str) -> Problem:
+    return Problem(
+        "SRC056",
+        f"a fetched record of {table} has a value that does not match its column's type",
+        where=table,
+        found=error,
+        do=f"check whether the field's type was changed; if so: airflow cdc resync, with --table {table}",
+        data="the changes of the records wait in the carry-over; all other rows are applied",
+    )

@@ -1,0 +1,149 @@
+"""Commands that need no Spark: pause, resume and rewind. The command line or a run carries them out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from airflow_cdc_provider.control.fences import commit_fence
+from airflow_cdc_provider.control.replicator import Replicator, utc_now
+from airflow_cdc_provider.control.rewind import rewind
+from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, decision_path
+from airflow_cdc_provider.core.decisions.pause_resume import (
+    StateChange,
+    TableStatus,
+    no_copy,
+    plan_state_changes,
+    unknown_tables,
+)
+from airflow_cdc_provider.core.errors import Fenced, Problem, Retryable
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.targets.target import TargetState
+
+IMMEDIATE = frozenset({CommandKind.PAUSE, CommandKind.RESUME, CommandKind.REWIND})
+
+
+def carry_out(
+    replicator: Replicator,
+    commands: Iterable[Command],
+    targets: Mapping[str, str],
+    states: Mapping[str, TargetState],
+    actor: str,
+) -> bool:
+    """Carry out every pause, resume and rewind of ``commands``, in their order. ``targets``: source table → target
+    table; ``states``: target states that were read already. Returns whether a table may have been fenced, so that
+    ``states`` is stale.
+
+    A command stays pending for the next run if one of its target tables is unavailable or has a newer commit; so do
+    later commands for the same tables. A command that another process has finished meanwhile is skipped."""
+    current, postponed, fenced = dict(states), list[Command](), False
+    for command in commands:
+        if command.kind not in IMMEDIATE:
+            continue
+        named = {table: target for table, target in targets.items() if command.names(table)}
+        if any(_share_a_table(command, other) for other in postponed):
+            postponed.append(command)
+            continue
+        try:
+            for table in named.keys() - current.keys():
+                current[table] = replicator.target.state(table, named[table])
+            # After the reads: a command that is open now was open when its tables were read.
+            if (now := replicator.state.command(command.id)) is not None and not now.finished:
+                fenced |= _carry_out(replicator, command, named, current, actor)
+        except (Fenced, Retryable):
+            postponed.append(command)
+            fenced = True
+        for table in named:
+            current.pop(table, None)
+    return fenced
+
+
+def _share_a_table(command: Command, other: Command) -> bool:
+    return not command.tables or not other.tables or not set(command.tables).isdisjoint(other.tables)
+
+
+def _carry_out(
+    replicator: Replicator, command: Command, named: Mapping[str, str], states: Mapping[str, TargetState], actor: str
+) -> bool:
+    """Raises Fenced if a table has a newer commit."""
+    tables = [TableStatus(table, target, states[table].control) for table, target in named.items()]
+    if command.kind is CommandKind.REWIND:
+        table_orders = _rewind_tables(replicator, command, tables, states, actor)
+    else:
+        table_orders = plan_state_changes(command, tables, utc_now())
+        _fence(replicator, table_orders, tables, states, actor)
+    changed = [order.table for order in table_orders if order.state is not None]
+    refused = [order.refusal for order in table_orders if order.refusal]
+    failpoint("request.fenced")
+    replicator.state.finish(
+        command.id, _outcome(command, changed, refused), _result(table_orders), failed=bool(refused)
+    )
+    return bool(changed)
+
+
+def _fence(
+    replicator: Replicator,
+    table_orders: Iterable[StateChange],
+    tables: Sequence[TableStatus],
+    states: Mapping[str, TargetState],
+    actor: str,
+) -> None:
+    targets = {table.table: table.target for table in tables}
+    for order in table_orders:
+        if order.state is not None:
+            commit_fence(replicator, order.table, targets[order.table], states[order.table], actor, order.state)
+
+
+def _rewind_tables(
+    replicator: Replicator,
+    command: Command,
+    tables: Sequence[TableStatus],
+    states: Mapping[str, TargetState],
+    actor: str,
+) -> tuple[StateChange, ...]:
+    table_orders = [
+        StateChange(table.table, refusal=no_copy(command, table))
+        if table.control is None
+        else rewind(replicator, command, table, states[table.table], actor)
+        for table in tables
+        if command.names(table.table)
+    ]
+    return (*table_orders, *unknown_tables(command, tables))
+
+
+def _outcome(command: Command, changed: Sequence[str], refused: Sequence[Problem]) -> str:
+    done = f"{command.kind}: {', '.join(changed) or 'nothing to change'}"
+    return "; ".join([done, *(f"refused: {problem.what}" for problem in refused)])
+
+
+def _result(table_orders: Sequence[StateChange]) -> dict[str, object]:
+    return {
+        "tables": [
+            {
+                "table": order.table,
+                "state": order.state.name.value if order.state else "unchanged",
+                "problem": to_plain(order.refusal),
+            }
+            for order in table_orders
+        ]
+    }
+
+
+def approve_deletes(replicator: Replicator, command: Command, table: str) -> None:
+    """Write the operator's decision that a resync of this table may delete more rows than ``resync.max_delete``."""
+    now = datetime.now(UTC)
+    decision = OperatorDecision(
+        id=f"{now:%Y%m%dT%H%M%S%f}-{command.id}",
+        kind=DecisionKind.APPROVE_DELETES,
+        replicator=replicator.name,
+        table=table,
+        decided_by=command.requested_by,
+        decided_at=now.isoformat(timespec="milliseconds"),
+        command=command.id,
+        reason=str(command.arguments.get("reason", "")),
+    )
+    replicator.log.store.create(decision_path(decision.id), json.dumps(to_plain(decision)).encode())
+    failpoint("decision.after")

@@ -1,0 +1,16 @@
+"""These tests parse the whole code. In Python 3.11 ``ast.parse`` fails if the garbage collector runs another one in the
+middle of it: the text of a resource warning takes one."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def without_garbage_collection() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
