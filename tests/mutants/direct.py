@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.breakage import Breakage
 
 DIRECT = "airflow_cdc_provider/targets/delta/local_engine"
-FOLD = "spark_jobs/folds/local_engine.py"
+GROUPS, VALUE = "spark_jobs/folds/key_groups.py", "spark_jobs/folds/arrow_rows.py"
 TESTS = "tests/spark/test_delta_direct.py"
 COPIES = "tests/spark/test_delta_copies.py"
 SHORT = "tests/spark/roads/salesforce/test_road.py::test_a_copy_that_comes_short_is_not_committed"
@@ -15,28 +15,28 @@ VALUES = "tests/spark/test_fold_here.py::test_a_value_is_read_as_spark_reads_it_
 DIRECT_MERGES = (
     Breakage(
         "the first record of a key is its row",
-        FOLD,
+        GROUPS,
         "in_order = pc.sort_indices(order).to_numpy()",
         "in_order = pc.sort_indices(order).to_numpy()[::-1]",
         (PLAIN,),
     ),
     Breakage(
         "records that the copy holds already are folded again",
-        FOLD,
-        'pc.greater(records["order_key"], fold.after)',
+        "spark_jobs/windows/local_records.py",
+        'pc.greater(records["order_key"], after)',
         'pc.greater(records["order_key"], "")',
         ("tests/spark/test_fold.py::test_records_up_to_the_floor_are_in_the_copy_already",),
     ),
     Breakage(
         "bytes that are not base64 are skipped",
-        FOLD,
+        VALUE,
         "base64.b64decode(text, validate=True)",
         "base64.b64decode(text)",
         (f"{VALUES}[bytes]",),
     ),
     Breakage(
         "a short float is rounded twice",
-        FOLD,
+        VALUE,
         "Kind.FLOAT32: pa.float32()",
         "Kind.FLOAT32: pa.float64()",
         (f"{VALUES}[float32]",),

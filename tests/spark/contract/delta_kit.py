@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.targets.delta.local_engine.merge import PreparedCommit
+from spark_jobs.folds import dispatch
 from spark_jobs.runtime import memory_budget
 from spark_jobs.writers import delta, delta_local
 from tests.delta_tables import read
@@ -88,7 +89,8 @@ def broken() -> None:
 
 @contextlib.contextmanager
 def delta_in_spark(spark: SparkSession, folder: Path) -> Iterator[DeltaKit]:
-    """With nothing folded or merged by the job itself."""
+    """With nothing folded or merged by the driver itself."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory_budget, "MAX_ROWS", -1)
+        patch.setattr(dispatch, "MAX_INTERPRETED_ROWS", -1)
         yield DeltaKit(spark, folder)
