@@ -6,12 +6,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
 from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.steps import TableResult
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -19,6 +21,7 @@ from airflow_cdc_provider.state.store import StateStore
 from tests.delta_tables import read
 from tests.faults import attempts
 from tests.faults.road import Road
+from tests.faults.worker import request
 
 
 @dataclass
@@ -43,6 +46,10 @@ class Scene(ABC):
 
     def replicator(self) -> Replicator:
         return open_replicator(self.definition, self.secrets, StateStore(self.state_url))
+
+    def ask(self, kind: CommandKind, *tables: str, **arguments: Any) -> None:
+        """Records a command; the next run carries it out."""
+        request(self.replicator(), kind, {"tables": list(tables), "key": uuid4().hex, "arguments": arguments})
 
     def road(self, **more: Any) -> Road:
         """A run that has not begun."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -13,17 +12,14 @@ from typing import Any
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
 from tests.connectors.formats.simulator import COLUMNS, History, Simulator
-from tests.faults.worker import request
 from tests.spark.roads.scene import Scene
 
 MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
 POSTGRES = Manner("postgresql", schemas=True, transactions=True, headers=True)
-_keys = itertools.count(1)
 
 
 @dataclass
@@ -85,10 +81,6 @@ class Fed(Scene):
 
     def rows_of(self) -> dict[str, TableRow]:
         return self.replicator().state.tables(self.definition.name)
-
-    def ask(self, kind: CommandKind, *tables: str, **arguments: Any) -> None:
-        told = {"tables": list(tables), "key": str(next(_keys)), "arguments": arguments}
-        request(self.replicator(), kind, told)
 
     def rows(self, table: str) -> dict[int, tuple[Any, ...]]:
         """Id → row, as the simulator has it."""
