@@ -63,8 +63,8 @@ def without_passing_rows(groups: KeyGroups) -> pa.Table:
 
 
 def _doubtful(groups: KeyGroups) -> Iterator[Sequence[Step]]:
-    """The entries of each key in each transaction that a row arrived at and that ends with a departure, where rows can
-    be told apart."""
+    """The entries of each key in each transaction that a row arrived at and that ends with a departure, if images or
+    ids identify the rows."""
     deletes = pc.equal(groups.entries["op"], DELETE).to_numpy()
     both = groups.any_of(deletes) & groups.any_of(~deletes)
     chosen = np.flatnonzero(both[groups.codes] & pc.is_valid(groups.entries["tx_id"]).to_numpy())
@@ -84,9 +84,8 @@ def _step(at: int, entry: dict[str, object]) -> Step:
     in_place = entry["op"] != DELETE and entry["key"] == entry["key_before"]
     complete = entry["before_complete"] if entry["op"] == DELETE else entry["after_complete"]
     whole = bool(complete and (not in_place or entry["before_complete"]))
-    names = ("before", "after", "row_id", "phase", "link_id")
-    told = {name: entry[name] for name in names}
-    return Step(at, str(entry["order_key"]), str(entry["op"]), in_place, whole=whole, **told)  # type: ignore[arg-type]
+    same = {name: entry[name] for name in ("before", "after", "row_id", "phase", "link_id")}
+    return Step(at, str(entry["order_key"]), str(entry["op"]), in_place, whole=whole, **same)  # type: ignore[arg-type]
 
 
 def _left_out(steps: Sequence[Step]) -> list[Step]:

@@ -22,7 +22,7 @@ NULL = "null"
 
 
 class FoldError(Exception):
-    """The text is one of the marks that ``writers.merge_errors`` looks for."""
+    """Its text is one of the markers of ``core.table.merge_plan``, which ``writers.merge_errors`` recognises."""
 
 
 class Entry(NamedTuple):
@@ -108,7 +108,7 @@ class Life:
 
     @property
     def born(self) -> bool:
-        """No earlier row has values of this life: what it does not know is NULL. After a truncate an upsert, too,
+        """No earlier row has values of this life: what it lacks is NULL. After a truncate an upsert, too,
         starts a row."""
         starts = self.first.op in BEGINS or self.first.op == Operation.UPSERT
         begins = starts and (self.begins or self.rules.truncated)
@@ -123,7 +123,7 @@ class Life:
         return dead if rules.truncated and not rules.own_row else dead and not self.arrived
 
     def add_values(self, values: dict[str, str]) -> None:
-        """Adds what the life knows of columns that ``values`` lacks."""
+        """Adds the known values of columns that ``values`` lacks."""
         for entry in reversed(self.entries):
             if len(values) == len(self.rules.names):
                 return

@@ -56,10 +56,10 @@ WAYS = (
 HEAD = """# Property report
 
 Written by `make properties N={count}`. A history is a random list of transactions on rows of its own; thousands
-share one table. It is told to the real jobs, with some records twice, and cut into windows and batches at random. The
+share one table. The real jobs read it, with some records twice, cut into windows and batches at random. The
 table is truncated and copied again on the way. Each batch is merged twice, one of them staged by two attempts, too.
 Then **every version** of the Delta table is compared with the reference model (`tests/model/source.py`): it must be
-the source between two transactions. The same story staged as one batch must lead to the same end, and the whole log of
+the source between two transactions. The same history staged as one batch must lead to the same end, and the whole log of
 a table with key, applied once more, must change no live row. Of a source that delivers in any order, everything is
 shuffled over all windows, and the end is compared.
 
