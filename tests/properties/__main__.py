@@ -59,8 +59,8 @@ Written by `make properties N={count}`. A history is a random list of transactio
 share one table. The real jobs read it, with some records twice, cut into windows and batches at random. The
 table is truncated and copied again on the way. Each batch is merged twice, one of them staged by two attempts, too.
 Then **every version** of the Delta table is compared with the reference model (`tests/model/source.py`): it must be
-the source between two transactions. The same history staged as one batch must lead to the same end, and the whole log of
-a table with key, applied once more, must change no live row. Of a source that delivers in any order, everything is
+the source between two transactions. The same history staged as one batch must lead to the same end, and the whole log
+of a table with key, applied once more, must change no live row. Of a source that delivers in any order, everything is
 shuffled over all windows, and the end is compared.
 
 {figures}
