@@ -148,8 +148,8 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Hole:
-    """A range of the stream that cannot be read. ``kind``: gap, overflow, schema, or one of the constants of
-    this module. Empty ``ids``: the whole table. ``order_key``: a copy with this or a higher floor repairs the hole; empty if
+    """A range of the stream that cannot be read. ``kind``: gap, overflow, schema, or one of the constants of this
+    module. Empty ``ids``: the whole table. ``order_key``: a copy with this or a higher floor repairs the hole; empty if
     its position in the stream is unknown."""
 
     kind: str
