@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -111,12 +112,14 @@ class DeltaWriter:
         """``record`` is already written to the change log. A crash before the commit changes nothing. After it, the
         token prevents a second application of the batch."""
         self._register(task)
+        before = self.tables.state(task.table, task.target)
+        plan = merge_plan(task, rows.batch, rows.batch.added)
+        if counts := self._local_writer.merge(task, rows, plan, record, before):
+            return counts
         with self._translate_lost_race(task, record):
             added = self._add_columns(task, rows.batch.added)
-        plan = merge_plan(task, rows.batch, added)
-        before = self.tables.state(task.table, task.target)
-        counts = self._local_writer.merge(task, rows, plan, record, before)
-        return counts or self._merge_in_spark(task, rows, plan, record, before)
+        plan, before = replace(plan, added=added), self.tables.state(task.table, task.target)
+        return self._merge_in_spark(task, rows, plan, record, before)
 
     def _copy_in_spark(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
         schema = task.schema

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.spec.definition import OnDelete
-from airflow_cdc_provider.core.table.merge_plan import DELETED, GONE, LIVE, OP, ORDER, PUT, MergePlan
+from airflow_cdc_provider.core.table.merge_plan import DELETED, GONE, KNOWN, LIVE, OP, ORDER, PUT, MergePlan
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.targets.delta.ddl import table_properties
@@ -96,30 +97,54 @@ class Scene:
     def key_of(self, row: Row) -> tuple[Any, ...]:
         return tuple(row[name] for name in self.key)
 
-    def staged(self, random: Random, numbers: list[int], below: int) -> pa.Table:
+    def staged(self, random: Random, numbers: list[int], below: int, partial: bool = False) -> pa.Table:
         rows = [
             {**self.row(random, number, random.randrange(below)), OP: random.choice([LIVE, LIVE, PUT, GONE])}
             for number in numbers
         ]
-        return pa.Table.from_pylist(rows, self.columns.append(pa.field(OP, pa.string())))
+        columns = self.columns.append(pa.field(OP, pa.string()))
+        if partial:
+            rows = [self.partial(random, row) for row in rows]
+            columns = columns.append(pa.field(KNOWN, pa.list_(pa.string())))
+        return pa.Table.from_pylist(rows, columns)
+
+    def partial(self, random: Random, row: Row) -> Row:
+        """The row with some values unknown; one that must exist knows them all where it does not."""
+        old = self.model.get(self.key_of(row))
+        there = old is not None and not old.get(DELETED)
+        names = [name for name in VALUES if random.random() < 0.5]
+        if random.random() < 0.3 or (row[OP] == LIVE and not there):
+            return {**row, KNOWN: None}
+        unknown = {name: None for name in VALUES if name not in names}
+        return {**row, **unknown, KNOWN: [*self.key, *names] if row[OP] != GONE or self.soft else []}
 
     def prepared(self, staged: pa.Table, **changes: Any) -> PreparedCommit | None:
         self.token += 1
         plan = replace(self.plan, **changes)
         return prepare_merge(self.store, "t", staged, plan, CommitLabel("app", self.token, "{}"))
 
-    def merge(self, staged: pa.Table, not_older: bool = False) -> None:
-        prepared = self.prepared(staged, not_older=not_older)
+    def merge(self, staged: pa.Table, not_older: bool = False, truncated: bool = False) -> None:
+        partial = KNOWN in staged.column_names
+        prepared = self.prepared(staged, not_older=not_older, partial=partial, truncated=truncated)
         assert prepared is not None, "left to Spark"
         assert prepared.commit()
-        assert self.expect(staged, not_older) == (prepared.inserted, prepared.updated, prepared.deleted)
+        before = set(self.model)
+        counts = self.expect(staged, not_older)
+        if truncated:
+            kept = {self.key_of(row) for row in staged.to_pylist() if row[OP] != GONE}
+            self.model = {key: row for key, row in self.model.items() if key in kept}
+            counts = (len(kept - before), len(kept & before), len(before - kept))
+        assert counts == (prepared.inserted, prepared.updated, prepared.deleted)
 
     def expect(self, staged: pa.Table, not_older: bool) -> tuple[int, int, int]:
         """What the plan says happens, to the model."""
         inserted = updated = deleted = 0
         for row in staged.to_pylist():
             op, key, old = row.pop(OP), self.key_of(row), self.model.get(self.key_of(row))
-            row |= {DELETED: False} if self.soft else {}
+            known = row.pop(KNOWN, None if op != GONE else [])
+            new = row | ({DELETED: False} if self.soft else {})
+            of_old = {} if old is None or (op != GONE and old.get(DELETED)) else old
+            row = new if known is None else {**new, **{name: of_old.get(name) for name in VALUES if name not in known}}
             if old is None:
                 inserted += op != GONE
                 self.model |= {key: row} if op != GONE else {}
@@ -129,7 +154,7 @@ class Scene:
                 if op != GONE:
                     self.model[key] = row
                 elif self.soft:
-                    self.model[key] = {**old, DELETED: True, ORDER: row[ORDER]}
+                    self.model[key] = {**row, DELETED: True}
                 else:
                     del self.model[key]
         return inserted, updated, deleted
@@ -188,6 +213,27 @@ def test_random_merges_leave_what_the_model_holds(
     spark.sql(f"REORG TABLE delta.`{scene.path}` APPLY (PURGE)")
     scene.merge(scene.staged(random, random.sample(range(400), 90), 1600))
     scene.by_others()
+
+
+@pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
+def test_random_merges_of_rows_that_lack_values_leave_what_the_model_holds(
+    spark: SparkSession, tmp_path: Path, soft: bool
+) -> None:
+    random = Random(seeds.seed())
+    print(f"again: {seeds.SEED}={seeds.seed()}")
+    scene = Scene(spark, tmp_path, ("number",), soft)
+    scene.create([scene.row(random, number, number) for number in range(60)])
+    for turn in range(8):
+        numbers = random.sample(range(90), random.choice([1, 5, 40]))
+        scene.merge(scene.staged(random, numbers, 100 + 80 * turn, partial=True))
+        scene.by_others()
+    if not soft:
+        scene.merge(scene.staged(random, random.sample(range(90), 30), 9_000).filter(above(5_000)), truncated=True)
+        scene.by_others()
+
+
+def above(order: int) -> pc.Expression:
+    return pc.field(ORDER) > f"{order:06d}"
 
 
 def found_by_their_statistics(scene: Scene, random: Random) -> None:
@@ -264,10 +310,32 @@ def test_a_table_with_rules_for_a_column_is_left_to_spark(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    "more", [{"partial": True}, {"truncated": True}, {"added": (Column("x", LogicalType(Kind.TEXT)),)}]
+    "more",
+    [
+        {"truncated": True, "on_delete": OnDelete.SOFT},
+        {"truncated": True, "not_older": True},
+        {"added": (Column("x", LogicalType(Kind.TEXT), initial='"y"'),)},
+        {"added": (Column("a b", LogicalType(Kind.TEXT)),)},
+    ],
 )
 def test_a_plan_that_asks_more_is_left_to_spark(scene: Scene, more: dict[str, Any]) -> None:
     assert scene.prepared(scene.staged(Random(1), [1], 99), **more) is None
+
+
+def test_a_column_is_added_by_the_commit_that_first_has_it(scene: Scene) -> None:
+    column = Column("x", LogicalType(Kind.TEXT))
+    schema = replace(scene.schema, columns=(*scene.schema.columns, column))
+    rows = [{**scene.row(Random(1), number, 99), "x": "new", OP: LIVE} for number in (1, 50)]
+    columns = pa.schema([*scene.columns, ("x", pa.string()), (OP, pa.string()), (KNOWN, pa.list_(pa.string()))])
+    one, two, new = (scene.row(Random(1), number, 0)["number"] for number in (1, 2, 50))
+    rows += [{"number": two, "x": "known", ORDER: "000099", OP: LIVE, KNOWN: ["number", "x"]}]
+    staged = pa.Table.from_pylist(rows, columns)
+    prepared = scene.prepared(staged, schema=schema, added=(column,), partial=True)
+    assert prepared is not None and prepared.commit()
+    values = {row["number"]: row["x"] for row in scene.frame().collect()}
+    assert values == dict.fromkeys(key for (key,) in scene.model) | {one: "new", two: "known", new: "new"}
+    assert {row["number"]: row["x"] for row in read(DeltaTable(scene.path)).to_pylist()} == values
+    assert [row["v"] for row in scene.frame().where(f"number = {two}").collect()] == [scene.model[(two,)]["v"]]
 
 
 @pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])

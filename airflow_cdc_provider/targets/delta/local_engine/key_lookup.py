@@ -141,12 +141,20 @@ class KeySet:
 
 
 def rows_at(store: Store, table: str, file: ActiveFile, positions: Positions, columns: pa.Schema) -> Iterator[pa.Table]:
-    """Rows, one row group at a time, cast to ``columns``: other writers' files may have other Arrow types."""
+    """Rows, one row group at a time, cast to ``columns``: other writers' files may have other Arrow types, and columns
+    that are newer than a file are NULL."""
     with store.open_input(f"{table}/{file.path}") as content, pq.ParquetFile(content) as parquet:
         start = 0
         for group in range(parquet.num_row_groups):
             end = start + parquet.metadata.row_group(group).num_rows
             inside = positions[(positions >= start) & (positions < end)] - start
             if len(inside):
-                yield parquet.read_row_group(group, columns.names).cast(columns).take(pa.array(inside))
+                rows = parquet.read_row_group(group, columns.names).take(pa.array(inside))
+                yield pa.table([_column(rows, field) for field in columns], schema=columns)
             start = end
+
+
+def _column(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray:
+    if field.name not in rows.column_names:
+        return pa.chunked_array([pa.nulls(len(rows), field.type)])
+    return rows[field.name].cast(field.type)

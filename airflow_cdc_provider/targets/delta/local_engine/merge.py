@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_cdc_provider.core.spec.definition import OnDelete
-from airflow_cdc_provider.core.table.merge_plan import DELETED, GONE, OP, ORDER, MergePlan
+from airflow_cdc_provider.core.table.merge_plan import DELETED, GONE, KNOWN, LIVE, OP, ORDER, MergePlan
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.local_engine.data_file import with_vector, write_rows
 from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import Positions, UnreadableVector, write_vectors
@@ -32,7 +33,11 @@ from airflow_cdc_provider.targets.delta.local_engine.protocol_support import (
     columns_with_statistics,
     supports_plan,
     supports_table,
+    supports_writes,
+    with_added_columns,
 )
+
+Mask = npt.NDArray[np.bool_]
 
 MAX_ROWS = 4_000_000
 """Limit for the rows in files whose keys are looked up: above it, Spark's parallel tasks are faster."""
@@ -78,7 +83,10 @@ def prepare_merge(
     if not supports_plan(plan):
         return None
     snapshot = read_snapshot(store, table)
-    if snapshot is None or not supports_table(snapshot, plan):
+    if snapshot is None or not supports_writes(snapshot):
+        return None
+    extended = with_added_columns(snapshot, plan)
+    if extended is None or not supports_table(extended, plan):
         return None
     if snapshot.tokens.get(label.app_id, -1) >= label.token:
         raise StaleToken
@@ -92,7 +100,7 @@ def prepare_merge(
             matches = [match for match in lookups if match is not None]
         if _has_repeated_keys(matches):
             return None
-        return _Merge(store, table, snapshot, staged, plan, label).prepare(matches)
+        return _Merge(store, table, extended, staged, plan, label).prepare(matches)
     except (UnreadableVector, pa.ArrowException):  # files of other writers may not cast to our types
         return None
 
@@ -104,12 +112,12 @@ def _has_repeated_keys(matches: Sequence[KeyMatches]) -> bool:
 
 @dataclass(frozen=True)
 class _MarkedRows:
-    """Rows of a file that the merge marks deleted. The ``flagged`` ones are soft deletes by the staged rows ``by``:
-    they are written again with the flag."""
+    """Rows of a file that the merge marks deleted. The ``kept`` ones are written again, with the changes of the staged
+    rows ``by``: soft deletes, and updates that do not know all values."""
 
     match: KeyMatches
     positions: Positions
-    flagged: Positions
+    kept: Positions
     by: Numbers
 
 
@@ -122,68 +130,136 @@ class _Merge:
     plan: MergePlan
     label: CommitLabel
 
-    def prepare(self, matches: Sequence[KeyMatches]) -> PreparedCommit:
-        is_delete = pc.equal(self.staged[OP], GONE).to_numpy()
+    def prepare(self, matches: Sequence[KeyMatches]) -> PreparedCommit | None:
+        """None if a row is missing that must exist, which Spark reports, or if a row is newer than a truncate."""
+        is_delete, is_partial = self._is_delete, self._is_partial
         has_row = np.zeros(len(self.staged), bool)
         written = np.zeros(len(self.staged), bool)
         marked_rows, updated, deleted = list[_MarkedRows](), 0, 0
         for match in matches:
             has_row[match.numbers] = True
             newer = self._newer(match)
+            if self.plan.truncated and not newer.all():
+                return None
             deletes = newer & is_delete[match.numbers] & (self.plan.on_delete is not OnDelete.IGNORE)
             updates = newer & ~is_delete[match.numbers]
-            written[match.numbers[updates]] = True
+            rewritten = updates & is_partial[match.numbers]
+            written[match.numbers[updates & ~rewritten]] = True
             flagged = deletes if self.plan.soft else np.zeros(len(deletes), bool)
             updated += int(updates.sum() + flagged.sum())
             deleted += int(deletes.sum() - flagged.sum())
+            kept = flagged | rewritten
             if (marked := deletes | updates).any():
-                by = match.numbers[flagged]
-                marked_rows.append(_MarkedRows(match, match.positions[marked], match.positions[flagged], by))
+                marked_rows.append(
+                    _MarkedRows(match, match.positions[marked], match.positions[kept], match.numbers[kept])
+                )
         inserted = ~has_row & ~is_delete
-        actions = self._actions(marked_rows, written | inserted)
-        counts = int(inserted.sum()), updated, deleted
-        path = commit_path(self.table, self.snapshot.version + 1)
-        return PreparedCommit(self.store, path, self._content(actions, *counts), *counts)
+        if (inserted & is_partial & self._requires_row).any():
+            return None
+        rewritten_rows = self._rewritten_rows(marked_rows)
+        if rewritten_rows is None:
+            return None
+        if self.plan.truncated:
+            return self._replaced(written | inserted, updated, int(inserted.sum()), rewritten_rows)
+        actions = [*self._marks(marked_rows), *self._added(written | inserted, rewritten_rows)]
+        return self._commit(actions, int(inserted.sum()), updated, deleted)
 
-    def _newer(self, match: KeyMatches) -> np.typing.NDArray[np.bool_]:
+    @cached_property
+    def _is_delete(self) -> Mask:
+        return pc.equal(self.staged[OP], GONE).to_numpy()  # type: ignore[no-any-return]
+
+    @cached_property
+    def _is_partial(self) -> Mask:
+        """Rows that live and lack values."""
+        if not self.plan.partial:
+            return np.zeros(len(self.staged), bool)
+        return pc.is_valid(self.staged[KNOWN]).to_numpy() & ~self._is_delete  # type: ignore[no-any-return]
+
+    @cached_property
+    def _requires_row(self) -> Mask:
+        return pc.equal(self.staged[OP], LIVE).to_numpy()  # type: ignore[no-any-return]
+
+    def _newer(self, match: KeyMatches) -> Mask:
         staged = self.staged[ORDER].take(pa.array(match.numbers))
         compare = pc.greater_equal if self.plan.not_older else pc.greater
         return compare(staged, match.orders).fill_null(False).to_numpy()  # type: ignore[no-any-return]
 
-    def _actions(self, marked_rows: Sequence[_MarkedRows], written: Numbers) -> list[dict[str, Any]]:
+    def _replaced(
+        self, written: Mask, updated: int, inserted: int, rewritten: Sequence[pa.Table]
+    ) -> PreparedCommit | None:
+        """Behind a truncate no older row is left."""
+        live = [file.live_rows for file in self.snapshot.files]
+        if None in live or rewritten:
+            return None
+        actions = [{"remove": removal(file)} for file in self.snapshot.files]
+        deleted = sum(rows or 0 for rows in live) - updated
+        return self._commit([*actions, *self._added(written, ())], inserted, updated, deleted)
+
+    def _marks(self, marked_rows: Sequence[_MarkedRows]) -> Iterator[dict[str, Any]]:
         vectors = [np.union1d(rows.match.marked, rows.positions) for rows in marked_rows]
         keeps_rows = [
             len(vector) < (rows.match.file.rows or 0) for rows, vector in zip(marked_rows, vectors, strict=True)
         ]
         new_vectors = [vector for vector, keeps in zip(vectors, keeps_rows, strict=True) if keeps]
         descriptors = iter(write_vectors(self.store, self.table, new_vectors) if new_vectors else ())
-        actions: list[dict[str, Any]] = []
         for rows, keeps in zip(marked_rows, keeps_rows, strict=True):
-            actions.append({"remove": removal(rows.match.file)})
+            yield {"remove": removal(rows.match.file)}
             if keeps:
-                actions.append({"add": with_vector(dict(rows.match.file.add), next(descriptors))})
-        new_rows = self._new_rows(marked_rows, written)
-        if len(new_rows):
-            statistics_columns = columns_with_statistics(self.snapshot.metadata)
-            actions.append({"add": write_rows(self.store, self.table, new_rows, statistics_columns)})
-        return actions
+                yield {"add": with_vector(dict(rows.match.file.add), next(descriptors))}
 
-    def _new_rows(self, marked_rows: Sequence[_MarkedRows], written: Numbers) -> pa.Table:
-        names = column_order(self.snapshot)
-        staged = self.staged.filter(pa.array(written))
+    def _added(self, written: Mask, rewritten: Sequence[pa.Table]) -> Iterator[dict[str, Any]]:
+        staged = self._in_table_columns(self.staged.filter(pa.array(written)), np.zeros(int(written.sum()), bool))
+        keys = [(name, "ascending") for name in self.plan.schema.key]
+        rows = pa.concat_tables([staged, *rewritten]).sort_by(keys)
+        if len(rows):
+            yield {"add": write_rows(self.store, self.table, rows, columns_with_statistics(self.snapshot.metadata))}
+
+    def _in_table_columns(self, rows: pa.Table, flags: Mask) -> pa.Table:
         if self.plan.soft:
-            staged = staged.append_column(DELETED, pa.array(np.zeros(len(staged), bool)))
-        staged = staged.select(names)
-        parts = [staged, *(self._flagged(rows, staged.schema) for rows in marked_rows if len(rows.flagged))]
-        return pa.concat_tables(parts).sort_by([(name, "ascending") for name in self.plan.schema.key])
+            rows = rows.append_column(DELETED, pa.array(flags))
+        return rows.select(column_order(self.snapshot))
 
-    def _flagged(self, marked: _MarkedRows, columns: pa.Schema) -> pa.Table:
-        """The old rows with the delete flag and the order key of the delete."""
-        rows = pa.concat_tables(rows_at(self.store, self.table, marked.match.file, marked.flagged, columns))
-        values = {DELETED: pa.array(np.ones(len(rows), bool)), ORDER: self.staged[ORDER].take(pa.array(marked.by))}
-        for name, value in values.items():
-            rows = rows.set_column(rows.schema.get_field_index(name), name, value)
-        return rows
+    def _rewritten_rows(self, marked_rows: Sequence[_MarkedRows]) -> list[pa.Table] | None:
+        """None if a soft-deleted row gets a change that requires a live one."""
+        columns = self._in_table_columns(self.staged.slice(0, 0), np.zeros(0, bool)).schema
+        tables = list[pa.Table]()
+        for rows in marked_rows:
+            if len(rows.kept):
+                old = pa.concat_tables(rows_at(self.store, self.table, rows.match.file, rows.kept, columns))
+                new = self._changed(old, rows.by)
+                if new is None:
+                    return None
+                tables.append(new)
+        return tables
+
+    def _changed(self, old: pa.Table, by: Numbers) -> pa.Table | None:
+        """Old rows with the known values of staged rows. A soft-deleted row that comes back keeps none of its own."""
+        staged, gone = self.staged.take(pa.array(by)), self._is_delete[by]
+        revived = np.zeros(len(by), bool)
+        if self.plan.soft:
+            revived = old[DELETED].fill_null(False).to_numpy() & ~gone
+            if (revived & self._requires_row[by]).any():
+                return None
+        columns = dict[str, pa.ChunkedArray]()
+        for name in self.plan.schema.names:
+            kept = pc.if_else(pa.array(revived), pa.scalar(None, old.schema.field(name).type), old[name])
+            columns[name] = pc.if_else(pa.array(self._knows(name, by)), staged[name], kept)
+        columns[ORDER] = staged[ORDER]
+        return self._in_table_columns(pa.table(columns), gone)
+
+    def _knows(self, name: str, by: Numbers) -> Mask:
+        """Which of the staged rows know a column. Without ``_cdc_known`` a delete knows its key only."""
+        if name in self.plan.schema.key:
+            return np.ones(len(by), bool)
+        if not self.plan.partial:
+            return ~self._is_delete[by]
+        known = self.staged[KNOWN].take(pa.array(by)).to_pylist()
+        return np.array([names is None or name in names for names in known], bool)
+
+    def _commit(self, actions: Sequence[dict[str, Any]], inserted: int, updated: int, deleted: int) -> PreparedCommit:
+        content = self._content(actions, inserted, updated, deleted)
+        path = commit_path(self.table, self.snapshot.version + 1)
+        return PreparedCommit(self.store, path, content, inserted, updated, deleted)
 
     def _content(self, actions: Sequence[dict[str, Any]], inserted: int, updated: int, deleted: int) -> bytes:
         metrics = {
@@ -197,7 +273,8 @@ class _Merge:
         parameters = {"predicate": json.dumps(self.plan.schema.key)}
         info = commit_info("MERGE", parameters, metrics, self.snapshot.version, self.label)
         token = {"appId": self.label.app_id, "version": self.label.token, "lastUpdated": info["timestamp"]}
-        lines = [{"commitInfo": info}, {"txn": token}, *actions]
+        schema = [{"metaData": self.snapshot.metadata}] if self.plan.added else []
+        lines = [{"commitInfo": info}, {"txn": token}, *schema, *actions]
         return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines).encode()
 
 

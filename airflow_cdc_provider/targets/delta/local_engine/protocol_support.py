@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER, MergePlan
+from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER, MergePlan, schema_delta
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
-from airflow_cdc_provider.targets.delta.ddl import STATISTICS, is_listed
+from airflow_cdc_provider.targets.delta.ddl import STATISTICS, is_listed, needs_column_mapping
 from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import IN_FILE, INLINE
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, TableSnapshot
 
@@ -50,11 +51,11 @@ _TYPES: dict[Kind, str] = {
 
 
 def supports_plan(plan: MergePlan) -> bool:
-    """Every staged row is a full image, and only rows with a staged row change."""
+    """No rows inserted as deleted, and no soft deletes or repairs of a whole table by a truncate."""
     floating = {Kind.FLOAT32, Kind.FLOAT64}
     keys = [plan.schema.column(name) for name in plan.schema.key]
     plain = bool(keys) and not any(column.type.kind in floating for column in keys)
-    return plain and not (plan.partial or plan.truncated or plan.added)
+    return plain and not (plan.inserts_deleted or (plan.truncated and (plan.soft or plan.not_older)))
 
 
 def supports_table(snapshot: TableSnapshot, plan: MergePlan) -> bool:
@@ -64,6 +65,23 @@ def supports_table(snapshot: TableSnapshot, plan: MergePlan) -> bool:
         and dict(_columns(snapshot.metadata)) == dict(expected_columns(plan.schema, plan.soft))
         and all(map(_simple_file, snapshot.files))
     )
+
+
+def with_added_columns(snapshot: TableSnapshot, plan: MergePlan) -> TableSnapshot | None:
+    """The snapshot with the plan's new columns in its metadata. None if older rows have a value in them, or if a name
+    or type requires a feature that the table lacks."""
+    delta = schema_delta(plan.added, column_order(snapshot))
+    if needs_column_mapping(column.name for column in delta.missing):
+        return None
+    if any(column.initial is not None for column in delta.added):
+        return None
+    types = [_type(column.type) for column in delta.missing]
+    if TIMESTAMP_NTZ in types and "timestampNtz" not in snapshot.protocol["writerFeatures"]:
+        return None
+    schema = json.loads(snapshot.metadata["schemaString"])
+    for column, kind in zip(delta.missing, types, strict=True):
+        schema["fields"].append({"name": column.name, "type": kind, "nullable": True, "metadata": {}})
+    return replace(snapshot, metadata={**snapshot.metadata, "schemaString": json.dumps(schema)})
 
 
 def supports_writes(snapshot: TableSnapshot) -> bool:
