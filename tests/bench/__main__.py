@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.bench import copying, decoding, draining, feeding, overflowing, streaming, ticking, warehousing
+from tests.bench import copying, decoding, draining, feeding, overflowing, shaping, streaming, ticking, warehousing
 from tests.bench.figures import Figure, table
 from tests.bench.peers import comparing
 from tests.bench.rig import Rig
@@ -41,6 +41,7 @@ def sections(rig: Rig, folder: Path) -> dict[str, Callable[[], list[Figure]]]:
         "resync": lambda: overflowing.resync(folder, 1_000_000),
         "warehouse": lambda: warehousing.merging(rig, 1_800_000, 100_000),
         "tick": lambda: ticking.ticks(rig, 10, 1_000, 3 if FULL else 1),
+        "shapes": lambda: shaping.shapes(rig, 3 if FULL else 1),
         "tables": lambda: ticking.many_tables(rig, 50, 1_000),
         **(peers(rig) if PEERS else {}),
     }

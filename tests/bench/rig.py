@@ -59,6 +59,7 @@ class Rig:
         tables: Sequence[str],
         target: Target | None = None,
         warehouse: ConnectionInfo | None = None,
+        rules: Sequence[TableRule] = (),
     ) -> Replicator:
         name = f"r{next(self.numbers)}"
         with psycopg.connect(self.server.dsn(database), autocommit=True) as connection:
@@ -67,8 +68,8 @@ class Rig:
         info = ConnectionInfo("source", server.host, server.port, server.user, server.password, schema=database)
         folder = self.folder / name
         folder.mkdir()
-        rules = [TableRule(f"public.{table}") for table in tables]
-        return Replicator(folder, name, info, rules, target=target, warehouse=warehouse)
+        rules = rules or [TableRule(f"public.{table}") for table in tables]
+        return Replicator(folder, name, info, list(rules), target=target, warehouse=warehouse)
 
     def execute(self, database: str, statement: str) -> None:
         with psycopg.connect(self.server.dsn(database), autocommit=True) as connection:
