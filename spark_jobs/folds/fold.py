@@ -77,14 +77,15 @@ class Fold:
         _require_no_conflict(groups, keys)
         last = groups.entries.take(pa.array(groups.last[keys]))
         gone = pc.equal(last["op"], DELETE)
+        without_image = pc.and_(gone, pc.is_null(last["after"])).combine_chunks()
         images = pc.replace_with_mask(
             self._with_initials(last).combine_chunks(),
-            gone.combine_chunks(),
-            pa.array([self._key_image(key) for key in last["k"].filter(gone).to_pylist()], TEXT),
+            without_image,
+            pa.array([self._key_image(key) for key in last["k"].filter(without_image).to_pylist()], TEXT),
         )
-        known = pa.array([[] if one else None for one in gone.to_pylist()], pa.list_(TEXT))
-        nothing = pa.nulls(len(last), TEXT)
-        columns = [last["k"], pc.if_else(gone, GONE, LIVE), last["order_key"], images, known, nothing]
+        known = pa.array([[] if nothing else None for nothing in without_image.to_pylist()], pa.list_(TEXT))
+        no_root = pa.nulls(len(last), TEXT)
+        columns = [last["k"], pc.if_else(gone, GONE, LIVE), last["order_key"], images, known, no_root]
         return pa.table([*columns, pa.repeat(False, len(last))], schema=ROWS)
 
     def _with_initials(self, last: pa.Table) -> pa.ChunkedArray:
