@@ -243,12 +243,12 @@ class _Merge:
         columns = dict[str, pa.ChunkedArray]()
         for name in self.plan.schema.names:
             kept = pc.if_else(pa.array(revived), pa.scalar(None, old.schema.field(name).type), old[name])
-            columns[name] = pc.if_else(pa.array(self._knows(name, by)), staged[name], kept)
+            columns[name] = pc.if_else(pa.array(self._has_value(name, by)), staged[name], kept)
         columns[ORDER] = staged[ORDER]
         return self._in_table_columns(pa.table(columns), gone)
 
-    def _knows(self, name: str, by: Numbers) -> Mask:
-        """Which of the staged rows know a column. Without ``_cdc_known`` a delete knows its key only."""
+    def _has_value(self, name: str, by: Numbers) -> Mask:
+        """Which of the staged rows have a value for a column. Without ``_cdc_known`` a delete has only its key."""
         if name in self.plan.schema.key:
             return np.ones(len(by), bool)
         if not self.plan.partial:
