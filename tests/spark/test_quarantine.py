@@ -189,7 +189,9 @@ def test_dying_anywhere_loses_nothing_and_doubles_nothing(
     assert died(table.merged(job)) and table.rows() == [(1, "a", "w"), (2, "c", "w")]
     job, _ = table.staged()
     die_at("merge.after_commit")
-    assert died(table.merged(job)) and table.rows() == [(1, "b", "x"), (2, "c", "w")]
+    merged = table.merged(job)
+    assert merged.outcome is Outcome.DONE, "the commit is read back"
+    assert not list(tmp_path.glob("token-*")) and table.rows() == [(1, "b", "x"), (2, "c", "w")]
     assert table.merged(job).outcome is Outcome.FENCED and waiting(table) == (0, 0)
     assert table.staged()[1].outcome is Outcome.UNCHANGED
 

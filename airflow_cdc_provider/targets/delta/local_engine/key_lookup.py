@@ -149,8 +149,8 @@ def rows_at(store: Store, table: str, file: ActiveFile, positions: Positions, co
             end = start + parquet.metadata.row_group(group).num_rows
             inside = positions[(positions >= start) & (positions < end)] - start
             if len(inside):
-                rows = parquet.read_row_group(group, columns.names).take(pa.array(inside))
-                yield pa.table([_column(rows, field) for field in columns], schema=columns)
+                rows = parquet.read_row_group(group, columns.names)
+                yield pa.table([_column(rows, field) for field in columns], schema=columns).take(pa.array(inside))
             start = end
 
 
