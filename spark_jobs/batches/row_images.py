@@ -59,10 +59,6 @@ class ImageColumns:
         """The text of a column in rows of an older schema; NULL for rows of a schema that has the column."""
         return F.when(schema_id.isin(*self._without(column)), F.lit(initial_text(column)))
 
-    def known(self, image: SparkColumn) -> SparkColumn:
-        """The names of the columns in the image."""
-        return F.json_object_keys(image)
-
     def keys(self, key: SparkColumn) -> SparkColumn:
         """A canonical key as an array of texts."""
         return F.from_json(key, ArrayType(StringType()), FAILFAST)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, IMAGE_OPERATIONS, Operation, canonical
 from airflow_cdc_provider.core.table.merge_plan import CONFLICTING_CHANGES, GONE, LIVE
 from spark_jobs.folds.duplicates import have_conflicts
-from spark_jobs.folds.json_members import elements
+from spark_jobs.folds.json_members import elements, image_of
 from spark_jobs.folds.key_groups import TEXT, KeyGroups, Mask
 from spark_jobs.folds.key_holders import without_passing_rows
 from spark_jobs.folds.lives import FoldError, Row, Rules, last_rows
@@ -100,8 +100,7 @@ class Fold:
         return images
 
     def _key_image(self, key: str) -> str:
-        pairs = zip(self.rules.key, elements(key), strict=True)
-        return "{" + ",".join(f"{canonical(name)}:{value}" for name, value in pairs) + "}"
+        return image_of(dict(zip(self.rules.key, elements(key), strict=True)))
 
 
 def is_partial(rows: pa.Table) -> bool:
