@@ -57,7 +57,7 @@ class Scenario:
             connection.execute(f"create database {name}".encode())
         self.dsn = server.dsn(name)
         shop.build(self.dsn, size, publication=f"cdc_{name}")
-        self.load = shop.Load(self.dsn, rest_s=0.2)
+        self.load = shop.Load(self.dsn, pause_s=0.2)
         self.connect()
         self.write(tables, more)
         airflow.wait_for_dag(name)

@@ -1,1 +1,1 @@
-"""Embedded systems for the demo and the tests. Nothing here imports a connector."""
+"""Embedded systems for the demo and the tests. No module of this package imports a connector."""

@@ -1,4 +1,4 @@
-"""A private Airflow on loopback: own home folder, own ports, real scheduler, stopped with everything it started."""
+"""An Airflow on loopback with its own home folder and ports and a real scheduler."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import requests
 from airflow_cdc_provider.sandbox.ports import free_ports
 
 START_LIMIT_S = 900
-"""Generous: on a busy machine it takes minutes, and a start that fails ends by itself."""
+"""On a busy machine a start takes minutes. A start that fails ends earlier."""
 STOP_LIMIT_S = 30
-ANSWER_LIMIT_S = 300
-"""Generous, too: with more work than cores an answer may take more than half a minute."""
+RESPONSE_LIMIT_S = 300
+"""With more work than cores, a response may take more than half a minute."""
 ENDED = frozenset({"success", "failed"})
 
 
@@ -40,7 +40,7 @@ class EmbeddedAirflow:
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = os.environ | {
             "AIRFLOW_HOME": str(home),
-            # On a busy machine whoever writes waits longer for the others than the library would by itself.
+            # On a busy machine a writer waits for other writers longer than SQLite's default timeout.
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db?timeout=60",
             "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
@@ -84,12 +84,12 @@ class EmbeddedAirflow:
         self.stop()
 
     def stop(self) -> None:
-        """End the whole process group: politely first, then for certain."""
+        """End the whole process group: with SIGTERM first, then with SIGKILL."""
         if self._process is None:
             return
-        for sign in (signal.SIGTERM, signal.SIGKILL):
+        for number in (signal.SIGTERM, signal.SIGKILL):
             try:
-                os.killpg(self._process.pid, sign)
+                os.killpg(self._process.pid, number)
             except ProcessLookupError:
                 break
             if self._group_ended():
@@ -98,8 +98,8 @@ class EmbeddedAirflow:
         self._process = None
 
     def cli(self, *arguments: str, check: bool = True, **options: Any) -> subprocess.CompletedProcess[str]:
-        """Run ``airflow …`` in this home; output is captured as text."""
-        done = subprocess.run(
+        """Run ``airflow …`` with this home folder; output is captured as text."""
+        result = subprocess.run(
             [self.python, "-m", "airflow", *arguments],
             env=self.environment,
             cwd=self.home,
@@ -108,11 +108,12 @@ class EmbeddedAirflow:
             text=True,
             **options,
         )
-        if check and done.returncode:
+        if check and result.returncode:
             raise RuntimeError(
-                f"airflow {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+                f"airflow {' '.join(arguments)} ended with exit code {result.returncode}:\n"
+                f"{result.stdout}{result.stderr}"
             )
-        return done
+        return result
 
     @property
     def login(self) -> tuple[str, str]:
@@ -120,30 +121,30 @@ class EmbeddedAirflow:
         return cast(tuple[str, str], next(iter(passwords.items())))
 
     def request(self, method: str, path: str, missing_is_fine: bool = False, **options: Any) -> Any:
-        """Call the public REST API (``path`` below ``/api/v2``); the answer's JSON, None where there is none."""
+        """Call the public REST API (``path`` below ``/api/v2``). Returns the response's JSON, None without a body."""
         if not self._token:
             user, password = self.login
-            answer = requests.post(
-                f"{self.url}/auth/token", json={"username": user, "password": password}, timeout=ANSWER_LIMIT_S
+            response = requests.post(
+                f"{self.url}/auth/token", json={"username": user, "password": password}, timeout=RESPONSE_LIMIT_S
             )
-            answer.raise_for_status()
-            self._token = answer.json()["access_token"]
-        answer = requests.request(
+            response.raise_for_status()
+            self._token = response.json()["access_token"]
+        response = requests.request(
             method,
             f"{self.url}/api/v2{path}",
             headers={"Authorization": f"Bearer {self._token}"},
-            timeout=ANSWER_LIMIT_S,
+            timeout=RESPONSE_LIMIT_S,
             **options,
         )
-        if answer.status_code == 404 and missing_is_fine:
+        if response.status_code == 404 and missing_is_fine:
             return None
-        answer.raise_for_status()
-        return answer.json() if answer.content else None
+        response.raise_for_status()
+        return response.json() if response.content else None
 
     def wait_for_dag(self, dag_id: str, limit_s: float = 300) -> None:
-        """Wait until the DAG is parsed, then unpause it. An import error ends the wait with its text."""
-        end = time.monotonic() + limit_s
-        while time.monotonic() < end:
+        """Wait until the DAG is parsed, then unpause it. Raises RuntimeError with the text of an import error."""
+        deadline = time.monotonic() + limit_s
+        while time.monotonic() < deadline:
             if errors := self.request("GET", "/importErrors")["import_errors"]:
                 raise RuntimeError("\n".join(error["stack_trace"] for error in errors))
             try:
@@ -154,23 +155,23 @@ class EmbeddedAirflow:
         raise TimeoutError(f"DAG {dag_id} did not appear within {limit_s:.0f} s")
 
     def trigger(self, dag_id: str, **conf: Any) -> str:
-        """Start a run by hand; its run id."""
+        """Start a manual run. Returns its run id."""
         body = {"logical_date": None, "conf": conf}
         return cast(str, self.request("POST", f"/dags/{dag_id}/dagRuns", json=body)["dag_run_id"])
 
-    def wait(self, dag_id: str, run_id: str, limit_s: float = 600, tell: Callable[[], None] = lambda: None) -> str:
-        """Wait for the end of a run; its state. ``tell`` is called again and again meanwhile."""
-        end = time.monotonic() + limit_s
-        while time.monotonic() < end:
+    def wait(self, dag_id: str, run_id: str, limit_s: float = 600, on_poll: Callable[[], None] = lambda: None) -> str:
+        """Wait for the end of a run. Returns its state. ``on_poll`` is called after each request for the state."""
+        deadline = time.monotonic() + limit_s
+        while time.monotonic() < deadline:
             state = self.request("GET", f"/dags/{dag_id}/dagRuns/{run_id}")["state"]
             if state in ENDED:
                 return cast(str, state)
-            tell()
+            on_poll()
             time.sleep(0.5)
         raise TimeoutError(f"run {run_id} of {dag_id} did not end within {limit_s:.0f} s")
 
     def tasks(self, dag_id: str, run_id: str) -> dict[str, str]:
-        """State of each task of a run."""
+        """The state of each task of a run, by task id."""
         instances = self.request("GET", f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")["task_instances"]
         return {instance["task_id"]: instance["state"] for instance in instances}
 
@@ -180,8 +181,8 @@ class EmbeddedAirflow:
         return "\n".join(text for line in content for text in log_texts(line))
 
     def _wait_until_healthy(self) -> None:
-        end = time.monotonic() + START_LIMIT_S
-        while time.monotonic() < end:
+        deadline = time.monotonic() + START_LIMIT_S
+        while time.monotonic() < deadline:
             assert self._process
             if self._process.poll() is not None:
                 break
@@ -197,8 +198,8 @@ class EmbeddedAirflow:
 
     def _group_ended(self) -> bool:
         assert self._process
-        end = time.monotonic() + STOP_LIMIT_S
-        while time.monotonic() < end:
+        deadline = time.monotonic() + STOP_LIMIT_S
+        while time.monotonic() < deadline:
             self._process.poll()
             try:
                 os.killpg(self._process.pid, 0)
@@ -209,7 +210,7 @@ class EmbeddedAirflow:
 
 
 def log_texts(line: Any) -> Iterator[str]:
-    """What a line of a task log says: its event and, where an exception is attached, the exception's words."""
+    """The texts of one line of a task log: its event and the exceptions attached to it."""
     if not isinstance(line, dict):
         yield str(line)
         return

@@ -1,6 +1,6 @@
-"""A real Debezium on loopback: its connectors in a worker of Kafka Connect, which writes into our broker.
+"""A real Debezium on loopback: a standalone worker of Kafka Connect that writes to the embedded broker.
 
-It lives as long as the process that started it. Its jars are those of ``jars.lock.json``, beside the broker's.
+It ends with the process that started it. Its jars and the broker's are listed in ``jars.lock.json``.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ TOPICS = {"topic.creation.default.replication.factor": "1", "topic.creation.defa
 
 
 class EmbeddedDebezium(EmbeddedServer):
-    """One worker with these connectors: name → settings.
+    """One worker. ``connectors``: name → settings.
 
-    Where each has read to outlives ``stop`` and ``start``.
+    Each connector keeps its offset over ``stop`` and ``start``.
     """
 
     name = "Debezium"
@@ -42,12 +42,12 @@ class EmbeddedDebezium(EmbeddedServer):
     def _command(self) -> list[str]:
         files = [self._private("worker.properties", properties(self._worker()))]
         for name, settings in self.connectors.items():
-            told = {"name": name, "config": {**TOPICS, **settings}}
-            files.append(self._private(f"{name}.json", json.dumps(told)))
+            connector = {"name": name, "config": {**TOPICS, **settings}}
+            files.append(self._private(f"{name}.json", json.dumps(connector)))
         return java(server_jars(JARS, BROKER_JARS), "org.apache.kafka.connect.cli.ConnectStandalone", *map(str, files))
 
     def _is_ready(self) -> bool:
-        """The port opens when the worker is up; its connectors start behind it."""
+        """The port opens when the worker is up; its connectors start later."""
         return is_open(self.port)
 
     def _worker(self) -> dict[str, str]:

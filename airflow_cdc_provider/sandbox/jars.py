@@ -1,7 +1,7 @@
-"""The jars of the servers that the sandbox starts, exactly those of ``jars.lock.json`` beside this file.
+"""The jars of the servers that the sandbox starts, as listed in ``jars.lock.json`` next to this file.
 
-Spark jobs need none of them. ``python -m airflow_cdc_provider.sandbox.jars`` fills the cache; ``--lock`` takes over the
-checksums of new versions.
+Spark jobs need none of them. ``python -m airflow_cdc_provider.sandbox.jars`` fills the cache; ``--lock`` updates the
+checksums in the list.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ LOCK = Path(__file__).with_name("jars.lock.json")
 
 
 def server_jars(*groups: str) -> list[Path]:
-    """Raises what ``jars.ensure`` does."""
+    """Raises the errors of ``jars.ensure``."""
     return ensure(groups, LOCK)
 
 

@@ -1,6 +1,6 @@
-"""A real Kafka broker on loopback that lives as long as the process that started it.
+"""A real Kafka broker on loopback that ends with the process that started it.
 
-One process is broker and controller (KRaft). Its jars are those of ``jars.lock.json``, fetched once like all others.
+One process is broker and controller (KRaft). Its jars are listed in ``jars.lock.json``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.java import find_java
 from airflow_cdc_provider.sandbox.jars import server_jars
 from airflow_cdc_provider.sandbox.ports import free_ports, is_open
-from airflow_cdc_provider.sandbox.server import HOST, EmbeddedServer, not_up
+from airflow_cdc_provider.sandbox.server import HOST, EmbeddedServer, start_problem
 
 JARS = "kafka-broker"
 USER = "cdc"
@@ -43,9 +43,10 @@ SETTINGS = {
 
 
 class EmbeddedKafka(EmbeddedServer):
-    """One broker, for clients that know the password.
+    """One broker with password logins.
 
-    Port and password stay when it is stopped and started. ``settings`` are broker properties on top of ``SETTINGS``.
+    Port and password stay the same over ``stop`` and ``start``. ``settings`` are broker properties added to
+    ``SETTINGS``.
     """
 
     name = "Kafka"
@@ -54,7 +55,7 @@ class EmbeddedKafka(EmbeddedServer):
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self.settings = SETTINGS | dict(settings or {})
-        self.port, self._inner, self._controller = free_ports(3)
+        self.port, self._broker_port, self._controller_port = free_ports(3)
         self.password = secrets.token_urlsafe(16)
 
     @property
@@ -63,7 +64,7 @@ class EmbeddedKafka(EmbeddedServer):
 
     @property
     def client(self) -> dict[str, str]:
-        """Settings of the client library that let it in."""
+        """Connection settings for the client library."""
         return {
             "bootstrap.servers": self.servers,
             "security.protocol": "SASL_PLAINTEXT",
@@ -78,7 +79,7 @@ class EmbeddedKafka(EmbeddedServer):
         return _broker_java("kafka.Kafka", str(self._properties))
 
     def _is_ready(self) -> bool:
-        """The port opens when the broker has caught up with its controller."""
+        """The port opens when the broker is registered with its controller."""
         return is_open(self.port)
 
     @property
@@ -86,42 +87,43 @@ class EmbeddedKafka(EmbeddedServer):
         return self.folder / "broker.properties"
 
     def _create(self) -> None:
-        outside = f"CLIENT://{HOST}:{self.port},BROKER://{HOST}:{self._inner}"
+        advertised = f"CLIENT://{HOST}:{self.port},BROKER://{HOST}:{self._broker_port}"
         settings = {
             **self.settings,
-            "listeners": f"{outside},CONTROLLER://{HOST}:{self._controller}",
-            "advertised.listeners": outside,
-            "controller.quorum.voters": f"1@{HOST}:{self._controller}",
+            "listeners": f"{advertised},CONTROLLER://{HOST}:{self._controller_port}",
+            "advertised.listeners": advertised,
+            "controller.quorum.voters": f"1@{HOST}:{self._controller_port}",
             "log.dirs": str(self.folder / "data"),
             "listener.name.client.plain.sasl.jaas.config": f'{LOGIN} user_{USER}="{self.password}";',
         }
         self._private(self._properties.name, properties(settings))
         cluster = urlsafe_b64encode(b"C" + secrets.token_bytes(15)).decode().rstrip("=")
-        made = subprocess.run(
+        formatted = subprocess.run(
             _broker_java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._properties)),
             cwd=self.folder,
             capture_output=True,
             text=True,
         )
-        if made.returncode != 0:
-            raise CheckFailed(not_up("could not make a Kafka data folder", self.folder, made.stdout + made.stderr))
+        if formatted.returncode != 0:
+            output = formatted.stdout + formatted.stderr
+            raise CheckFailed(start_problem("could not create a Kafka data folder", self.folder, output))
 
 
-def java(jars: Iterable[Path], *words: str) -> list[str]:
-    """The command of one of Kafka's programs."""
-    return [str(find_java().executable), *JAVA_OPTIONS, "-cp", os.pathsep.join(map(str, jars)), *words]
+def java(jars: Iterable[Path], *arguments: str) -> list[str]:
+    """The command line of one of Kafka's programs."""
+    return [str(find_java().executable), *JAVA_OPTIONS, "-cp", os.pathsep.join(map(str, jars)), *arguments]
 
 
 def properties(settings: Mapping[str, str]) -> str:
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
-def _broker_java(*words: str) -> list[str]:
-    return java([*server_jars(JARS), _scala()], *words)
+def _broker_java(*arguments: str) -> list[str]:
+    return java([*server_jars(JARS), _scala()], *arguments)
 
 
 def _scala() -> Path:
-    """Spark's own: Ivy, as Spark runs it, hands out no other."""
+    """The Scala library of Spark: Spark's Ivy does not resolve another one."""
     spec = find_spec("pyspark")
     assert spec is not None and spec.origin is not None
     return next(Path(spec.origin).parent.glob("jars/scala-library-2.13.*.jar"))

@@ -1,12 +1,11 @@
-"""A real MariaDB on loopback that lives as long as the process that started it.
+"""A real MariaDB on loopback that ends with the process that started it.
 
-The binaries are those of the system's package. MariaDB refuses to run as root, so root runs it as ``mysql``.
+The binaries come from the system's package. MariaDB refuses to run as root, so root runs it as ``mysql``.
 """
 
 from __future__ import annotations
 
 import os
-import pwd
 import secrets
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ from collections.abc import Mapping
 
 from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, Problem
 from airflow_cdc_provider.sandbox.ports import free_ports, is_open
-from airflow_cdc_provider.sandbox.server import HOST, EmbeddedServer, RunAs, not_up
+from airflow_cdc_provider.sandbox.server import HOST, EmbeddedServer, RunAs, start_problem, unprivileged
 
 USER = "root"
 SETTINGS = {
@@ -31,8 +30,8 @@ SYSTEM_FOLDERS = ("/usr/sbin", "/usr/bin", "/usr/local/bin")
 class EmbeddedMariaDB(EmbeddedServer):
     """One server with a row binlog and password logins only.
 
-    Port and password stay when it is stopped and started. ``settings`` are server options on top of ``SETTINGS``.
-    Raises ``NotInstalled`` (ENV016) where the system has no such server.
+    Port and password stay the same over ``stop`` and ``start``. ``settings`` are server options added to ``SETTINGS``.
+    Raises ``NotInstalled`` (ENV016) if MariaDB is not installed.
     """
 
     name = "MariaDB"
@@ -62,12 +61,12 @@ class EmbeddedMariaDB(EmbeddedServer):
         return [binary("mariadbd"), "--no-defaults", *(f"--{name}={value}" for name, value in options.items())]
 
     def _is_ready(self) -> bool:
-        """The port opens behind the init file, so whoever gets through finds the password in force."""
+        """The port opens after the init file has run, so the password is set by then."""
         return is_open(self.port)
 
     def _create(self) -> None:
         program = binary("mariadb-install-db")
-        # Read by the server itself at each start; the folder is open to its user alone.
+        # The server runs this file at each start; only its user can read the folder.
         self._private(
             "init.sql",
             f"ALTER USER 'root'@'localhost' IDENTIFIED BY '{self.password}';\n"
@@ -75,21 +74,21 @@ class EmbeddedMariaDB(EmbeddedServer):
             f"GRANT ALL ON *.* TO 'root'@'{HOST}' WITH GRANT OPTION;\n",
         )
         self.temporary.mkdir()
-        if "user" in self._run_as:
-            for folder in (self.folder, self.temporary):
-                os.chown(folder, self._run_as["user"], self._run_as["group"])
+        for folder in (self.folder, self.temporary):
+            self._give_to_server(folder)
         options = ["--auth-root-authentication-method=normal", "--skip-test-db", f"--datadir={self.data}"]
-        made = subprocess.run(
+        installed = subprocess.run(
             [program, "--no-defaults", *options], cwd="/", capture_output=True, text=True, **self._run_as
         )
-        if made.returncode != 0:
-            raise CheckFailed(not_up("could not make a MariaDB data folder", self.data, made.stdout + made.stderr))
+        if installed.returncode != 0:
+            output = installed.stdout + installed.stderr
+            raise CheckFailed(start_problem("could not create a MariaDB data folder", self.data, output))
 
 
 def binary(name: str) -> str:
-    """A program of the package. Raises NotInstalled (ENV016) where it is not there."""
-    found = shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), *SYSTEM_FOLDERS)))
-    if found is None:
+    """The path of a program of the package. Raises NotInstalled (ENV016)."""
+    path = shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), *SYSTEM_FOLDERS)))
+    if path is None:
         raise NotInstalled(
             Problem(
                 "ENV016",
@@ -99,11 +98,8 @@ def binary(name: str) -> str:
                 do="sudo apt-get install mariadb-server",
             )
         )
-    return found
+    return path
 
 
 def run_as() -> RunAs:
-    if os.geteuid() != 0:
-        return {}
-    user = pwd.getpwnam("mysql")
-    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+    return unprivileged("mysql")

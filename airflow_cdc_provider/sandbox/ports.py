@@ -1,4 +1,4 @@
-"""Ports on loopback: those that nobody uses yet, and whether somebody listens."""
+"""Ports on loopback: free ones, and whether a server listens on one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import socket
 
 
 def free_ports(count: int) -> list[int]:
-    """Different free ports on loopback, as the kernel gives them."""
+    """Different free ports, chosen by the kernel."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:
@@ -18,7 +18,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def is_open(port: int) -> bool:
-    """Whether a connection is taken."""
+    """Whether the port accepts a connection."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:

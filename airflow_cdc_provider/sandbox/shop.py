@@ -1,19 +1,20 @@
-"""A small shop database for the demo and the tests: four tables that hold what copies usually get wrong.
+"""A small shop database for the demo and the tests: four tables with data that is difficult to copy.
 
-`customers` has jsonb and wide text that PostgreSQL stores out of line, `orders` an enum and a soft-deleted copy,
-`order_lines` a compound key and a column that must not leave the source, `page_views` no key and equal rows.
+`customers` has jsonb and wide text that PostgreSQL stores out of line, `orders` an enum and an array, `order_lines` a
+compound key and a column to exclude, `page_views` no key and equal rows.
 """
 
 from __future__ import annotations
 
-import random
-import threading
-from collections import Counter
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from string import Template
 from typing import Any, LiteralString
 
 import psycopg
+
+from airflow_cdc_provider.sandbox.load import LoadGenerator
 
 SCHEMA = """
 create type order_status as enum ('new', 'paid', 'shipped', 'returned');
@@ -113,50 +114,18 @@ def build(dsn: str, size: Size, publication: str = "cdc_shop") -> None:
         connection.execute(f"create publication {publication} for table {', '.join(TABLES)}")
 
 
-@dataclass
-class Load:
-    """A writer that changes the shop in small transactions, from a seed, until told to stop.
+class Load(LoadGenerator):
+    """A writer that changes the shop. ``done`` counts rows."""
 
-    ``done`` counts rows by kind of change. One ``step`` is one transaction; the writer rests ``rest_s`` seconds behind
-    each.
-    """
+    def __init__(self, dsn: str, seed: int = 1, pause_s: float = 0.05) -> None:
+        super().__init__(seed, pause_s)
+        self.dsn = dsn
+        self._next_key = 1_000_000_000 * seed
 
-    dsn: str
-    seed: int = 1
-    rest_s: float = 0.05
-    done: Counter[str] = field(default_factory=lambda: Counter())
-
-    def __post_init__(self) -> None:
-        self._random = random.Random(self.seed)
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._error: BaseException | None = None
-        self._next_key = 1_000_000_000 * self.seed
-
-    def run(self, steps: int) -> None:
+    @contextmanager
+    def session(self) -> Iterator[Callable[[], None]]:
         with psycopg.connect(self.dsn) as connection:
-            for _ in range(steps):
-                self._step(connection)
-
-    def __enter__(self) -> Load:
-        self._thread = threading.Thread(target=self._loop, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        assert self._thread
-        self._thread.join()
-        if self._error:
-            raise self._error
-
-    def _loop(self) -> None:
-        try:
-            with psycopg.connect(self.dsn) as connection:
-                while not self._stop.wait(self.rest_s):
-                    self._step(connection)
-        except BaseException as error:
-            self._error = error
+            yield lambda: self._step(connection)
 
     def _step(self, connection: psycopg.Connection[Any]) -> None:
         changes = self._random.sample(CHANGES, k=self._random.randint(1, 4))
@@ -169,7 +138,7 @@ class Load:
                 self._swap_keys(connection)
 
     def _swap_keys(self, connection: psycopg.Connection[Any]) -> None:
-        """Two orders exchange their keys through a third key that nobody holds."""
+        """Two orders exchange their keys through an unused third key."""
         pair = connection.execute(
             "select id from orders where id > (select max(id) from orders) * %s order by id limit 2 for update",
             [self._random.random() * 1e-5],
@@ -180,8 +149,8 @@ class Load:
                 connection.execute("update orders set id = %s where id = %s", [new, old])
             self.done["key swap"] += 2
 
-    def grow(self, column: LiteralString) -> None:
-        """Add a column with a constant default to ``orders`` and use it."""
+    def add_column(self, column: LiteralString) -> None:
+        """Add a column with a constant default to ``orders`` and update some of its rows."""
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(f"alter table orders add column {column} text default 'web'")
             self.done["update"] += connection.execute(
@@ -189,7 +158,7 @@ class Load:
             ).rowcount
 
     def truncate(self) -> None:
-        """Empty the keyless table and fill it again, in one transaction."""
+        """Truncate the table without a key and insert new rows, in one transaction."""
         with psycopg.connect(self.dsn) as connection:
             connection.execute("truncate page_views")
             self.done["truncate"] += 1
@@ -198,10 +167,10 @@ class Load:
             ).rowcount
 
 
-_SOME = "(select {key} from {table} where {key} >= (select {key} from {table} order by {key} offset "
-_SOME += "floor(%(a)s * (select greatest(count(*) - 60, 1) from {table}))::int limit 1) order by {key} limit 40)"
-SOME_CUSTOMERS = _SOME.format(key="id", table="customers")
-SOME_ORDERS = _SOME.format(key="id", table="orders")
+_SOME = "(select id from {table} where id >= (select id from {table} order by id offset "
+_SOME += "floor(%(a)s * (select greatest(count(*) - 60, 1) from {table}))::int limit 1) order by id limit 40)"
+SOME_CUSTOMERS = _SOME.format(table="customers")
+SOME_ORDERS = _SOME.format(table="orders")
 
 NEW_ORDER: LiteralString = """
 insert into orders (id, customer_id, status, total, placed_at, tags)

@@ -40,7 +40,7 @@ def test_the_first_run_copies_and_the_next_ones_follow(shop: Scenario) -> None:
 
     shop.load.run(40)
     shop.load.truncate()
-    shop.load.grow("channel")
+    shop.load.add_column("channel")
     with shop.load:
         second = shop.must_tick()
         shop.verify()

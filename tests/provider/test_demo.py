@@ -15,9 +15,9 @@ import requests
 from rich.console import Console
 
 from airflow_cdc_provider.sandbox.demo import __main__ as demo
-from airflow_cdc_provider.sandbox.demo import stage as stages
+from airflow_cdc_provider.sandbox.demo import run as runs
 from airflow_cdc_provider.sandbox.demo.progress import Progress
-from airflow_cdc_provider.sandbox.demo.stage import Failed, Stage
+from airflow_cdc_provider.sandbox.demo.run import DemoRun, Failed
 
 
 class Playback:
@@ -37,10 +37,10 @@ class Playback:
     def tasks(self, dag: str, run: str) -> dict[str, str]:
         return self.states[min(self.at, len(self.states) - 1)]
 
-    def wait(self, dag: str, run: str, limit_s: float, tell: Any) -> str:
+    def wait(self, dag: str, run: str, limit_s: float, on_poll: Any) -> str:
         for at in range(len(self.states)):
             self.at = at
-            tell()
+            on_poll()
             self.seen.append(str(self.look()))
         return self.ends
 
@@ -51,7 +51,7 @@ class Playback:
 @pytest.fixture
 def paper(monkeypatch: pytest.MonkeyPatch) -> Console:
     console = Console(file=io.StringIO(), highlight=False, soft_wrap=True)
-    monkeypatch.setattr(stages, "console", console)
+    monkeypatch.setattr(runs, "console", console)
     return console
 
 
@@ -60,9 +60,9 @@ def printed(console: Console) -> str:
     return console.file.getvalue()
 
 
-def staged(tmp_path: Path, console: Console, *states: dict[str, str], ends: str = "success") -> Stage:
+def staged(tmp_path: Path, console: Console, *states: dict[str, str], ends: str = "success") -> DemoRun:
     airflow: Any = Playback(tmp_path, *states, ends=ends)
-    stage = Stage(tmp_path, airflow, progress=Progress(console))
+    stage = DemoRun(tmp_path, airflow, progress=Progress(console))
     airflow.look = stage.progress.__rich__
     return stage
 
@@ -82,7 +82,7 @@ def test_each_replicator_has_a_moving_line_that_names_what_runs_and_for_how_long
     stage = staged(tmp_path, terminal, *RUN)
     airflow: Any = stage.airflow
     with stage.progress.shown():
-        stage.progress.tell("crm", "verify")
+        stage.progress.show("crm", "verify")
         stage.follow("shop", "first run")
     assert airflow.seen == [
         "crm: verify, 0 s\nshop: open (0 of 2 tasks done), 0 s",
@@ -97,7 +97,7 @@ def test_what_is_printed_fits_into_eighty_columns(tmp_path: Path, paper: Console
     terminal = Console(file=io.StringIO(), force_terminal=True, width=80)
     progress = Progress(terminal)
     for name in ("shop", "crm"):
-        progress.tell(name, "reconcile.resume_stream and snapshot (10 of 12 tasks done)")
+        progress.show(name, "reconcile.resume_stream and snapshot (10 of 12 tasks done)")
     terminal.print(progress)
     assert printed(terminal).count("tasks done), 0 s") == 2
     assert max(map(len, demo.NEXT.splitlines())) <= 80
@@ -109,7 +109,7 @@ def test_an_airflow_that_does_not_answer_ends_the_demo_in_words(
     def silent(progress: Progress) -> bool:
         raise requests.ReadTimeout("read timed out")
 
-    monkeypatch.setattr(demo, "perform", silent)
+    monkeypatch.setattr(demo, "run_demo", silent)
     monkeypatch.setattr(demo, "console", paper)
     assert demo.main() == 1
     assert printed(paper) == "Airflow does not answer: read timed out\n"
@@ -124,7 +124,7 @@ def test_a_run_that_fails_shows_the_logs_of_its_failed_tasks(tmp_path: Path, pap
 
 def test_the_table_of_verify_is_as_wide_as_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Console(file=io.StringIO(), width=72, soft_wrap=True)
-    monkeypatch.setattr(stages, "console", terminal)
+    monkeypatch.setattr(runs, "console", terminal)
     stage = staged(tmp_path, terminal)
     stage.airflow.python = program(tmp_path, "echo $COLUMNS columns")
     stage.verify("shop")

@@ -1,1 +1,1 @@
-"""`make demo`: two sources, a real Airflow, two replicators, and the proof that both sides are identical."""
+"""`make demo`: two sources, a real Airflow and two replicators, whose copies are verified at the end."""

@@ -1,15 +1,14 @@
-"""The CRM: change events of a Salesforce org into Delta Lake, with the holes that such a stream has.
+"""The replicator ``crm``: change events of a Salesforce org into Delta Lake, with the holes of such a stream.
 
-An event that says that a record changed and not how (a gap), a transaction so large that its changes are not told (an
-overflow), and a place in the stream that the org serves no more.
+The holes are an event without the changed values (a gap), a transaction too large for change events (an overflow), and
+a position that the org no longer serves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from airflow_cdc_provider.sandbox.demo.stage import Stage
+from airflow_cdc_provider.sandbox.demo.run import DemoRun
 from airflow_cdc_provider.sandbox.salesforce.process import OrgProcess
 
 NAME = "crm"
@@ -36,7 +35,7 @@ OVERFLOWING = {
     "Industry": "Media",
     "Phone": "+49 731 1",
     "Website": "https://example.org",
-    "BillingStreet": "2 New Road",
+    "BillingStreet": "2 New Street",
     "BillingCity": "Ulm",
     "BillingCountry": "Germany",
 }
@@ -48,39 +47,36 @@ def connection(org: OrgProcess) -> dict[str, object]:
     return {"conn_type": "salesforce", "extra": app}
 
 
-def play(stage: Stage, org: OrgProcess) -> bool:
-    """Whether both sides are identical in the end."""
+def replicate(run: DemoRun, org: OrgProcess) -> bool:
+    """Three runs. Returns whether the copies are identical to the org's records at the end."""
     accounts, contacts = sorted(org.state("Account")), sorted(org.state("Contact"))
-    stage.follow(NAME, f"first run, copies {len(accounts):,} accounts and {len(contacts):,} contacts")
-    stage.progress.tell(NAME, "changing records at the source")
+    run.follow(NAME, f"first run, copies {len(accounts):,} accounts and {len(contacts):,} contacts")
+    run.progress.show(NAME, "changing records at the source")
     burst(org, contacts)
     org.admin("gap", object="Contact", ids=contacts[:1])
     org.admin("update", object="Account", ids=accounts, values=OVERFLOWING)
-    tasks = stage.follow(NAME, f"second run, a burst, a gap, and an overflow of {overflow(accounts):,} changes")
-    stage.say(f"crm: {branch(tasks)}")
-    org.admin("update", object="Contact", ids=contacts[:1000], values={"LeadSource": "never told"})
+    changes = len(accounts) * len(OVERFLOWING)
+    tasks = run.follow(NAME, f"second run, after a burst, a gap and an overflow of {changes:,} changes")
+    run.log(f"crm: {reconciliation(tasks)}")
+    org.admin("update", object="Contact", ids=contacts[:1000], values={"LeadSource": "without an event"})
     org.admin("bus", reset=True)
-    tasks = stage.follow(NAME, "third run, the org no longer serves our position")
-    stage.say(f"crm: {branch(tasks)}")
-    stage.say("crm: verify")
-    return stage.verify(NAME)
+    tasks = run.follow(NAME, "third run, after the org has lost the position of the copy")
+    run.log(f"crm: {reconciliation(tasks)}")
+    run.log("crm: verify")
+    return run.verify(NAME)
 
 
 def burst(org: OrgProcess, contacts: Sequence[str]) -> None:
-    """Forty transactions, one behind the other."""
+    """42 transactions in a row."""
     for number in range(40):
-        of = contacts[number * 100 : number * 100 + 100]
-        org.admin("update", object="Contact", ids=of, values={"LeadSource": f"Campaign {number}"})
+        ids = contacts[number * 100 : number * 100 + 100]
+        org.admin("update", object="Contact", ids=ids, values={"LeadSource": f"Campaign {number}"})
     org.admin("insert", object="Contact", records=[{"LastName": f"New {number}"} for number in range(500)])
     org.admin("delete", object="Contact", ids=list(contacts[-500:]))
 
 
-def overflow(accounts: Sequence[Any]) -> int:
-    return len(accounts) * len(OVERFLOWING)
-
-
-def branch(tasks: Mapping[str, str]) -> str:
-    """The tasks of the group ``reconcile`` that a run went through."""
+def reconciliation(tasks: Mapping[str, str]) -> str:
+    """The tasks of the group ``reconcile`` that succeeded in a run."""
     group = "reconcile."
-    taken = [name.removeprefix(group) for name, state in tasks.items() if state == "success" and name.startswith(group)]
-    return f"reconciled: {' → '.join(taken)}" if taken else "nothing to reconcile"
+    done = [name.removeprefix(group) for name, state in tasks.items() if state == "success" and name.startswith(group)]
+    return f"reconciled: {' → '.join(done)}" if done else "nothing to reconcile"

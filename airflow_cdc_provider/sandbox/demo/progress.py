@@ -1,4 +1,4 @@
-"""What runs at the moment, in lines that move. Only a terminal shows them; a pipe gets the other lines."""
+"""Status lines for what runs at the moment. Only a terminal shows them; a pipe gets the log lines alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.text import Text
 
 @dataclass
 class Progress:
-    """``doing``: by name of what is watched, what it does and since when."""
+    """``doing``: by name, the current activity and its start."""
 
     console: Console
     doing: dict[str, tuple[str, float]] = field(default_factory=dict)
@@ -23,8 +23,8 @@ class Progress:
         with self.console.status(self):
             yield
 
-    def tell(self, name: str, text: str) -> None:
-        """Says it from now on; the clock goes on while the text is the same."""
+    def show(self, name: str, text: str) -> None:
+        """Show this activity from now on. The elapsed time restarts when the text changes."""
         if self.doing.get(name, ("", 0.0))[0] != text:
             self.doing[name] = (text, time.monotonic())
 

@@ -1,9 +1,9 @@
-"""The shop: a live PostgreSQL database into Delta Lake."""
+"""The replicator ``shop``: a PostgreSQL database under load into Delta Lake."""
 
 from __future__ import annotations
 
 from airflow_cdc_provider.sandbox import shop
-from airflow_cdc_provider.sandbox.demo.stage import Stage
+from airflow_cdc_provider.sandbox.demo.run import DemoRun
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 
 NAME = "shop"
@@ -25,11 +25,11 @@ freshness: 10m
 dag: {{owner: demo, tags: [demo], retries: 2, retry_delay: 10s}}
 """
 
-STEPS_PER_ROUND = 150
-"""Transactions the load generator makes before each further run; each changes up to 160 rows."""
+TRANSACTIONS = 150
+"""Transactions before the second run; each changes up to 160 rows."""
 
-WRITER_RESTS_S = 0.2
-"""A writer without rests would take one of two cores from Airflow and Spark."""
+LOAD_PAUSE_S = 0.2
+"""A load generator without pauses would use one of two cores that Airflow and Spark need."""
 
 
 def connection(database: EmbeddedPostgres) -> dict[str, object]:
@@ -43,19 +43,19 @@ def connection(database: EmbeddedPostgres) -> dict[str, object]:
     }
 
 
-def play(stage: Stage, database: EmbeddedPostgres) -> bool:
-    """Whether both sides are identical in the end, while a writer goes on."""
+def replicate(run: DemoRun, database: EmbeddedPostgres) -> bool:
+    """Three runs, the third one under load. Returns whether the copies are identical to the tables at one position."""
     tables = f"{shop.DEMO.rows:,} rows in {len(shop.TABLES)} tables, one without a key"
-    stage.follow(NAME, f"first run, copies {tables}")
-    load = shop.Load(database.dsn(), rest_s=WRITER_RESTS_S)
-    stage.progress.tell(NAME, "changing rows at the source")
-    load.run(STEPS_PER_ROUND)
+    run.follow(NAME, f"first run, copies {tables}")
+    load = shop.Load(database.dsn(), pause_s=LOAD_PAUSE_S)
+    run.progress.show(NAME, "changing rows at the source")
+    load.run(TRANSACTIONS)
     load.truncate()
-    stage.follow(NAME, "second run, updates, deletes, key swaps and a truncate")
-    load.grow("channel")
+    run.follow(NAME, "second run, after updates, deletes, key swaps and a truncate")
+    load.add_column("channel")
     with load:
-        stage.follow(NAME, "third run, an added column, while a writer goes on")
+        run.follow(NAME, "third run, after an added column, while rows change")
         changes = "  ".join(f"{kind} {count:,}" for kind, count in sorted(load.done.items()))
-        stage.say(f"shop: rows changed at the source so far: {changes}")
-        stage.say("shop: verify, both sides at one position, while the writer goes on")
-        return stage.verify(NAME)
+        run.log(f"shop: rows changed at the source so far: {changes}")
+        run.log("shop: verify, source and target at one position, while rows change")
+        return run.verify(NAME)

@@ -1,4 +1,4 @@
-"""What the parts of the demo play on: one Airflow, one folder, one clock."""
+"""What both replicators of the demo share: one Airflow, one folder, one console."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from airflow_cdc_provider.sandbox.demo.progress import Progress
 DAG_FILE = """\
 from airflow_cdc_provider.factory import build_dag
 
-dag = build_dag(__file__)  # an Airflow DAG, made of replicators/{name}.yaml
+dag = build_dag(__file__)  # an Airflow DAG, built from replicators/{name}.yaml
 """
 
 IDENTICAL, DIFFERENT = 0, 1
@@ -26,12 +26,12 @@ console = Console(highlight=False, soft_wrap=True)
 
 
 class Failed(Exception):
-    """The demo cannot go on; says why."""
+    """A run or a command failed; the demo ends."""
 
 
 @dataclass
-class Stage:
-    """``home`` holds the lake and Airflow's own folder."""
+class DemoRun:
+    """``home`` contains the lake and Airflow's home folder."""
 
     home: Path
     airflow: EmbeddedAirflow
@@ -40,53 +40,53 @@ class Stage:
     commands: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def close(self) -> None:
-        """Ends the commands that still run."""
+        """End the commands that still run."""
         for command in self.commands:
             command.kill()
 
-    def say(self, text: str) -> None:
+    def log(self, text: str) -> None:
         console.print(f"[{time.monotonic() - self.began:5.0f} s] {text}", markup=False)
 
     def environment_file(self) -> Path:
-        """Source it, and ``airflow`` on the command line is this one. It holds the passwords of the demo's systems."""
-        own = {name: text for name, text in self.airflow.environment.items() if os.environ.get(name) != text}
+        """A shell script that makes ``airflow`` on the command line use this Airflow. It contains passwords."""
+        changed = {name: text for name, text in self.airflow.environment.items() if os.environ.get(name) != text}
         path = self.home / "environment"
         path.touch(0o600)
-        path.write_text("".join(f"export {name}={shlex.quote(text)}\n" for name, text in own.items()))
+        path.write_text("".join(f"export {name}={shlex.quote(text)}\n" for name, text in changed.items()))
         return path
 
     def add(self, name: str, replicator: str) -> None:
-        """The two files of a replicator, its YAML with ``{home}`` filled in."""
+        """Write the YAML and the DAG file of a replicator."""
         (self.airflow.dags / "replicators").mkdir(exist_ok=True)
         (self.airflow.dags / "replicators" / f"{name}.yaml").write_text(replicator)
         (self.airflow.dags / f"{name}.py").write_text(DAG_FILE.format(name=name))
 
     def follow(self, dag: str, what: str) -> dict[str, str]:
-        """A run by hand, to its end: the state of each task. A run that fails ends the demo with the tasks' logs."""
-        self.say(f"{dag}: {what}")
-        self.progress.tell(dag, "starting a run")
+        """Start a run and wait for its end. Returns the state of each task. Raises Failed, after the tasks' logs."""
+        self.log(f"{dag}: {what}")
+        self.progress.show(dag, "starting a run")
         run = self.airflow.trigger(dag)
         try:
-            state = self.airflow.wait(dag, run, RUN_LIMIT_S, lambda: self._watch(dag, run))
+            state = self.airflow.wait(dag, run, RUN_LIMIT_S, lambda: self._show_tasks(dag, run))
         finally:
             self.progress.end(dag)
         tasks = self.airflow.tasks(dag, run)
         if state != "success":
-            for task, ended in tasks.items():
-                if ended in ("failed", "upstream_failed"):
-                    console.print(f"task {task} {ended}:\n{self.airflow.task_log(dag, run, task)}", markup=False)
+            for task, task_state in tasks.items():
+                if task_state in ("failed", "upstream_failed"):
+                    console.print(f"task {task} {task_state}:\n{self.airflow.task_log(dag, run, task)}", markup=False)
             raise Failed(f"run {run} of {dag} failed")
         return tasks
 
-    def _watch(self, dag: str, run: str) -> None:
+    def _show_tasks(self, dag: str, run: str) -> None:
         tasks = self.airflow.tasks(dag, run)
         running = [task for task, state in tasks.items() if state == "running"]
         done = sum(state in ("success", "skipped") for state in tasks.values())
-        self.progress.tell(dag, f"{' and '.join(running) or 'waiting'} ({done} of {len(tasks)} tasks done)")
+        self.progress.show(dag, f"{' and '.join(running) or 'waiting'} ({done} of {len(tasks)} tasks done)")
 
     def verify(self, dag: str) -> bool:
-        """Whether both sides are identical. The table is printed; of Airflow's own words nothing, unless it fails."""
-        self.progress.tell(dag, "verify")
+        """Whether source and target are identical. Prints the table of the command, and its log if it fails."""
+        self.progress.show(dag, "verify")
         command = subprocess.Popen(
             [self.airflow.python, "-m", "airflow", "cdc", "verify", dag, "--now", "--wait"],
             env=self.airflow.environment | {"COLUMNS": str(console.width)},
@@ -102,5 +102,5 @@ class Stage:
         console.print(output, markup=False, end="")
         if command.returncode not in (IDENTICAL, DIFFERENT):
             console.print(errors, markup=False, end="")
-            raise Failed(f"verify of {dag} ended with {command.returncode}")
+            raise Failed(f"verify of {dag} ended with exit code {command.returncode}")
         return command.returncode == IDENTICAL
